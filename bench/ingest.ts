@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { batchOf, type RecordBatch } from "../src/domain/record/record-batch.ts";
+import { encodeBatch, type RecordBatch } from "../src/domain/record/record-batch.ts";
 import { openPostgres } from "../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../src/kit/clock.ts";
@@ -30,7 +30,7 @@ try {
   let spentMs = 0;
   let cpuMs = 0;
   for (let done = 0; done < total; done += BATCH) {
-    const batch = shared(batchOf(samples.take(BATCH).map(store.textOf)));
+    const batch = shared(encodeBatch(samples.take(BATCH).map(store.textOf)));
     const startedMs = performance.now();
     const before = process.cpuUsage();
     await store.ingestBatch(batch);

@@ -399,7 +399,7 @@ describe("Stripe", () => {
           await store.change(async ({ ledger }) => {
             await ledger.post(chargeback);
             await ledger.recordReturn(chargeback.id, source);
-            return { answer: null, audit: null };
+            return { result: null, audit: null };
           });
         },
       });

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Move, moveEmbedded } from "../../src/bootstrap/move.ts";
-import { hasShort } from "../../src/domain/record/compact-record.ts";
+import { migrateStore, type StoreMigration } from "../../src/bootstrap/migrate-store.ts";
+import { mayContainCompact } from "../../src/domain/record/compact-record.ts";
 import { parseRecord } from "../../src/domain/record/record-schema.ts";
 import { realDisk } from "../../src/io/journal/disk.ts";
 import { openJournal } from "../../src/io/journal/segmented-journal.ts";
@@ -127,8 +127,8 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     const address = await cluster.database("empty");
     const read = readDatabaseAddress(address.url);
     if ("problem" in read) throw new Error(read.problem);
-    const move = (more: Partial<Move> = {}) =>
-      moveEmbedded({
+    const move = (more: Partial<StoreMigration> = {}) =>
+      migrateStore({
         ...{ env: { DATA_DIR: dataDir }, from: undefined, to: read, dryRun: false },
         ...{ progress: () => {}, log: listeningLog() },
         ...more,
@@ -180,7 +180,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
         record === undefined ? others : { ...others, record: JSON.stringify(parseRecord(String(record))) };
       const rows = asText(statement.all().map(whole));
       const moved = await cluster.query(address, `select * from ${table}`);
-      expect(moved.filter(({ record }) => hasShort(Buffer.from(String(record))))).toEqual([]);
+      expect(moved.filter(({ record }) => mayContainCompact(Buffer.from(String(record))))).toEqual([]);
       expect(asText(moved.map(whole)), table).toEqual(rows);
       if (rows.length > 0) filled.push(table);
     }
@@ -306,7 +306,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     expect(away.stderr).not.toContain("very-secret");
     const empty = path.join(folder.path, "empty");
     const none = { env: { DATA_DIR: empty }, from: undefined, to: { url: nowhere, shown: "" }, dryRun: false };
-    const refused = moveEmbedded({ ...none, progress: () => {}, log: listeningLog() });
+    const refused = migrateStore({ ...none, progress: () => {}, log: listeningLog() });
     await expect(refused).rejects.toThrow(`there is no embedded store in ${empty}`);
   });
 });

@@ -7,7 +7,7 @@ import { withWorkspaces } from "./workspaces.ts";
 const save = (store: Store, rules: AlertRules) =>
   store.change(async ({ alertRules }) => {
     await alertRules.save(rules);
-    return { answer: null, audit: null };
+    return { result: null, audit: null };
   });
 
 const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
@@ -59,7 +59,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       await store().alerts.recordTransitions("ws_1", [], [fired("balance", "")], 1);
       await store().change(async ({ alertRules }) => {
         await alertRules.remove("ws_1");
-        return { answer: null, audit: null };
+        return { result: null, audit: null };
       });
       expect(await store().alerts.rules.all()).toEqual([plain]);
       expect(await store().alerts.activeAlerts("ws_1")).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Captured, CaptureWindow } from "../../src/domain/record/capture.ts";
+import type { CapturedRequest, CaptureWindow } from "../../src/domain/record/capture.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -21,7 +21,7 @@ const window = (id: string, more: Partial<CaptureWindow> = {}): CaptureWindow =>
   ...more,
 });
 
-const item = (requestId: string, more: Partial<Captured> = {}): Captured => ({
+const item = (requestId: string, more: Partial<CapturedRequest> = {}): CapturedRequest => ({
   requestId,
   windowId: "cap_1",
   workspaceId: "ws_1",
@@ -41,7 +41,7 @@ async function opened(store: Store, ...windows: readonly CaptureWindow[]) {
   await withWorkspaces(store);
   await store.change(async ({ captures }) => {
     for (const one of windows) await captures.open(one);
-    return { answer: null, audit: null };
+    return { result: null, audit: null };
   });
   return capturesOf(store);
 }
@@ -78,7 +78,7 @@ function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await captures.add(item("r2"), 60)).toBe("full");
     expect(await captures.content("ws_1", "r2", NOW)).toBeUndefined();
     const purged = await store.change(async (writers) => ({
-      answer: await writers.captures.purge("cap_1", NOW),
+      result: await writers.captures.purge("cap_1", NOW),
       audit: null,
     }));
     expect(purged).toBe(1);
@@ -94,9 +94,11 @@ function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
     await captures.add(item("r2", { keyId: "key_2" }), MAX);
     await captures.add(item("r3", { windowId: "cap_2", workspaceId: "ws_2" }), MAX);
     const change = <T>(work: Parameters<typeof store.change<T>>[0]) => store.change(work);
-    expect(await change(async (to) => ({ answer: await to.captures.purgeKey("ws_1", "key_2"), audit: null }))).toBe(1);
+    expect(await change(async (to) => ({ result: await to.captures.purgeKey("ws_1", "key_2"), audit: null }))).toBe(1);
     expect(await captures.content("ws_1", "r1", NOW)).toBeDefined();
-    expect(await change(async (to) => ({ answer: await to.captures.endAll("ws_1", NOW), audit: null }))).toEqual({
+    expect(
+      await change(async (to) => ({ result: await to.captures.closeAndPurgeAll("ws_1", NOW), audit: null })),
+    ).toEqual({
       closed: ["cap_1"],
       purged: 1,
     });
@@ -120,11 +122,11 @@ function changeTests(current: () => Store): void {
     const store = current();
     await store.change(async ({ tenancy }) => {
       await tenancy.saveWorkspace(plainWorkspace("ws_1"));
-      return { answer: null, audit: line("a1") };
+      return { result: null, audit: line("a1") };
     });
     const failed = store.change(async ({ tenancy }) => {
       await tenancy.saveWorkspace(plainWorkspace("ws_2"));
-      return { answer: null, audit: line("a1") };
+      return { result: null, audit: line("a1") };
     });
     await expect(failed).rejects.toMatchObject({ failure: "conflict" });
     const thrown = store.change(async ({ tenancy }) => {
@@ -174,7 +176,7 @@ function changeTests(current: () => Store): void {
       { requests: 2, level: "L2", countries: ["FR"], inputTokens: 2400, outputTokens: 600, costNanos: 3_000_000n },
       { requests: 1, endpoint: null, countries: [], errorCode: "sovereignty_floor_not_met", costNanos: 0n },
     ]);
-    expect(await evidence.firstAt("ws_1", 1001)).toBe(1500);
-    expect(await evidence.firstAt("ws_1", 2001)).toBeUndefined();
+    expect(await evidence.firstRequestAtMs("ws_1", 1001)).toBe(1500);
+    expect(await evidence.firstRequestAtMs("ws_1", 2001)).toBeUndefined();
   });
 }

@@ -20,7 +20,7 @@ export function changeTests(current: () => Store): void {
     };
     let made = 0;
     const making = Array.from({ length: 12 }, async (_, n) => {
-      await change(async () => ({ answer: undefined, audit: line(`a${n}`, n === 0 ? null : `ws_${n}`, n) }));
+      await change(async () => ({ result: undefined, audit: line(`a${n}`, n === 0 ? null : `ws_${n}`, n) }));
       made += 1;
     });
     while (made < 12) await look();
@@ -33,7 +33,7 @@ export function changeTests(current: () => Store): void {
   test("SCALE-02 KEY-04 who looks again after changes were forgotten is told so; the last one is never forgotten", async () => {
     const { change, changes } = current();
     const before = await changes.latestSeq();
-    for (const n of [1, 2, 3]) await change(async () => ({ answer: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
+    for (const n of [1, 2, 3]) await change(async () => ({ result: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
     await changes.purge(3);
     expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
     expect(await changes.changesSince(before + 2)).toEqual({ seq: before + 3, of: new Set(["ws_3"]) });
@@ -46,7 +46,7 @@ export function changeTests(current: () => Store): void {
   test("SCALE-02 what is undone, or is no change, is not told", async () => {
     const { change, changes } = current();
     const before = await changes.latestSeq();
-    await change(async () => ({ answer: undefined, audit: null }));
+    await change(async () => ({ result: undefined, audit: null }));
     const failing = change(async ({ tenancy }) => {
       await tenancy.removeMember("nobody");
       throw new Error("undone");

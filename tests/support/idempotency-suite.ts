@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
-import { RecordRejected } from "../../src/domain/record/record-batch.ts";
+import { RecordRejectedError } from "../../src/domain/record/record-batch.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { withWorkspaces } from "./workspaces.ts";
@@ -52,7 +52,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
         used(chargedRecord("r3", 5n), "k3", NOW_MS + 1),
         { ...foreign, charge: foreign.charge && { ...foreign.charge, currency: "USD" } },
       ];
-      await expect(store().ingest(refused)).rejects.toThrow(RecordRejected);
+      await expect(store().ingest(refused)).rejects.toThrow(RecordRejectedError);
       expect(await store().idempotency.newest(0, 10)).toEqual([]);
     });
 

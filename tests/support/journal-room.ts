@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { RecordRejected, type RecordSink, textsOf } from "../../src/domain/record/record-batch.ts";
+import { decodeBatch, RecordRejectedError, type RecordSink } from "../../src/domain/record/record-batch.ts";
 import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
 import type { Log } from "../../src/kit/log.ts";
 
@@ -37,16 +37,16 @@ export function memorySink(): RecordSink & {
     calls: [],
     records: new Map(),
     async ingestBatch(batch) {
-      const texts = textsOf(batch);
+      const texts = decodeBatch(batch);
       this.calls.push(texts.length);
       const { mood } = this;
       if (mood.is === "away") throw new Error("SQL is away");
       const parsed = texts.map((text) => JSON.parse(text));
       if (mood.is === "rejects" && parsed.some(({ id }) => mood.ids.includes(id)))
-        throw new RecordRejected("a bad record");
+        throw new RecordRejectedError("a bad record");
       if (mood.is === "rejects once" && parsed.some(({ id }) => mood.id === id)) {
         this.mood = { is: "takes" };
-        throw new RecordRejected("a bad moment");
+        throw new RecordRejectedError("a bad moment");
       }
       for (const record of parsed) if (!this.records.has(record.id)) this.records.set(record.id, record);
     },

@@ -48,7 +48,7 @@ export function limitTests(store: () => Store, reopen: () => Promise<Store>): vo
         record("r5", "2026-11-02", 11n, { keyId: "key_2" }),
         record("r6", "2026-11-02", 13n, { workspaceId: "ws_2", keyId: "key_3" }),
       ]);
-      const rows = await store().rollups.spentSince("2026-11-01");
+      const rows = await store().rollups.spendSince("2026-11-01");
       const sorted = rows.map((row) => [row.workspaceId, row.keyId, row.day, row.nanos]).toSorted();
       expect(sorted).toEqual([
         ["ws_1", "key_1", "2026-11-01", 2n ** 53n + 1n],

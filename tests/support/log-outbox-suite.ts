@@ -18,16 +18,16 @@ export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>)
       await store().logOutbox.add(["files"], [queued(waiting("r1", 99))]);
       await store().logOutbox.add(["otlp"], []);
       const { logOutbox } = await reopen();
-      expect(await logOutbox.next("files", 2)).toEqual([waiting("r1", 1), waiting("r2", 2)]);
-      await logOutbox.done("files", [waiting("r1", 1), waiting("r2", 2)]);
-      expect((await logOutbox.next("files", 1000)).length).toBe(700);
-      expect(await logOutbox.oldestMs("files")).toBe(9);
-      expect(await logOutbox.oldestMs("webhook")).toBe(1);
-      expect(await logOutbox.oldestMs("otlp")).toBeUndefined();
+      expect(await logOutbox.nextBatch("files", 2)).toEqual([waiting("r1", 1), waiting("r2", 2)]);
+      await logOutbox.acknowledge("files", [waiting("r1", 1), waiting("r2", 2)]);
+      expect((await logOutbox.nextBatch("files", 1000)).length).toBe(700);
+      expect(await logOutbox.oldestQueuedAtMs("files")).toBe(9);
+      expect(await logOutbox.oldestQueuedAtMs("webhook")).toBe(1);
+      expect(await logOutbox.oldestQueuedAtMs("otlp")).toBeUndefined();
       expect(await logOutbox.expire("webhook", 9)).toBe(2);
-      await logOutbox.done("files", rows);
-      expect(await logOutbox.next("files", 10)).toEqual([]);
-      expect((await logOutbox.next("webhook", 1000)).length).toBe(700);
+      await logOutbox.acknowledge("files", rows);
+      expect(await logOutbox.nextBatch("files", 10)).toEqual([]);
+      expect((await logOutbox.nextBatch("webhook", 1000)).length).toBe(700);
     });
 
     test("OPS-03 BILL-07 a request that was interrupted and is charged later is sent with its charge", async () => {
@@ -37,20 +37,20 @@ export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>)
         ...{ requestId: id, queuedAtMs: atMs, isCharged: true },
         record: `{"id":"${id}","charge":{"nanos":"3"}}`,
       });
-      const left = async () => (await logOutbox.next("files", 10)).map(({ record }) => record);
+      const left = async () => (await logOutbox.nextBatch("files", 10)).map(({ record }) => record);
       await logOutbox.add(["files"], [interrupted("r1", 5), interrupted("r2", 5)]);
-      const sending = await logOutbox.next("files", 1);
+      const sending = await logOutbox.nextBatch("files", 1);
       // Within one batch in either order, at the same moment, and again.
       const batch = [charged("r1", 5), interrupted("r1", 5), interrupted("r3", 6), charged("r3", 6)];
       await logOutbox.add(["webhook", "files"], batch);
-      expect((await logOutbox.next("webhook", 10)).map(({ record }) => record)).toEqual([
+      expect((await logOutbox.nextBatch("webhook", 10)).map(({ record }) => record)).toEqual([
         charged("r1", 5).record,
         charged("r3", 6).record,
       ]);
       await logOutbox.add(["files"], [charged("r3", 9), charged("r3", 9), interrupted("r3", 9)]);
-      await logOutbox.done("files", sending);
+      await logOutbox.acknowledge("files", sending);
       expect(await left()).toEqual([interrupted("r2", 5).record, charged("r1", 5).record, charged("r3", 6).record]);
-      await logOutbox.done("files", await logOutbox.next("files", 10));
+      await logOutbox.acknowledge("files", await logOutbox.nextBatch("files", 10));
       await logOutbox.add(["files"], [charged("r2", 7)]);
       expect(await left()).toEqual([charged("r2", 7).record]);
     });

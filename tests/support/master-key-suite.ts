@@ -147,7 +147,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const before = await store().dataKeys.find("ws_moved");
     if (before === undefined) throw new Error("the data key has gone");
     const after = new MasterKeys(OLD).wrap("ws_moved", Buffer.alloc(32));
-    await store().change(async ({ dataKeys }) => ({ answer: await dataKeys.rewrap([{ before, after }]), audit: null }));
+    await store().change(async ({ dataKeys }) => ({ result: await dataKeys.rewrap([{ before, after }]), audit: null }));
     const again = roomWith(store(), keys, { file, retiringKeyId: idOf(OLD) }).rotation;
     await again.rotate();
     expect([keys.current.id, keys.previous, done]).toEqual([idOf(NEW), [], ["finish"]]);

@@ -277,7 +277,7 @@ function orderTests(store: () => Store): void {
         const refund = refundOf(posting(`f${at}`, 30n, 2000 + at));
         await ledger.post(refund);
         if ((await ledger.recordReturn(refund.id, source)) > 100n) throw new RangeError("too much");
-        return { answer: null, audit: null };
+        return { result: null, audit: null };
       }),
     );
     const ended = await Promise.allSettled(tries);

@@ -87,7 +87,7 @@ export function epochTests(storeNow: () => Store): void {
       await people.endSessions("per_1");
       asked.push(...[begin("per_1"), begin("per_2")].map((one) => one.catch((error: Error) => error.message)));
       await new Promise((resolve) => setTimeout(resolve, 100));
-      return { answer: null, audit: null };
+      return { result: null, audit: null };
     });
     expect(await Promise.all(asked)).toEqual(["too late", expect.objectContaining({ userId: "per_2" })]);
     const ends = await Promise.allSettled(
@@ -174,7 +174,7 @@ export function epochTests(storeNow: () => Store): void {
       asked.push(made(session));
       await moment();
       asked.push(end());
-      return { answer: await Promise.race([asked[1], moment()]), audit: null };
+      return { result: await Promise.race([asked[1], moment()]), audit: null };
     });
     const [outcome] = await Promise.all(asked);
     if (ended !== "not yet") expect(outcome).toBe("too late");
@@ -220,7 +220,7 @@ export function epochTests(storeNow: () => Store): void {
     const reset = (id: string, nowMs = NOW_MS) =>
       store.change(async ({ people }) => {
         if (!(await people.resetPassword(id, kept, "$by link", nowMs))) throw new Error("undone");
-        return { answer: "set", audit: null };
+        return { result: "set", audit: null };
       });
     await expect(reset("per_1")).rejects.toThrow("undone");
     await expect(reset("per_2", NOW_MS + DAY_MS)).rejects.toThrow("undone");

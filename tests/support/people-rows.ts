@@ -34,7 +34,7 @@ export const session = (id: string, userId: string, expiresAtMs: number) => ({
 });
 
 export const change = <T>(store: Store, work: (people: PeopleWriter) => Promise<T>) =>
-  store.change(async ({ people }) => ({ answer: await work(people), audit: null }));
+  store.change(async ({ people }) => ({ result: await work(people), audit: null }));
 
 const late = (): never => {
   throw new Error("too late");

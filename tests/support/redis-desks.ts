@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
-import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/record-batch.ts";
+import { decodeBatch, encodeBatch, type RecordSink } from "../../src/domain/record/record-batch.ts";
 import type {
   ChargedRequestIds,
   RedisSettings,
@@ -28,7 +28,7 @@ class Sql {
   readonly sink: RecordSink = {
     ingestBatch: async (batch) => {
       await this.slow;
-      for (const text of textsOf(batch)) {
+      for (const text of decodeBatch(batch)) {
         const { id, charge } = JSON.parse(text);
         if (this.records.has(id)) continue;
         const nanos = BigInt(charge?.nanos ?? 0);
@@ -124,7 +124,7 @@ class Desk {
   async ingest(): Promise<void> {
     const moved = [...this.journal];
     if (moved.length === 0) return;
-    await this.#sink?.ingestBatch(batchOf(moved.map(([, text]) => text)));
+    await this.#sink?.ingestBatch(encodeBatch(moved.map(([, text]) => text)));
     for (const [id] of moved) this.journal.delete(id);
   }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
 import { topupOf } from "../../src/domain/billing/ledger.ts";
 import type { AuditEntry } from "../../src/domain/record/audit.ts";
-import { RecordRejected } from "../../src/domain/record/record-batch.ts";
+import { RecordRejectedError } from "../../src/domain/record/record-batch.ts";
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Router } from "../../src/domain/tenancy/router.ts";
@@ -381,7 +381,7 @@ function ingestTests(current: () => Store): void {
       { ...record, charge: record.charge && { ...record.charge, currency: "USD" } },
     ];
     for (const one of bad) {
-      await expect(ingest([chargedRecord("r1", 5n), one]), one.charge?.nanos).rejects.toThrow(RecordRejected);
+      await expect(ingest([chargedRecord("r1", 5n), one]), one.charge?.nanos).rejects.toThrow(RecordRejectedError);
       expect(await log.find("r1")).toBeUndefined();
     }
     expect((await ledger.wallet("ws_1"))?.balanceNanos).toBe(100n);

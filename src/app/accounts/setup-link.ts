@@ -34,7 +34,7 @@ export async function createSetupLink(deps: SetupLinkDeps): Promise<{ link: stri
     await people.revokeLinks("setup", null, null, now);
     await people.addLink(link);
     const entry = { id: ids.next("aud_"), atMs: now, actor: auditActor, action: "setup_link.create" };
-    return { answer: null, audit: { ...entry, workspaceId: null, target: link.id, detail: {} } };
+    return { result: null, audit: { ...entry, workspaceId: null, target: link.id, detail: {} } };
   });
   return { link: `${publicBaseUrl(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };
 }

@@ -199,7 +199,7 @@ async function rejectReusedCode(
   const { person, session } = started;
   const now = clock.nowMs();
   if (await store.people.consumeCode(person.id, code, now, now + CODE_MS)) return;
-  await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
+  await store.change(async ({ people }) => ({ result: await people.endSession(person.id, session.id), audit: null }));
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
 }
 

@@ -73,7 +73,7 @@ async function signUpMail(context: AccountsContext, email: string): Promise<Acco
   await context.store.change(async ({ people }) => {
     await people.revokeLinks("sign_up", email, null, link.createdAtMs);
     await people.addLink(link);
-    return { answer: null, audit: null };
+    return { result: null, audit: null };
   });
   const text = [
     `Somebody, hopefully you, wants an account at ${publicBaseUrl(context)} with this address.`,

@@ -38,7 +38,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   const rules = { ...defaultAlertRules("ws_1", 1), lowBalanceNanos: 10n, mailTo: ["ada@example.eu"] };
   await store.change(async ({ alertRules }) => {
     await alertRules.save(rules);
-    return { answer: null, audit: null };
+    return { result: null, audit: null };
   });
   let nowMs = NOW_MS;
   const spent = { spentNanos: 10n, heldNanos: 0n };

@@ -59,7 +59,7 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
         isCharged: false,
       })),
     );
-  const empty = () => eventually(async () => expect(await store.logOutbox.next("webhook", 1)).toEqual([]));
+  const empty = () => eventually(async () => expect(await store.logOutbox.nextBatch("webhook", 1)).toEqual([]));
   return { store, logExport, standing, queue, empty };
 }
 
@@ -112,7 +112,7 @@ test("OPS-03 what waits for a target that is set no more is given up after its t
   await store.logOutbox.add(["otlp", "files"], [waiting("old", nowMs - 4_000_000), waiting("new", nowMs)]);
   logExport.start();
   const left = async () => {
-    const rows = [...(await store.logOutbox.next("otlp", 5)), ...(await store.logOutbox.next("files", 5))];
+    const rows = [...(await store.logOutbox.nextBatch("otlp", 5)), ...(await store.logOutbox.nextBatch("files", 5))];
     return rows.map(({ requestId }) => requestId);
   };
   await eventually(async () => expect(await left()).toEqual(["new", "new"]));

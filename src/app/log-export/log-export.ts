@@ -1,4 +1,4 @@
-import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from "../../domain/record/log-outbox.ts";
+import { LOG_TARGETS, type LogOutbox, type LogTarget, type OutboxRecord } from "../../domain/record/log-outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { ExportResult } from "../../io/telemetry/export-result.ts";
@@ -105,11 +105,11 @@ export class LogExport {
     }
     await this.#expire(target);
     while (clock.monotonicMs() >= lane.notBeforeMs && isLeader() && !this.#shutdown.signal.aborted) {
-      const waiting = await outbox.next(target, batchMax);
+      const waiting = await outbox.nextBatch(target, batchMax);
       if (waiting.length === 0) break;
       if (!(await this.#send(lane, send, waiting))) break;
     }
-    const oldestMs = await outbox.oldestMs(target);
+    const oldestMs = await outbox.oldestQueuedAtMs(target);
     lane.lagMs = oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs);
   }
 
@@ -126,7 +126,7 @@ export class LogExport {
   }
 
   /** False: the target is to be left alone for now. */
-  async #send(lane: TargetWorker, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<boolean> {
+  async #send(lane: TargetWorker, send: SendRecords, waiting: readonly OutboxRecord[]): Promise<boolean> {
     const { outbox, metrics, patience, clock, random, warn } = this.#deps;
     const { target } = lane;
     const result = await this.#trySend(target, send, waiting);
@@ -147,11 +147,11 @@ export class LogExport {
       metrics.lost(target, 1);
       warn({ target, request: waiting[0]?.requestId }, "a line of the request log is not taken and is given up");
     } else metrics.sent(target, waiting.length);
-    await outbox.done(target, waiting);
+    await outbox.acknowledge(target, waiting);
     return true;
   }
 
-  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<ExportResult> {
+  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly OutboxRecord[]): Promise<ExportResult> {
     const { warn } = this.#deps;
     const records = readable(waiting);
     // Of another version that wrote what this one cannot read: it is found like one that a receiver refuses.
@@ -165,7 +165,7 @@ export class LogExport {
   }
 }
 
-function readable(waiting: readonly WaitingRecord[]): RequestRecord[] | undefined {
+function readable(waiting: readonly OutboxRecord[]): RequestRecord[] | undefined {
   try {
     return waiting.map(({ record }) => parseRecord(record));
   } catch {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../tests/support/journal-room.ts";
 import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts";
-import { batchOf } from "../../domain/record/record-batch.ts";
+import { encodeBatch } from "../../domain/record/record-batch.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { withExportQueue } from "./queueing-sink.ts";
@@ -15,11 +15,11 @@ test("LOG-01 a request that is in the log is not sent once more as interrupted, 
   });
   const { logOutbox: outbox, log } = store;
   const sink = withExportQueue(store, { outbox, log, targets: ["files"], clock: systemClock, lost: () => undefined });
-  await sink.ingestBatch(batchOf([JSON.stringify(chargedRecord("ended", 3n))]));
-  await outbox.done("files", await outbox.next("files", 10));
+  await sink.ingestBatch(encodeBatch([JSON.stringify(chargedRecord("ended", 3n))]));
+  await outbox.acknowledge("files", await outbox.nextBatch("files", 10));
   const begun = (id: string) => JSON.stringify({ ...finishedRecord(id), errorCode: "interrupted", charge: null });
-  await sink.ingestBatch(batchOf([begun("ended"), begun("never ended")]));
-  expect((await outbox.next("files", 10)).map(({ requestId }) => requestId)).toEqual(["never ended"]);
+  await sink.ingestBatch(encodeBatch([begun("ended"), begun("never ended")]));
+  expect((await outbox.nextBatch("files", 10)).map(({ requestId }) => requestId)).toEqual(["never ended"]);
   expect(await log.find("ended")).toMatchObject({ errorCode: null, charge: { nanos: "3" } });
   expect(await log.find("never ended")).toMatchObject({ errorCode: "interrupted", charge: null });
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/log-outbox.ts";
+import type { LogOutbox, LogTarget, OutboxRecord } from "../../domain/record/log-outbox.ts";
 import type { LogStore } from "../../domain/record/record.ts";
-import { type RecordSink, textsOf } from "../../domain/record/record-batch.ts";
+import { decodeBatch, type RecordSink } from "../../domain/record/record-batch.ts";
 import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
 import { StoreError } from "../../io/store/sql/store-error.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -29,8 +29,8 @@ export function withExportQueue(sink: RecordSink, { outbox, log, targets, clock,
   return {
     async ingestBatch(batch) {
       const queuedAtMs = clock.nowMs();
-      const waiting: (WaitingRecord & { readonly isCharged: boolean })[] = [];
-      for (const record of textsOf(batch)) {
+      const waiting: (OutboxRecord & { readonly isCharged: boolean })[] = [];
+      for (const record of decodeBatch(batch)) {
         const { id: requestId, charge, errorCode } = told.parse(JSON.parse(record));
         // A replay that finds the begin of a request alone takes it for interrupted. What is in the log was queued before.
         if (errorCode === INTERRUPTED && (await log.find(requestId)) !== undefined) continue;

@@ -94,8 +94,8 @@ export type ManageDeps = TenancyDeps & {
   readonly decoders: RequestDecoders;
   /** How endpoints are doing, as the request path knows it. */
   readonly endpoints: {
-    readonly breakers: Pick<CircuitBreakers, "stateOf">;
-    readonly health: Pick<LatencyTracker, "of" | "recent">;
+    readonly breakers: Pick<CircuitBreakers, "statusOf">;
+    readonly health: Pick<LatencyTracker, "estimate" | "recentPercentiles">;
     readonly places: Pick<ConcurrencyLimiter, "inUse">;
   };
   readonly effectiveSettings: EffectiveSettings;
@@ -213,8 +213,8 @@ export type ChangeResult<T> = { readonly answer: T; readonly audit: AuditDetails
  */
 export function commitWithAudit<T>(deps: ChangeDeps, work: (writers: Writers) => Promise<ChangeResult<T>>): Promise<T> {
   return deps.store.change(async (writers) => {
-    const { answer, audit } = await work(writers);
-    return { answer, audit: audit === null ? null : toAuditEntry(deps, audit) };
+    const { answer: result, audit } = await work(writers);
+    return { result, audit: audit === null ? null : toAuditEntry(deps, audit) };
   });
 }
 

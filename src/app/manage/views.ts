@@ -1,6 +1,6 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, DecisionRecord, RequestRecord, RequirementsRecord } from "../../domain/record/record.ts";
-import type { KeyUse } from "../../domain/record/rollup.ts";
+import type { KeyUsage } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, keyValidityOf, prefixOf } from "../../domain/tenancy/key.ts";
@@ -98,7 +98,7 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
 }
 
 /** With what it was used for; undefined: for nothing that is known of. */
-export function keyListedView(key: ApiKey, use: KeyUse | undefined, directory: Directory, nowMs: number) {
+export function keyListedView(key: ApiKey, use: KeyUsage | undefined, directory: Directory, nowMs: number) {
   return {
     ...keyView(key, directory, nowMs),
     last_used_at: isoTimeOrNull(use?.lastUsedMs ?? null),

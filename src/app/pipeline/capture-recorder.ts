@@ -1,5 +1,5 @@
 import type { Fault } from "../../contract/faults.ts";
-import { CAPTURED_PARTS, type CapturedPart, type CaptureWindow } from "../../domain/record/capture.ts";
+import { CAPTURED_PARTS, type CaptureWindow, type TruncatedPart } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { ResponseSink } from "../exchange.ts";
 
@@ -13,7 +13,7 @@ export type Heard = {
   readonly answer: string | null;
   /** JSON or events; or nothing but words, as transcripts can be. */
   readonly answerIs: "data" | "words";
-  readonly cut: readonly CapturedPart[];
+  readonly cut: readonly TruncatedPart[];
 };
 
 type Told = Pick<Heard, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };

@@ -1,13 +1,13 @@
-import { withoutAudio, wordsWithoutAudio } from "../../domain/record/audio-redaction.ts";
+import { redactAudio, redactAudioInText } from "../../domain/record/audio-redaction.ts";
 import {
-  type Captured,
-  type CapturedPart,
+  type CapturedRequest,
   type CaptureStore,
   type CaptureWindow,
-  OpenWindows,
+  OpenCaptureWindows,
+  type TruncatedPart,
 } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import { asksForNoRetention } from "../../domain/record/retention-opt-out.ts";
+import { requestsZeroRetention } from "../../domain/record/retention-opt-out.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -36,7 +36,7 @@ const LISTENING_BYTES_MAX = 64 * 1024 * 1024;
 /** Capture windows on the request path. While none is open a request pays one look-up; writing is never waited for. */
 export class Captures {
   readonly #deps: CaptureDeps;
-  readonly #windows = new OpenWindows();
+  readonly #windows = new OpenCaptureWindows();
   /** Closed by hand or by a policy: what was under way then is not kept either. */
   readonly #ended = new Set<string>();
   readonly #full = new Set<string>();
@@ -54,7 +54,7 @@ export class Captures {
   async load(): Promise<void> {
     const nowMs = this.#deps.clock.nowMs();
     await this.#deps.store.sweep(nowMs);
-    for (const window of await this.#deps.store.openAt(nowMs)) this.#windows.put(window);
+    for (const window of await this.#deps.store.openAt(nowMs)) this.#windows.set(window);
   }
 
   /** The windows of a workspace as the store has them now: others may have opened some, and closed some. */
@@ -65,14 +65,14 @@ export class Captures {
     const open = await store.openWithin(workspaceId, nowMs, nowMs + 1);
     // What was opened here meanwhile is not in what was read, and has not been closed.
     if (this.#changes !== changes) return this.reload(workspaceId);
-    for (const { id, closesAtMs } of this.#windows.of(workspaceId)) {
+    for (const { id, closesAtMs } of this.#windows.openFor(workspaceId)) {
       if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.closed(id);
     }
-    for (const window of open) if (!this.#ended.has(window.id)) this.#windows.put(window);
+    for (const window of open) if (!this.#ended.has(window.id)) this.#windows.set(window);
   }
 
   begin(surface: Surface, requestId: string, { key, workspace }: CapturedBy): Capturing | undefined {
-    if (!this.#windows.any(workspace.id)) return undefined;
+    if (!this.#windows.hasOpen(workspace.id)) return undefined;
     const atMs = this.#deps.clock.nowMs();
     const call = { workspaceId: workspace.id, keyId: key.id, environment: key.environment, surface };
     const covering = this.#windows.covering(call, atMs);
@@ -89,11 +89,11 @@ export class Captures {
 
   opened(window: CaptureWindow): void {
     this.#changes += 1;
-    this.#windows.put(window);
+    this.#windows.set(window);
   }
 
   closed(windowId: string): void {
-    this.#windows.drop(windowId);
+    this.#windows.remove(windowId);
     this.#ended.add(windowId);
   }
 
@@ -109,7 +109,7 @@ export class Captures {
 
   async sweep(): Promise<void> {
     const { store, clock, warn } = this.#deps;
-    this.#windows.sweep(clock.nowMs());
+    this.#windows.removeExpired(clock.nowMs());
     try {
       await store.sweep(clock.nowMs());
     } catch (error) {
@@ -137,7 +137,7 @@ export class Captures {
     const { window, keyId, requestId } = heard;
     if (this.#ended.has(window.id) || !mayKeep(window.workspaceId, keyId)) return;
     // A request that was refused before its wishes were read has them all the same.
-    if (heard.request !== null && asksForNoRetention(heard.request.toString("utf8"))) return;
+    if (heard.request !== null && requestsZeroRetention(heard.request.toString("utf8"))) return;
     try {
       const outcome = await store.add(itemOf(heard, limits.itemMaxBytes), limits.windowMaxBytes);
       if (outcome === "kept") return;
@@ -159,11 +159,11 @@ function sizeOf({ request, answer }: Heard): number {
   return (request?.length ?? 0) + (answer?.length ?? 0);
 }
 
-function itemOf(heard: Heard, maxBytes: number): Captured {
+function itemOf(heard: Heard, maxBytes: number): CapturedRequest {
   const { requestId, keyId, window, atMs } = heard;
   const request =
-    heard.request === null ? undefined : cut("request", withoutAudio(heard.request.toString("utf8")), maxBytes);
-  const silenced = heard.answerIs === "words" ? wordsWithoutAudio : withoutAudio;
+    heard.request === null ? undefined : cut("request", redactAudio(heard.request.toString("utf8")), maxBytes);
+  const silenced = heard.answerIs === "words" ? redactAudioInText : redactAudio;
   // Without sound first: half of it would be taken for words.
   const answer = heard.answer === null ? undefined : cut("answer", silenced(heard.answer), maxBytes);
   const counted = heard.cut.map(({ part }) => part);
@@ -183,7 +183,7 @@ function itemOf(heard: Heard, maxBytes: number): Captured {
 }
 
 /** Within the bytes that are kept of one part. */
-function cut(part: "request" | "answer", text: string, maxBytes: number): { text: string; cut?: CapturedPart } {
+function cut(part: "request" | "answer", text: string, maxBytes: number): { text: string; cut?: TruncatedPart } {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return { text };
   // A sign that was cut in two is left out.

@@ -3,7 +3,7 @@ import { exchangeOf, principalWith } from "../../../tests/support/handled.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
-import { BookedReader } from "../../domain/record/ingest-fields-reader.ts";
+import { IngestFieldsReader } from "../../domain/record/ingest-fields-reader.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { RequestTrace } from "./request-trace.ts";
 
@@ -28,7 +28,7 @@ test("LOG-03 what a caller or a provider names as it likes is cut in the record,
 test("BILL-02 records are written in the order in which the books read what they share only once", () => {
   const [route] = ROUTES;
   if (route === undefined) throw new Error("there is no route");
-  const reader = new BookedReader();
+  const reader = new IngestFieldsReader();
   const { usage, charge } = finishedRecord("any");
   const booked = ["1", "2000"].map((nanos) => {
     const trail = new RequestTrace(exchangeOf(route), principalWith(), "chat", systemClock);

@@ -7,7 +7,12 @@ import type { CurrencyTable } from "../../domain/billing/exchange-rate.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
 import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
-import { type AttemptRecord, KEPT_OUT, type RequestRecord, type Surface } from "../../domain/record/record.ts";
+import {
+  type AttemptRecord,
+  REJECTED_KEY_STATUS,
+  type RequestRecord,
+  type Surface,
+} from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan, PlanRefusal } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -196,7 +201,7 @@ export class RequestTrace {
   refuse(problem: Fault): RequestRecord {
     const record = this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
     // Rows are added up by these labels, and whoever has the key could make up new ones for ever.
-    const isKeptOut = problem.status === KEPT_OUT || problem.code === "ip_not_allowed";
+    const isKeptOut = problem.status === REJECTED_KEY_STATUS || problem.code === "ip_not_allowed";
     return isKeptOut ? { ...record, app: null } : record;
   }
 

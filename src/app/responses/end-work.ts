@@ -4,23 +4,23 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import { endUnmade, type Unmaking } from "./end-orphaned-job.ts";
 import type { ResponsesRoom } from "./responses-context.ts";
 
-/** Deletes a response, whatever is still being made of it, and writes down who did. False: there is none. */
+/** Cancels the response if it is still running, deletes it and writes an audit entry. False: no such response. */
 export async function removeResponse(room: ResponsesRoom, by: Principal, id: string): Promise<boolean> {
   const workspaceId = by.workspace.id;
   await endWork(room, workspaceId, id);
   return room.change(async ({ responses }) => {
     const isRemoved = await responses.remove(workspaceId, id, room.clock.nowMs());
     const audit = isRemoved ? lineOf(room, by, "response.delete", id) : null;
-    return { answer: isRemoved, audit, concerns: "nobody" };
+    return { result: isRemoved, audit, reload: "nobody" };
   });
 }
 
-/** Ends what is still being made of a response, and writes down who wanted that. */
+/** Cancels a running response and writes an audit entry. */
 export async function cancelResponse(room: ResponsesRoom, by: Principal, stored: StoredResponse): Promise<void> {
   if (!isUnfinished(stored)) return;
-  // First: of what has ended nobody could tell any more, should the line then fail.
+  // The audit entry comes first, so that no cancellation goes unaudited if the write fails.
   const audit = lineOf(room, by, "response.cancel", stored.id);
-  await room.change(async () => ({ answer: undefined, audit, concerns: "nobody" }));
+  await room.change(async () => ({ result: undefined, audit, reload: "nobody" }));
   await endWork(room, stored.workspaceId, stored.id);
 }
 
@@ -33,8 +33,8 @@ function lineOf({ ids, clock }: ResponsesRoom, by: Principal, action: string, ta
 type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere"> & Unmaking;
 
 /**
- * Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. One that
- * is not heard of stops when it next looks, and whoever takes up its work ends it.
+ * Cancels a response on whichever instance runs it; resolves when its end is stored. An unreachable instance stops at its
+ * next check, and the instance that resumes its jobs ends the response.
  */
 export async function endWork(room: Ending, workspaceId: string, id: string): Promise<void> {
   const { jobs, store, clock, elsewhere } = room;
@@ -44,7 +44,7 @@ export async function endWork(room: Ending, workspaceId: string, id: string): Pr
     const stored = await store.find(workspaceId, id, clock.nowMs());
     return stored !== undefined && isUnfinished(stored) ? stored : undefined;
   };
-  // Where it was given up here, or taken up elsewhere, its end is not in the store yet.
+  // The end is not stored yet when this instance abandoned the job or another one took it over.
   if ((await unfinished()) === undefined) return;
   await store.cancel(workspaceId, id);
   await elsewhere?.end(workspaceId, id);
@@ -53,7 +53,7 @@ export async function endWork(room: Ending, workspaceId: string, id: string): Pr
   if (left !== undefined) await endUnmade(room, left, { is: "cancelled" });
 }
 
-/** What an operator sees of the stored responses of a workspace, and how the work on them is ended. */
+/** Operations of the management API on the stored responses of a workspace. */
 export function overseenResponses(room: ResponsesRoom) {
   const { jobs, store, clock } = room;
   return {

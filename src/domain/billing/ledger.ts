@@ -1,4 +1,4 @@
-import type { BookedFields } from "../record/ingest-fields.ts";
+import type { IngestFields } from "../record/ingest-fields.ts";
 
 /**
  * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
@@ -130,7 +130,7 @@ export function walletNanosOf({ entries }: Transaction): bigint {
 }
 
 /** What a finished request costs; zero when nothing was charged. */
-export function chargedNanosOf(record: BookedFields): bigint {
+export function chargedNanosOf(record: IngestFields): bigint {
   if (record.charge === null) return 0n;
   const nanos = BigInt(record.charge.nanos);
   if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);
@@ -162,7 +162,7 @@ export type BalancedEntry = { readonly transaction: Transaction; readonly balanc
 export type ReturnSource = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
 
 /** A request that a charge is looked for of. */
-export type ChargedRequest = Pick<BookedFields, "id" | "workspaceId" | "createdAtMs">;
+export type ChargedRequest = Pick<IngestFields, "id" | "workspaceId" | "createdAtMs">;
 
 /** A stretch of time: from the first moment to before the second. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withoutAudio } from "./audio-redaction.ts";
+import { redactAudio } from "./audio-redaction.ts";
 
 const SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEA";
 
@@ -13,7 +13,7 @@ test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything 
     { content: [{ type: "video_url", video_url: { url: `data:video/mp4;base64,${SOUND}` } }] },
   ];
   for (const body of bodies) {
-    const clean = withoutAudio(JSON.stringify({ ...body, note: "kept words" }));
+    const clean = redactAudio(JSON.stringify({ ...body, note: "kept words" }));
     expect(clean).not.toContain(SOUND);
     expect(clean).toContain("audio is never kept");
     expect(clean).toContain("kept words");
@@ -35,18 +35,18 @@ test("LOG-03 every field that may hold sound, and every way to say that it does,
   ];
   for (const said of says)
     for (const field of fields) {
-      const clean = withoutAudio(JSON.stringify({ parts: [{ ...said, [field]: SOUND }], note: "kept words" }));
+      const clean = redactAudio(JSON.stringify({ parts: [{ ...said, [field]: SOUND }], note: "kept words" }));
       expect(clean).toBe(
         JSON.stringify({ parts: [{ ...said, [field]: "[audio is never kept]" }], note: "kept words" }),
       );
     }
   for (const type of ["response.audio.delta", "response.output_audio.done", "audio.delta"])
     for (const field of ["delta", ...fields]) {
-      const clean = withoutAudio(`data: ${JSON.stringify({ type, [field]: SOUND })}\n\n`);
+      const clean = redactAudio(`data: ${JSON.stringify({ type, [field]: SOUND })}\n\n`);
       expect(clean).toBe(`data: ${JSON.stringify({ type, [field]: "[audio is never kept]" })}\n\n`);
     }
   const transcript = `data: ${JSON.stringify({ type: "response.audio_transcript.delta", delta: "kept words" })}\n\n`;
-  expect(withoutAudio(transcript)).toBe(transcript);
+  expect(redactAudio(transcript)).toBe(transcript);
 });
 
 test("LOG-03 no sound stays where nobody expects it: bodies that are refused are kept too", () => {
@@ -68,7 +68,7 @@ test("LOG-03 no sound stays where nobody expects it: bodies that are refused are
   ];
   const asBytes = [...Buffer.from(long)].join(",");
   for (const body of bodies) {
-    const clean = withoutAudio(body);
+    const clean = redactAudio(body);
     expect(clean).not.toContain(SOUND);
     expect(clean).not.toContain(asBytes);
     expect(clean).toContain("audio is never kept");
@@ -80,12 +80,12 @@ test("LOG-03 words about sound, and letters that are written as numbers, stay as
     '{ "content": "the audio of the video was caf\\u00e9 \\u0041", "n": 1.50 }',
     '{"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"}}',
   ])
-    expect(withoutAudio(plain)).toBe(plain);
+    expect(redactAudio(plain)).toBe(plain);
 });
 
 test("LOG-03 a body beyond what may be asked is not taken apart: nobody waits for that", () => {
   const bodies = [`{"audio":${"[".repeat(2_000_000)}`, `{"audio":[${"{},".repeat(1_000_000)}0]}`];
-  for (const body of bodies) expect(withoutAudio(body)).toMatch(/^\[left out/);
+  for (const body of bodies) expect(redactAudio(body)).toMatch(/^\[left out/);
 });
 
 test("LOG-03 no sound stays in events", () => {
@@ -96,7 +96,7 @@ test("LOG-03 no sound stays in events", () => {
     `data: {"audio": {"data": "${SOUND}`,
     "data: [DONE]",
   ];
-  const clean = withoutAudio(`${events.join("\n\n")}\n\n`);
+  const clean = redactAudio(`${events.join("\n\n")}\n\n`);
   expect(clean).not.toContain(SOUND);
   expect(clean).toContain("kept words");
   expect(clean).toContain("data: [DONE]");
@@ -104,8 +104,8 @@ test("LOG-03 no sound stays in events", () => {
 
 test("LOG-03 a text without sound stays as it is, to the byte; one that cannot be read goes", () => {
   const plain = '{ "n": 12345678901234567890, "image": "data:image/png;base64,AAAA" }';
-  expect(withoutAudio(plain)).toBe(plain);
-  expect(withoutAudio(`{"input_audio": {"data": "${SOUND}`)).not.toContain(SOUND);
+  expect(redactAudio(plain)).toBe(plain);
+  expect(redactAudio(`{"input_audio": {"data": "${SOUND}`)).not.toContain(SOUND);
   const deep = `{"audio":${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}}`;
-  expect(withoutAudio(deep).length).toBeLessThan(100);
+  expect(redactAudio(deep).length).toBeLessThan(100);
 });

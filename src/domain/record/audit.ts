@@ -32,9 +32,9 @@ export type AuditStore = {
 };
 
 /** What a change answers, and the line about it; no line where nothing was changed. */
-export type Changed<T> = {
-  readonly answer: T;
+export type AuditedChange<T> = {
+  readonly result: T;
   readonly audit: AuditEntry | null;
   /** Whether an instance has to load something anew for it; absent: yes. */
-  readonly concerns?: "nobody";
+  readonly reload?: "nobody";
 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CapturableCall, type CaptureScope, type CaptureWindow, OpenWindows } from "./capture.ts";
+import { type CapturableCall, type CaptureScope, type CaptureWindow, OpenCaptureWindows } from "./capture.ts";
 
 const CALL: CapturableCall = { workspaceId: "ws_1", keyId: "key_1", environment: "live", surface: "chat" };
 const ALL: CaptureScope = { keys: null, surfaces: null, environment: null };
@@ -22,17 +22,17 @@ test.each<[Partial<CaptureScope>, Partial<CapturableCall>, boolean]>([
   [{ keys: ["key_1"], surfaces: ["chat"], environment: "test" }, { environment: "test" }, true],
   [{ keys: ["key_1"], surfaces: ["messages"], environment: "live" }, {}, false],
 ])("LOG-03 a window of %j and a call of %j: %s", (scope, call, isCovered) => {
-  const windows = new OpenWindows();
-  windows.put(windowOf(scope));
+  const windows = new OpenCaptureWindows();
+  windows.set(windowOf(scope));
   expect(windows.covering({ ...CALL, ...call }, 0)).toHaveLength(isCovered ? 1 : 0);
 });
 
 test("LOG-03 a window covers until the moment it closes, and not in it", () => {
-  const windows = new OpenWindows();
-  windows.put(windowOf({}));
+  const windows = new OpenCaptureWindows();
+  windows.set(windowOf({}));
   expect([999, 1000].map((atMs) => windows.covering(CALL, atMs).length)).toEqual([1, 0]);
-  windows.sweep(999);
-  expect(windows.any("ws_1")).toBe(true);
-  windows.sweep(1000);
-  expect(windows.any("ws_1")).toBe(false);
+  windows.removeExpired(999);
+  expect(windows.hasOpen("ws_1")).toBe(true);
+  windows.removeExpired(1000);
+  expect(windows.hasOpen("ws_1")).toBe(false);
 });

@@ -41,14 +41,14 @@ export type CaptureWindowRow = CaptureWindow & {
   readonly purgedAtMs: number | null;
 };
 
-export type CapturedPart = {
+export type TruncatedPart = {
   readonly part: "request" | "answer";
   /** How many bytes it had; the rest was cut off. */
   readonly ofBytes: number;
 };
 
 /** A request and its answer, as far as they may be kept. */
-export type Captured = {
+export type CapturedRequest = {
   readonly requestId: string;
   readonly windowId: string;
   readonly workspaceId: string;
@@ -57,7 +57,7 @@ export type Captured = {
   readonly expiresAtMs: number;
   readonly request: string | null;
   readonly answer: string | null;
-  readonly cut: readonly CapturedPart[];
+  readonly cut: readonly TruncatedPart[];
 };
 
 /** The windows of a workspace, and their contents sealed for it. What has expired is not there. */
@@ -73,8 +73,8 @@ export type CaptureStore = {
   /** Those of one workspace that were open at any time of a period, oldest first. */
   openWithin(workspaceId: string, fromMs: number, toMs: number): Promise<CaptureWindowRow[]>;
   /** Keeps an item within the bytes that its window may hold. */
-  add(item: Captured, windowMaxBytes: number): Promise<"kept" | "full" | "purged">;
-  content(workspaceId: string, requestId: string, nowMs: number): Promise<Captured | undefined>;
+  add(item: CapturedRequest, windowMaxBytes: number): Promise<"kept" | "full" | "purged">;
+  content(workspaceId: string, requestId: string, nowMs: number): Promise<CapturedRequest | undefined>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
 };
@@ -87,7 +87,7 @@ export type CaptureWriter = {
   /** Removes the contents of a window; nothing more is put into it. Answers how many there were. */
   purge(id: string, atMs: number): Promise<number>;
   /** Ends all windows of a workspace and removes their contents. */
-  endAll(workspaceId: string, atMs: number): Promise<{ closed: string[]; purged: number }>;
+  closeAndPurgeAll(workspaceId: string, atMs: number): Promise<{ closed: string[]; purged: number }>;
   /** Removes what was captured of one key, whatever the window. */
   purgeKey(workspaceId: string, keyId: string): Promise<number>;
 };
@@ -107,15 +107,15 @@ function covers({ scope }: CaptureWindow, call: CapturableCall): boolean {
 }
 
 /** Windows that are open now, in memory: all that a request pays while there is none is one look-up. */
-export class OpenWindows {
+export class OpenCaptureWindows {
   readonly #byWorkspace = new Map<string, CaptureWindow[]>();
 
-  put(window: CaptureWindow): void {
+  set(window: CaptureWindow): void {
     const own = this.#byWorkspace.get(window.workspaceId) ?? [];
     this.#byWorkspace.set(window.workspaceId, [...own.filter(({ id }) => id !== window.id), window]);
   }
 
-  drop(windowId: string): void {
+  remove(windowId: string): void {
     for (const [workspaceId, own] of this.#byWorkspace) {
       const left = own.filter(({ id }) => id !== windowId);
       if (left.length === 0) this.#byWorkspace.delete(workspaceId);
@@ -124,17 +124,17 @@ export class OpenWindows {
   }
 
   /** Those whose time is over leave, so that requests do not look at them any more. */
-  sweep(nowMs: number): void {
-    for (const window of [...this.#byWorkspace.values()].flat()) if (window.closesAtMs <= nowMs) this.drop(window.id);
+  removeExpired(nowMs: number): void {
+    for (const window of [...this.#byWorkspace.values()].flat()) if (window.closesAtMs <= nowMs) this.remove(window.id);
   }
 
   /** Those of a workspace that are known to be open. */
-  of(workspaceId: string): readonly CaptureWindow[] {
+  openFor(workspaceId: string): readonly CaptureWindow[] {
     return this.#byWorkspace.get(workspaceId) ?? [];
   }
 
   /** Whether any window is open for a workspace, whatever its scope. */
-  any(workspaceId: string): boolean {
+  hasOpen(workspaceId: string): boolean {
     return this.#byWorkspace.has(workspaceId);
   }
 

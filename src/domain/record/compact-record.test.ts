@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { hasShort, shortText, wholeText } from "./compact-record.ts";
-import { readBooked } from "./ingest-fields.ts";
-import { BookedReader } from "./ingest-fields-reader.ts";
+import { encodeCompact, expandText, mayContainCompact } from "./compact-record.ts";
+import { parseIngestFields } from "./ingest-fields.ts";
+import { IngestFieldsReader } from "./ingest-fields-reader.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 import { parseRecord } from "./record-schema.ts";
-import { DailyFold } from "./rollup.ts";
+import { DailyRollup } from "./rollup.ts";
 
 const few = fc.constantFrom("a", "b");
 const figure = fc.constantFrom(0, 7);
@@ -54,8 +54,8 @@ const records: fc.Arbitrary<RequestRecord> = fc
   })
   .map((changes) => finishedRecord("r1", changes));
 
-const sumsOf = (record: Parameters<DailyFold["add"]>[0]) => {
-  const fold = new DailyFold();
+const sumsOf = (record: Parameters<DailyRollup["add"]>[0]) => {
+  const fold = new DailyRollup();
   fold.add(record, 0n);
   return [...fold.rows()];
 };
@@ -64,18 +64,18 @@ describe("the short text of a record", () => {
   test("LOG-01 is read as the record that it was written from, whatever is in it", () => {
     fc.assert(
       fc.property(records, (record) => {
-        expect(parseRecord(shortText(record))).toEqual(record);
-        expect(JSON.parse(wholeText(shortText(record)))).toEqual(record);
+        expect(parseRecord(encodeCompact(record))).toEqual(record);
+        expect(JSON.parse(expandText(encodeCompact(record)))).toEqual(record);
       }),
     );
   });
 
   test("BILL-02 comes to the same in the books as the whole one", () => {
-    const reader = new BookedReader();
+    const reader = new IngestFieldsReader();
     fc.assert(
       fc.property(records, (record) => {
-        const [short, whole] = [Buffer.from(shortText(record)), Buffer.from(JSON.stringify(record))];
-        expect(sumsOf(readBooked(short))).toEqual(sumsOf(readBooked(whole)));
+        const [short, whole] = [Buffer.from(encodeCompact(record)), Buffer.from(JSON.stringify(record))];
+        expect(sumsOf(parseIngestFields(short))).toEqual(sumsOf(parseIngestFields(whole)));
         expect(sumsOf(reader.read(short))).toEqual(sumsOf(record));
       }),
     );
@@ -83,23 +83,26 @@ describe("the short text of a record", () => {
 
   test("LOG-01 says nothing twice, and keeps what a request did not have from who served it", () => {
     const record = finishedRecord("r1");
-    expect(shortText(record).length).toBeLessThan(0.75 * JSON.stringify(record).length);
-    const text = shortText({ ...record, endpoint: null, provider: null, model: null, level: null });
+    expect(encodeCompact(record).length).toBeLessThan(0.75 * JSON.stringify(record).length);
+    const text = encodeCompact({ ...record, endpoint: null, provider: null, model: null, level: null });
     expect(JSON.parse(text).attempts[0]).toMatchObject({ endpoint: record.endpoint, provider: record.provider });
   });
 
   test("LOG-01 is told from a whole one, which is read as it is: what that lacks is an error", () => {
     const record = finishedRecord("r1", { app: '"short":true' });
     const whole = JSON.stringify(record);
-    expect([hasShort(Buffer.from(shortText(record))), hasShort(Buffer.from(whole))]).toEqual([true, false]);
-    expect(wholeText(whole)).toBe(whole);
+    expect([mayContainCompact(Buffer.from(encodeCompact(record))), mayContainCompact(Buffer.from(whole))]).toEqual([
+      true,
+      false,
+    ]);
+    expect(expandText(whole)).toBe(whole);
     const { clientRequestId: _, ...lacking } = record;
     expect(() => parseRecord(JSON.stringify(lacking))).toThrow("clientRequestId");
   });
 
   test("LOG-01 a field of a later version stays in it when it is made whole", () => {
-    const later = { ...JSON.parse(shortText(finishedRecord("r1"))), later: { is: "kept" } };
-    expect(JSON.parse(wholeText(JSON.stringify(later))).later).toEqual({ is: "kept" });
+    const later = { ...JSON.parse(encodeCompact(finishedRecord("r1"))), later: { is: "kept" } };
+    expect(JSON.parse(expandText(JSON.stringify(later))).later).toEqual({ is: "kept" });
   });
 
   test("LOG-01 what is marked as one and is none is refused", () => {

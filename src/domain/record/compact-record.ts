@@ -2,26 +2,26 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 
 /** However it is written: whether it is one is asked of what was parsed. */
-const MARK = '"short"';
+const COMPACT_MARK = '"short"';
 
 /**
  * The text of a record without what goes without saying: figures that are nothing, and what attempts and candidates have
  * in common with the request itself. That is a third of it. What the books and SQL read out of a text is always there.
  */
-export function shortText(record: RequestRecord): string {
+export function encodeCompact(record: RequestRecord): string {
   const { clientRequestId, router, usage, attempts, decision } = record;
   return JSON.stringify({
     ...record,
     clientRequestId: clientRequestId ?? undefined,
     router: router ?? undefined,
-    usage: usage === null ? null : shortUsage(usage),
-    attempts: attempts.map((attempt) => shortAttempt(attempt, record)),
-    decision: decision === null ? null : shortDecision(decision, record),
+    usage: usage === null ? null : compactUsage(usage),
+    attempts: attempts.map((attempt) => compactAttempt(attempt, record)),
+    decision: decision === null ? null : compactDecision(decision, record),
     short: true,
   });
 }
 
-function shortUsage(usage: UsageRecord) {
+function compactUsage(usage: UsageRecord) {
   return {
     ...usage,
     cachedTokens: usage.cachedTokens || undefined,
@@ -35,7 +35,7 @@ function shortUsage(usage: UsageRecord) {
   };
 }
 
-function shortAttempt(attempt: AttemptRecord, { endpoint, provider }: RequestRecord) {
+function compactAttempt(attempt: AttemptRecord, { endpoint, provider }: RequestRecord) {
   return {
     ...attempt,
     endpoint: attempt.endpoint === endpoint ? undefined : attempt.endpoint,
@@ -44,15 +44,15 @@ function shortAttempt(attempt: AttemptRecord, { endpoint, provider }: RequestRec
   };
 }
 
-function shortDecision(decision: DecisionRecord, record: RequestRecord) {
+function compactDecision(decision: DecisionRecord, record: RequestRecord) {
   return {
     ...decision,
-    candidates: decision.candidates.map((candidate) => shortCandidate(candidate, record)),
-    order: isAsPlanned(decision) ? undefined : decision.order,
+    candidates: decision.candidates.map((candidate) => compactCandidate(candidate, record)),
+    order: isCandidateOrder(decision) ? undefined : decision.order,
   };
 }
 
-function shortCandidate(candidate: CandidateRecord, { endpoint, model, provider, level }: RequestRecord) {
+function compactCandidate(candidate: CandidateRecord, { endpoint, model, provider, level }: RequestRecord) {
   return {
     ...candidate,
     endpoint: candidate.endpoint === endpoint ? undefined : candidate.endpoint,
@@ -64,7 +64,7 @@ function shortCandidate(candidate: CandidateRecord, { endpoint, model, provider,
 }
 
 /** Whether the order is that of the candidates that are planned. */
-function isAsPlanned({ candidates, order }: DecisionRecord): boolean {
+function isCandidateOrder({ candidates, order }: DecisionRecord): boolean {
   let at = 0;
   for (const { outcome, endpoint } of candidates) {
     if (outcome !== "planned") continue;
@@ -74,7 +74,7 @@ function isAsPlanned({ candidates, order }: DecisionRecord): boolean {
   return at === order.length;
 }
 
-const NO_FIGURES = {
+const DEFAULT_USAGE = {
   cachedTokens: 0,
   cacheWriteTokens: 0,
   reasoningTokens: 0,
@@ -86,39 +86,39 @@ const NO_FIGURES = {
 };
 
 /** What was parsed from the text of a record, with all that a short one leaves out. Whether it is a record is not asked. */
-export function wholeRecord(value: unknown): unknown {
+export function expandRecord(value: unknown): unknown {
   if (!isJsonObject(value) || value["short"] !== true) return value;
   const { endpoint, model, provider, level, usage, attempts, decision } = value;
   return {
     clientRequestId: null,
     router: null,
     ...value,
-    usage: isJsonObject(usage) ? { ...NO_FIGURES, ...usage } : usage,
-    attempts: eachWith({ endpoint, provider, maybeAccepted: false }, attempts),
-    decision: isJsonObject(decision) ? wholeDecision(decision, { endpoint, model, provider, level }) : decision,
+    usage: isJsonObject(usage) ? { ...DEFAULT_USAGE, ...usage } : usage,
+    attempts: withDefaults({ endpoint, provider, maybeAccepted: false }, attempts),
+    decision: isJsonObject(decision) ? expandDecision(decision, { endpoint, model, provider, level }) : decision,
     short: undefined,
   };
 }
 
-function wholeDecision(decision: JsonObject, served: JsonObject): JsonObject {
-  const candidates = eachWith({ ...served, outcome: "planned" }, decision["candidates"]);
+function expandDecision(decision: JsonObject, served: JsonObject): JsonObject {
+  const candidates = withDefaults({ ...served, outcome: "planned" }, decision["candidates"]);
   const objects = Array.isArray(candidates) ? candidates.filter(isJsonObject) : [];
   const planned = objects.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint);
   return { ...decision, candidates, order: decision["order"] ?? planned };
 }
 
 /** What each of a list leaves out. */
-function eachWith(common: JsonObject, list: unknown): unknown {
+function withDefaults(common: JsonObject, list: unknown): unknown {
   if (!Array.isArray(list)) return list;
   return list.map((one: unknown) => (isJsonObject(one) ? { ...common, ...one } : one));
 }
 
 /** Whether there may be short ones among these texts. A quote inside a text is escaped, so it is always a field. */
-export function hasShort(texts: Buffer): boolean {
-  return texts.includes(MARK);
+export function mayContainCompact(texts: Buffer): boolean {
+  return texts.includes(COMPACT_MARK);
 }
 
 /** The same record in a text that leaves nothing out. */
-export function wholeText(text: string): string {
-  return text.includes(MARK) ? JSON.stringify(wholeRecord(JSON.parse(text))) : text;
+export function expandText(text: string): string {
+  return text.includes(COMPACT_MARK) ? JSON.stringify(expandRecord(JSON.parse(text))) : text;
 }

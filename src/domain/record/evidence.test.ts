@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EvidenceFold, type EvidenceSum } from "./evidence.ts";
+import { EvidenceAggregator, type EvidenceSum } from "./evidence.ts";
 
 const SUM: EvidenceSum = {
   keyId: "key_1",
@@ -18,7 +18,7 @@ const SUM: EvidenceSum = {
 };
 
 test("LOG-05 what one endpoint served is told apart by environment, level and every country that had the input", () => {
-  const fold = new EvidenceFold([], () => false);
+  const fold = new EvidenceAggregator([], () => false);
   const others: readonly Partial<EvidenceSum>[] = [
     {},
     // After a failure elsewhere.
@@ -31,7 +31,7 @@ test("LOG-05 what one endpoint served is told apart by environment, level and ev
       atMs,
       others.map((other) => ({ ...SUM, ...other })),
     );
-  const { served } = fold.tally();
+  const { served } = fold.totals();
   expect(served).toMatchObject(others.map((other) => ({ ...other, requests: 2, inputTokens: 20, costNanos: 6n })));
   expect(served).toHaveLength(others.length);
 });

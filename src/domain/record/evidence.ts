@@ -1,5 +1,5 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
-import { isRepeated } from "./request-outcome.ts";
+import { isIdempotentReplay } from "./request-outcome.ts";
 
 /** Requests of a part of a period that have all of this in common, added up. */
 export type EvidenceSum = {
@@ -22,50 +22,50 @@ export type EvidenceStore = {
   /** From the first time on, before the second. */
   sums(workspaceId: string, fromMs: number, toMs: number): Promise<EvidenceSum[]>;
   /** The first request of a workspace at or after a time. */
-  firstAt(workspaceId: string, fromMs: number): Promise<number | undefined>;
+  firstRequestAtMs(workspaceId: string, fromMs: number): Promise<number | undefined>;
 };
 
-export type Amounts = { requests: number; inputTokens: number; outputTokens: number; costNanos: bigint };
+export type UsageAmounts = { requests: number; inputTokens: number; outputTokens: number; costNanos: bigint };
 
 /** What one endpoint served under one version of the workspace's policy. */
-export type Served = Amounts & {
+export type ServedUsage = UsageAmounts & {
   /** Null: from before versions were kept. */
   readonly policyVersion: number | null;
 } & Pick<EvidenceSum, "environment" | "provider" | "endpoint" | "model" | "level" | "countries">;
 
-export type RefusedByPolicy = { readonly policyVersion: number | null; readonly rule: string; requests: number };
+export type PolicyRefusalCount = { readonly policyVersion: number | null; readonly rule: string; requests: number };
 
 /** Requests under one version of a policy (of a key, or with no subject of the workspace) or of a router. */
-export type Governed = { readonly subject: string; readonly version: number; requests: number };
+export type VersionUsage = { readonly subject: string; readonly version: number; requests: number };
 
-export type Tally = {
-  readonly served: readonly Served[];
-  readonly refused: readonly RefusedByPolicy[];
-  readonly byPolicy: readonly Governed[];
-  readonly byRouter: readonly Governed[];
+export type EvidenceTotals = {
+  readonly served: readonly ServedUsage[];
+  readonly refused: readonly PolicyRefusalCount[];
+  readonly byPolicy: readonly VersionUsage[];
+  readonly byRouter: readonly VersionUsage[];
   /** All requests, whatever became of them. */
   readonly requests: number;
   /** Those that ended in an error that no policy caused. */
   readonly failed: number;
   /** Those of them that an endpoint had begun to serve. */
-  readonly failedInPart: number;
+  readonly failedAfterStart: number;
   /** Those that were answered before under the same `Idempotency-Key`: nobody was asked. */
-  readonly repeated: number;
+  readonly replayed: number;
   readonly costNanos: bigint;
 };
 
 /** Adds up what the log says, part by part: no part reaches over a change of a policy. */
-export class EvidenceFold {
+export class EvidenceAggregator {
   readonly #versions: readonly PolicyVersion[];
   readonly #isPolicyRule: (code: string) => boolean;
-  readonly #served = new Map<string, Served>();
-  readonly #refused = new Map<string, RefusedByPolicy>();
-  readonly #byPolicy = new Map<string, Governed>();
-  readonly #byRouter = new Map<string, Governed>();
+  readonly #served = new Map<string, ServedUsage>();
+  readonly #refused = new Map<string, PolicyRefusalCount>();
+  readonly #byPolicy = new Map<string, VersionUsage>();
+  readonly #byRouter = new Map<string, VersionUsage>();
   #requests = 0;
   #failed = 0;
-  #failedInPart = 0;
-  #repeated = 0;
+  #failedAfterStart = 0;
+  #replayed = 0;
   #costNanos = 0n;
 
   constructor(versions: readonly PolicyVersion[], isPolicyRule: (code: string) => boolean) {
@@ -78,19 +78,19 @@ export class EvidenceFold {
     for (const sum of sums) {
       this.#requests += sum.requests;
       this.#costNanos += sum.costNanos;
-      this.#govern(sum, atMs);
-      if (sum.endpoint !== null) this.#serve(policyVersion, sum);
+      this.#addVersionUsage(sum, atMs);
+      if (sum.endpoint !== null) this.#addServed(policyVersion, sum);
       if (sum.errorCode === null) continue;
-      if (this.#isPolicyRule(sum.errorCode)) this.#refuse(policyVersion, sum.errorCode, sum.requests);
-      else if (isRepeated(sum.errorCode)) this.#repeated += sum.requests;
+      if (this.#isPolicyRule(sum.errorCode)) this.#addRefusal(policyVersion, sum.errorCode, sum.requests);
+      else if (isIdempotentReplay(sum.errorCode)) this.#replayed += sum.requests;
       else {
         this.#failed += sum.requests;
-        if (sum.endpoint !== null) this.#failedInPart += sum.requests;
+        if (sum.endpoint !== null) this.#failedAfterStart += sum.requests;
       }
     }
   }
 
-  tally(): Tally {
+  totals(): EvidenceTotals {
     return {
       served: [...this.#served.values()],
       refused: [...this.#refused.values()],
@@ -98,55 +98,55 @@ export class EvidenceFold {
       byRouter: [...this.#byRouter.values()],
       requests: this.#requests,
       failed: this.#failed,
-      failedInPart: this.#failedInPart,
-      repeated: this.#repeated,
+      failedAfterStart: this.#failedAfterStart,
+      replayed: this.#replayed,
       costNanos: this.#costNanos,
     };
   }
 
-  #serve(policyVersion: number | null, sum: EvidenceSum): void {
+  #addServed(policyVersion: number | null, sum: EvidenceSum): void {
     const { environment, provider, endpoint, model, level, countries } = sum;
     const name = JSON.stringify([policyVersion, environment, endpoint, level, countries]);
     const known = this.#served.get(name) ?? {
       ...{ policyVersion, environment, provider, endpoint, model, level, countries },
-      ...NOTHING,
+      ...ZERO_AMOUNTS,
     };
     this.#served.set(name, known);
-    addUp(known, sum);
+    addAmounts(known, sum);
   }
 
-  #refuse(policyVersion: number | null, rule: string, requests: number): void {
+  #addRefusal(policyVersion: number | null, rule: string, requests: number): void {
     const name = `${policyVersion} ${rule}`;
     const known = this.#refused.get(name) ?? { policyVersion, rule, requests: 0 };
     this.#refused.set(name, known);
     known.requests += requests;
   }
 
-  #govern({ keyId, router, requests }: EvidenceSum, atMs: number): void {
+  #addVersionUsage({ keyId, router, requests }: EvidenceSum, atMs: number): void {
     for (const subject of [null, keyId]) {
       const version = versionAt(this.#versions, subject, atMs);
-      if (version !== null) count(this.#byPolicy, subject ?? "", version, requests);
+      if (version !== null) countVersion(this.#byPolicy, subject ?? "", version, requests);
     }
-    if (router !== null) count(this.#byRouter, router.slug, router.version, requests);
+    if (router !== null) countVersion(this.#byRouter, router.slug, router.version, requests);
   }
 }
 
-const NOTHING: Amounts = { requests: 0, inputTokens: 0, outputTokens: 0, costNanos: 0n };
+const ZERO_AMOUNTS: UsageAmounts = { requests: 0, inputTokens: 0, outputTokens: 0, costNanos: 0n };
 
-export function sumOf(rows: readonly Readonly<Amounts>[]): Amounts {
-  const sum = { ...NOTHING };
-  for (const row of rows) addUp(sum, row);
+export function sumOf(rows: readonly Readonly<UsageAmounts>[]): UsageAmounts {
+  const sum = { ...ZERO_AMOUNTS };
+  for (const row of rows) addAmounts(sum, row);
   return sum;
 }
 
-function addUp(to: Amounts, more: Readonly<Amounts>): void {
+function addAmounts(to: UsageAmounts, more: Readonly<UsageAmounts>): void {
   to.requests += more.requests;
   to.inputTokens += more.inputTokens;
   to.outputTokens += more.outputTokens;
   to.costNanos += more.costNanos;
 }
 
-function count(into: Map<string, Governed>, subject: string, version: number, requests: number): void {
+function countVersion(into: Map<string, VersionUsage>, subject: string, version: number, requests: number): void {
   const name = `${subject} ${version}`;
   const known = into.get(name) ?? { subject, version, requests: 0 };
   into.set(name, known);
@@ -162,13 +162,13 @@ function versionAt(versions: readonly PolicyVersion[], keyId: string | null, atM
 }
 
 /** Groups amounts by a name, the largest first. */
-export function groupedBy<T extends Readonly<Amounts>>(rows: readonly T[], nameOf: (row: T) => string) {
-  const groups = new Map<string, Amounts>();
+export function groupedBy<T extends Readonly<UsageAmounts>>(rows: readonly T[], nameOf: (row: T) => string) {
+  const groups = new Map<string, UsageAmounts>();
   for (const row of rows) {
     const name = nameOf(row);
-    const known = groups.get(name) ?? { ...NOTHING };
+    const known = groups.get(name) ?? { ...ZERO_AMOUNTS };
     groups.set(name, known);
-    addUp(known, row);
+    addAmounts(known, row);
   }
   return [...groups]
     .map(([name, amounts]) => ({ name, ...amounts }))

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { readBooked } from "./ingest-fields.ts";
-import { BookedReader } from "./ingest-fields-reader.ts";
+import { parseIngestFields } from "./ingest-fields.ts";
+import { IngestFieldsReader } from "./ingest-fields-reader.ts";
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
-const read = (value: unknown) => readBooked(bytesOf(value));
+const read = (value: unknown) => parseIngestFields(bytesOf(value));
 
 describe("the fields that are booked", () => {
   test("BILL-02 are those of the whole record, whatever texts are in it", () => {
@@ -33,7 +33,7 @@ describe("the fields that are booked", () => {
   });
 
   test("BILL-02 a text that is no record is refused", () => {
-    expect(() => readBooked(Buffer.from('{"id":"r1","overheadMs":'))).toThrow(SyntaxError);
+    expect(() => parseIngestFields(Buffer.from('{"id":"r1","overheadMs":'))).toThrow(SyntaxError);
   });
 });
 
@@ -82,7 +82,7 @@ describe("the fields that are booked, of one record after the other", () => {
     });
     fc.assert(
       fc.property(some, (records) => {
-        const reader = new BookedReader();
+        const reader = new IngestFieldsReader();
         for (const record of records) {
           const fields = Object.entries(reader.read(bytesOf(record))).filter(([name]) => FIELDS.includes(name));
           const expected = Object.entries(record).filter(([name]) => FIELDS.includes(name));
@@ -93,7 +93,7 @@ describe("the fields that are booked, of one record after the other", () => {
   });
 
   test("BILL-02 are found where nothing is charged, and a text that ends too early is refused", () => {
-    const reader = new BookedReader();
+    const reader = new IngestFieldsReader();
     const charged = finishedRecord("r1");
     expect(reader.read(bytesOf(charged)).charge).toEqual(charged.charge);
     expect(reader.read(bytesOf({ ...charged, charge: null })).charge).toBeNull();
@@ -104,16 +104,18 @@ describe("the fields that are booked, of one record after the other", () => {
     const { id, createdAtMs, ttfbMs, totalMs, usage, charge, ...rest } = finishedRecord("r1");
     const start = { id, createdAtMs, ttfbMs, totalMs, usage };
     const idempotency = { key: "k", body: "b", untilMs: 1 };
-    expect(new BookedReader().read(bytesOf({ ...start, charge, idempotency, ...rest }))).toMatchObject({ idempotency });
+    expect(new IngestFieldsReader().read(bytesOf({ ...start, charge, idempotency, ...rest }))).toMatchObject({
+      idempotency,
+    });
     const { nanos, currency, ...terms } = charge ?? {};
     const turnedCharge = { currency, nanos, ...terms };
     const other = { amount: 1, currency: "USD", ...terms };
     const mistakable = { ...start, charge: turnedCharge, other, ...rest };
-    expect(new BookedReader().read(bytesOf(mistakable)).charge).toEqual(charge);
+    expect(new IngestFieldsReader().read(bytesOf(mistakable)).charge).toEqual(charge);
   });
 
   test("BILL-02 are those of each record where all are unlike, and shared again where later ones are alike", () => {
-    const reader = new BookedReader();
+    const reader = new IngestFieldsReader();
     for (let n = 0; n < 4000; n += 1)
       expect(reader.read(bytesOf(finishedRecord(`r${n}`, { app: `job ${n}` })))).toMatchObject({
         id: `r${n}`,

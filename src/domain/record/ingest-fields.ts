@@ -1,10 +1,10 @@
 import type { RequestRecord, UsageRecord } from "./record.ts";
 
 /** Figures as they are written: what is nothing may be left out. */
-type WrittenUsage = Partial<UsageRecord> & Pick<UsageRecord, "inputTokens" | "outputTokens">;
+type StoredUsage = Partial<UsageRecord> & Pick<UsageRecord, "inputTokens" | "outputTokens">;
 
 /** What the books need of a record; the rest is only kept. */
-export type BookedFields = Pick<
+export type IngestFields = Pick<
   RequestRecord,
   | "id"
   | "createdAtMs"
@@ -24,34 +24,37 @@ export type BookedFields = Pick<
   | "streaming"
   | "ttfbMs"
   | "totalMs"
-> & { readonly usage: WrittenUsage | null };
+> & { readonly usage: StoredUsage | null };
 
 /** The first field behind all of them, in the order in which records are written. */
-export const REST = ',"overheadMs":';
+export const END_OF_INGEST_FIELDS = ',"overheadMs":';
 
 /** What each request has of its own, and what it shares with very many others. Its charge is of both kinds. */
-export type OwnFields = Pick<BookedFields, "id" | "createdAtMs" | "ttfbMs" | "totalMs" | "usage" | "idempotency">;
-export type SharedFields = Omit<BookedFields, keyof OwnFields | "charge">;
+export type PerRequestFields = Pick<
+  IngestFields,
+  "id" | "createdAtMs" | "ttfbMs" | "totalMs" | "usage" | "idempotency"
+>;
+export type SharedFields = Omit<IngestFields, keyof PerRequestFields | "charge">;
 
 /**
  * Reads those fields from the text of a record. Attempts and candidates, which are often most of the text, are not
  * parsed. A quote inside a text is escaped, so what is looked for is always a field; if the text has another order
  * than ours, all of it is parsed.
  */
-export function readBooked(text: Buffer): BookedFields {
-  const cut = text.indexOf(REST);
+export function parseIngestFields(text: Buffer): IngestFields {
+  const cut = text.indexOf(END_OF_INGEST_FIELDS);
   const head = cut < 0 ? undefined : parseHead(`${text.toString("utf8", 0, cut)}}`);
   // The text was made from a record by this program, or checked when it was read back from a file.
   return head ?? JSON.parse(text.toString("utf8"));
 }
 
-function parseHead(text: string): BookedFields | undefined {
-  const head = parsed<BookedFields>(text);
-  return head !== undefined && isWhole(head) ? head : undefined;
+function parseHead(text: string): IngestFields | undefined {
+  const head = tryParse<IngestFields>(text);
+  return head !== undefined && isComplete(head) ? head : undefined;
 }
 
 /** Nothing where the text is no JSON. */
-export function parsed<T>(text: string): Partial<T> | undefined {
+export function tryParse<T>(text: string): Partial<T> | undefined {
   try {
     return JSON.parse(text);
   } catch {
@@ -59,11 +62,11 @@ export function parsed<T>(text: string): Partial<T> | undefined {
   }
 }
 
-function isWhole(head: Partial<BookedFields>): head is BookedFields {
-  return head.charge !== undefined && hasOwn(head) && hasShared(head);
+function isComplete(head: Partial<IngestFields>): head is IngestFields {
+  return head.charge !== undefined && hasPerRequestFields(head) && hasSharedFields(head);
 }
 
-export function hasOwn<T extends Partial<OwnFields>>(head: T): head is T & OwnFields {
+export function hasPerRequestFields<T extends Partial<PerRequestFields>>(head: T): head is T & PerRequestFields {
   return (
     head.id !== undefined &&
     head.createdAtMs !== undefined &&
@@ -73,7 +76,7 @@ export function hasOwn<T extends Partial<OwnFields>>(head: T): head is T & OwnFi
   );
 }
 
-export function hasShared<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
+export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
   return (
     head.workspaceId !== undefined &&
     head.keyId !== undefined &&

@@ -3,7 +3,7 @@ export const LOG_TARGETS = ["otlp", "webhook", "files"] as const;
 export type LogTarget = (typeof LOG_TARGETS)[number];
 
 /** A finished request on its way to one target: the JSON text of its record. */
-export type WaitingRecord = { readonly requestId: string; readonly record: string; readonly queuedAtMs: number };
+export type OutboxRecord = { readonly requestId: string; readonly record: string; readonly queuedAtMs: number };
 
 /**
  * Finished requests that a target has not taken yet. A row is there before the request is in the log, and leaves once
@@ -16,14 +16,14 @@ export type LogOutbox = {
    */
   add(
     targets: readonly LogTarget[],
-    records: readonly (WaitingRecord & { readonly isCharged: boolean })[],
+    records: readonly (OutboxRecord & { readonly isCharged: boolean })[],
   ): Promise<void>;
   /** The oldest first. */
-  next(target: LogTarget, limit: number): Promise<WaitingRecord[]>;
+  nextBatch(target: LogTarget, limit: number): Promise<OutboxRecord[]>;
   /** As they were when they were read: what took their place meanwhile stays. */
-  done(target: LogTarget, sent: readonly Pick<WaitingRecord, "requestId" | "queuedAtMs">[]): Promise<void>;
+  acknowledge(target: LogTarget, sent: readonly Pick<OutboxRecord, "requestId" | "queuedAtMs">[]): Promise<void>;
   /** When the one was queued that waits longest. */
-  oldestMs(target: LogTarget): Promise<number | undefined>;
+  oldestQueuedAtMs(target: LogTarget): Promise<number | undefined>;
   /** Gives up what was queued before then; how many it were. */
   expire(target: LogTarget, beforeMs: number): Promise<number>;
 };

@@ -12,14 +12,14 @@ export type RecordBatch = {
 export type RecordSink = { ingestBatch(batch: RecordBatch): Promise<void> };
 
 /** The store can never take this record, however often it is tried; other failures pass. */
-export class RecordRejected extends Error {
+export class RecordRejectedError extends Error {
   constructor(why: string) {
     super(why);
     this.name = "RecordRejected";
   }
 }
 
-export function batchOf(texts: readonly string[]): RecordBatch {
+export function encodeBatch(texts: readonly string[]): RecordBatch {
   const parts = texts.map((text) => Buffer.from(text));
   const bounds = new Uint32Array(2 * parts.length);
   let at = 0;
@@ -31,7 +31,7 @@ export function batchOf(texts: readonly string[]): RecordBatch {
   return { bytes: Buffer.concat(parts), bounds };
 }
 
-export function textsOf({ bytes, bounds }: RecordBatch): string[] {
+export function decodeBatch({ bytes, bounds }: RecordBatch): string[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const texts: string[] = [];
   for (let at = 0; at < bounds.length; at += 2) texts.push(buffer.toString("utf8", bounds[at], bounds[at + 1]));

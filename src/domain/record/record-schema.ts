@@ -4,7 +4,7 @@ import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import { NODE_USES } from "../tenancy/router.ts";
-import { wholeRecord } from "./compact-record.ts";
+import { expandRecord } from "./compact-record.ts";
 import {
   type AttemptRecord,
   type CandidateRecord,
@@ -162,7 +162,7 @@ const whole = z.object({
   detail: z.looseObject({}).exactOptional(),
 });
 
-export const requestRecordSchema: z.ZodType<RequestRecord> = z.preprocess(wholeRecord, whole);
+export const requestRecordSchema: z.ZodType<RequestRecord> = z.preprocess(expandRecord, whole);
 
 export function parseRecord(json: string): RequestRecord {
   return requestRecordSchema.parse(JSON.parse(json));

@@ -19,7 +19,7 @@ export const SURFACES = [
 export type Surface = (typeof SURFACES)[number];
 
 /** The status of a call with a key that is over: it is in the log, and is no use of the key. */
-export const KEPT_OUT = 401;
+export const REJECTED_KEY_STATUS = 401;
 
 /** What one request used: tokens, or the units that speech and transcription are billed by. */
 export type UsageRecord = Usage & {

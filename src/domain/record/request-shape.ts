@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../kit/secret.ts";
-import type { BookedFields } from "./ingest-fields.ts";
+import type { IngestFields } from "./ingest-fields.ts";
 import type { Surface } from "./record.ts";
 
 /**
@@ -18,7 +18,7 @@ export type RequestShape = {
   readonly surface: Surface;
 };
 
-function shapeOf(record: BookedFields): RequestShape {
+function shapeOf(record: IngestFields): RequestShape {
   return {
     keyId: record.keyId,
     memberId: record.memberId ?? "",
@@ -38,30 +38,30 @@ const ID_HEX_DIGITS = 13;
 const SHAPES_MAX = 50_000;
 
 /** Numbers of shapes, which follow from the shapes alone: every process that writes comes to the same ones. */
-export class ShapeNumbers {
+export class ShapeIds {
   /** Those that are known to be stored, by everything that makes them. */
-  readonly #known = new Map<string, number>();
+  readonly #stored = new Map<string, number>();
 
   /** The number of the record's shape; `keep` is called for one that may not be stored yet. */
-  of(record: BookedFields, keep: (number: number, shape: RequestShape) => void): number {
-    const text = textOf(record);
-    const known = this.#known.get(text);
+  idOf(record: IngestFields, store: (number: number, shape: RequestShape) => void): number {
+    const text = shapeKeyOf(record);
+    const known = this.#stored.get(text);
     if (known !== undefined) return known;
     const number = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
-    keep(number, shapeOf(record));
-    if (this.#known.size >= SHAPES_MAX) this.#known.clear();
-    this.#known.set(text, number);
+    store(number, shapeOf(record));
+    if (this.#stored.size >= SHAPES_MAX) this.#stored.clear();
+    this.#stored.set(text, number);
     return number;
   }
 
   /** What was to be kept was not. */
-  forget(): void {
-    this.#known.clear();
+  clear(): void {
+    this.#stored.clear();
   }
 }
 
 /** The model that was asked for comes last: it alone may have any character in it. */
-function textOf(record: BookedFields): string {
+function shapeKeyOf(record: IngestFields): string {
   const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
   return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asksForNoRetention } from "./retention-opt-out.ts";
+import { requestsZeroRetention } from "./retention-opt-out.ts";
 
 test("LOG-03 a body that demands zero data retention is known by its wish, also where it is not well-formed", () => {
   for (const body of [
@@ -15,7 +15,7 @@ test("LOG-03 a body that demands zero data retention is known by its wish, also 
     JSON.stringify({ provider: ["{", '{"zdr":true'] }),
     JSON.stringify({ "provider[zdr]": "true" }),
   ])
-    expect(asksForNoRetention(body), body.slice(0, 60)).toBe(true);
+    expect(requestsZeroRetention(body), body.slice(0, 60)).toBe(true);
   for (const body of [
     "{}",
     '{"provider":{"zdr":false}}',
@@ -26,5 +26,5 @@ test("LOG-03 a body that demands zero data retention is known by its wish, also 
     '{"messages":[{"content":"what is zdr? \\u0041"}]}',
     "no JSON at all",
   ])
-    expect(asksForNoRetention(body), body).toBe(false);
+    expect(requestsZeroRetention(body), body).toBe(false);
 });

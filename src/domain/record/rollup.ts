@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
-import type { BookedFields } from "./ingest-fields.ts";
+import type { IngestFields } from "./ingest-fields.ts";
 import type { ShapeFilter } from "./record.ts";
-import { hasFailed, isRepeated } from "./request-outcome.ts";
+import { hasFailed, isIdempotentReplay } from "./request-outcome.ts";
 
 /** What requests came to. */
 export type UsageSums = {
@@ -59,7 +59,7 @@ export type UsageQuery = {
 export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
 
 /** What one key spent on one day of UTC. An unknown key is an empty text. */
-export type SpentOnDay = {
+export type DailySpend = {
   readonly workspaceId: string;
   readonly keyId: string;
   readonly day: string;
@@ -67,7 +67,7 @@ export type SpentOnDay = {
 };
 
 /** What became of one key: when it was last used, as far as the log reaches back, and what it came to since a day. */
-export type KeyUse = {
+export type KeyUsage = {
   readonly keyId: string;
   readonly lastUsedMs: number | null;
   readonly requests: number;
@@ -76,16 +76,16 @@ export type KeyUse = {
 
 export type RollupStore = {
   /** Of those of the keys that were used; sums from a day on (an ISO date). */
-  keyUse(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUse[]>;
+  keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
   /** Of every workspace, from a day on (an ISO date). */
-  spentSince(day: string): Promise<SpentOnDay[]>;
+  spendSince(day: string): Promise<DailySpend[]>;
   /** Days from the first to the last, both included, as ISO dates; oldest day first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
   /** Oldest step first; at most so many rows. */
   usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
 };
 
-function noUsage(): UsageSums {
+function zeroUsage(): UsageSums {
   return {
     requests: 0,
     errors: 0,
@@ -105,9 +105,9 @@ function noUsage(): UsageSums {
 }
 
 /** A request is counted once; one that another record takes the place of is taken back. */
-type Times = 1 | -1;
+type CountSign = 1 | -1;
 
-function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields, times: Times): void {
+function addLatencies(sums: UsageSums, { streaming, ttfbMs, totalMs }: IngestFields, times: CountSign): void {
   sums.timedRequests += times;
   sums.totalMs += times * Math.round(totalMs);
   if (!streaming || ttfbMs === null) return;
@@ -115,12 +115,12 @@ function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields,
   sums.firstByteMs += times * Math.round(ttfbMs);
 }
 
-function addTo(sums: UsageSums, record: BookedFields, times: Times): void {
+function addRecord(sums: UsageSums, record: IngestFields, times: CountSign): void {
   const { errorCode, usage } = record;
   sums.requests += times;
   if (hasFailed(record)) sums.errors += times;
   // A repetition is no error, and says nothing of how long answers take.
-  else if (!isRepeated(errorCode)) addTimes(sums, record, times);
+  else if (!isIdempotentReplay(errorCode)) addLatencies(sums, record, times);
   if (usage === null) return;
   sums.inputTokens += times * usage.inputTokens;
   sums.cachedTokens += times * (usage.cachedTokens ?? 0);
@@ -132,31 +132,31 @@ function addTo(sums: UsageSums, record: BookedFields, times: Times): void {
 }
 
 /** Adds requests up by hour and shape. */
-export class HourlyFold {
+export class HourlyRollup {
   /** By shape; the requests of a batch are of few hours. */
   readonly #rows = new Map<number, HourlyUsage[]>();
 
-  add(record: BookedFields, shape: number, costNanos: bigint): void {
+  add(record: IngestFields, shape: number, costNanos: bigint): void {
     const row = this.#row(record, shape);
-    addTo(row, record, 1);
+    addRecord(row, record, 1);
     row.costNanos += costNanos;
   }
 
   /** One that had cost nothing. */
-  takeBack(record: BookedFields, shape: number): void {
-    addTo(this.#row(record, shape), record, -1);
+  subtract(record: IngestFields, shape: number): void {
+    addRecord(this.#row(record, shape), record, -1);
   }
 
   rows(): Iterable<HourlyUsage> {
     return [...this.#rows.values()].flat();
   }
 
-  #row({ workspaceId, createdAtMs }: BookedFields, shape: number): HourlyUsage {
+  #row({ workspaceId, createdAtMs }: IngestFields, shape: number): HourlyUsage {
     const hourMs = Math.floor(createdAtMs / HOUR_MS) * HOUR_MS;
     const ofShape = this.#rows.get(shape);
     const known = ofShape?.find((row) => row.hourMs === hourMs && row.workspaceId === workspaceId);
     if (known !== undefined) return known;
-    const row = { workspaceId, hourMs, shape, ...noUsage() };
+    const row = { workspaceId, hourMs, shape, ...zeroUsage() };
     if (ofShape === undefined) this.#rows.set(shape, [row]);
     else ofShape.push(row);
     return row;
@@ -164,27 +164,27 @@ export class HourlyFold {
 }
 
 /** Adds requests up by day, key, model, provider and environment. */
-export class DailyFold {
+export class DailyRollup {
   /** By key; one key has few combinations of the others. */
   readonly #rows = new Map<string, DailyUsage[]>();
   readonly #days = new Map<number, string>();
 
-  add(record: BookedFields, costNanos: bigint): void {
+  add(record: IngestFields, costNanos: bigint): void {
     const row = this.#row(record);
-    addTo(row, record, 1);
+    addRecord(row, record, 1);
     row.costNanos += costNanos;
   }
 
   /** One that had cost nothing. */
-  takeBack(record: BookedFields): void {
-    addTo(this.#row(record), record, -1);
+  subtract(record: IngestFields): void {
+    addRecord(this.#row(record), record, -1);
   }
 
   rows(): Iterable<DailyUsage> {
     return [...this.#rows.values()].flat();
   }
 
-  #row(record: BookedFields): DailyUsage {
+  #row(record: IngestFields): DailyUsage {
     const { workspaceId, keyId, environment } = record;
     const model = record.model ?? "";
     const provider = record.provider ?? "";
@@ -203,7 +203,7 @@ export class DailyFold {
         known.workspaceId === workspaceId
       )
         return known;
-    const row: DailyUsage = { workspaceId, day, keyId, model, provider, environment, ...noUsage() };
+    const row: DailyUsage = { workspaceId, day, keyId, model, provider, environment, ...zeroUsage() };
     ofKey.push(row);
     return row;
   }

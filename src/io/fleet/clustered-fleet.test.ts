@@ -14,42 +14,42 @@ import { replicatingStore } from "./replicating-store.ts";
 
 const audit = { id: "a", atMs: 1, actor: "operator", action: "x.y", workspaceId: "ws", target: null, detail: {} };
 
-test("SCALE-02 a commit that nobody knows of is not called saved because others could not be told of it", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "told-"));
+test("SCALE-02 a commit with a lost reply fails with the store's error, not as saved but not propagated", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "replicating-store-"));
   const store = await openSqlite(dataDir, systemClock);
-  const told: (string | null)[] = [];
+  const published: (string | null)[] = [];
   const fleet = {
-    isAlone: false,
-    demandTurn: () => undefined,
-    changed: async (workspaceId: string | null) => {
-      told.push(workspaceId);
+    isSingleInstance: false,
+    assertLocksHeld: () => undefined,
+    publishChange: async (workspaceId: string | null) => {
+      published.push(workspaceId);
       throw new ChangeNotPropagated();
     },
   };
   const change = async () => ({ answer: 1, audit });
   await expect(replicatingStore(store, fleet).change(change)).rejects.toThrow(ChangeNotPropagated);
-  const cut = new StoreError("unavailable", "cut");
-  const losing: typeof store = {
+  const disconnected = new StoreError("unavailable", "cut");
+  const losesReply: typeof store = {
     ...store,
     change: async (work) => {
       await store.change(async (writers) => ({ ...(await work(writers)), audit: null }));
-      throw cut;
+      throw disconnected;
     },
   };
-  await expect(replicatingStore(losing, fleet).change(change)).rejects.toBe(cut);
-  expect(told).toEqual(["ws", "ws"]);
+  await expect(replicatingStore(losesReply, fleet).change(change)).rejects.toBe(disconnected);
+  expect(published).toEqual(["ws", "ws"]);
   await store.close();
   await rm(dataDir, { recursive: true });
 });
 
-test("SCALE-02 an instance that waits for SQL is alive", async () => {
+test("SCALE-02 an instance that waits for SQL stays a member of the fleet", async () => {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const store = memoryCoordinationStore(clock, systemTimers);
-  const rings: (() => void)[] = [];
+  const callbacks: (() => void)[] = [];
   const timers: Timers = {
-    after(_ms, ring) {
-      rings.push(ring);
+    after(_ms, callback) {
+      callbacks.push(callback);
       return systemTimers.after(0, () => undefined);
     },
   };
@@ -60,28 +60,28 @@ test("SCALE-02 an instance that waits for SQL is alive", async () => {
     warn: () => undefined,
   });
   await fleet.start({ latestSeq: async () => 0, changesSince: () => never, purge: async () => undefined });
-  const reload = { workspace: () => never, deployment: () => never, everything: () => never };
-  void fleet.follow(reload);
-  for (let beat = 0; beat < 30; beat += 1) {
+  const reloader = { reloadWorkspace: () => never, reloadDeployment: () => never, reloadAll: () => never };
+  void fleet.follow(reloader);
+  for (let heartbeat = 0; heartbeat < 30; heartbeat += 1) {
     nowMs += 1000;
-    rings.shift()?.();
-    await expect.poll(() => rings.length).toBe(1);
+    callbacks.shift()?.();
+    await expect.poll(() => callbacks.length).toBe(1);
   }
   expect(await fleet.instanceIds()).toEqual(["one"]);
 });
 
-test("KEY-04 SCALE-03 a board and versions that are again what they were before a change are not believed after a loss", async () => {
-  let filling = "first";
+test("KEY-04 SCALE-03 after a data loss, an old change token and old versions are not trusted", async () => {
+  let generation = "first";
   let changed: string[] = [];
   const loaded: string[] = [];
   const store = memoryCoordinationStore(systemClock, systemTimers);
   const fleet = new ClusteredFleet({
     ...{ id: "one", store, clock: systemClock, timers: systemTimers, ids: createIdGenerator(Date.now) },
     bumpVersion: async () => undefined,
-    walletGeneration: () => filling,
+    walletGeneration: () => generation,
     warn: () => undefined,
   });
-  await store.put("changes", "word", 60_000);
+  await store.put("changes", "token", 60_000);
   let meanwhile: () => void = () => undefined;
   const changesSince = async (seq: number) => {
     meanwhile();
@@ -96,17 +96,17 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   });
   await fleet.refreshWorkspace("ws", "version");
   expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, []]);
-  // What was told of this is lost with the Redis that heard of it.
+  // The notification of this change is lost with Redis.
   changed = ["ws"];
-  filling = "second";
+  generation = "second";
   expect(fleet.isCurrent("ws", "version")).toBe(false);
   await fleet.refreshWorkspace("ws", "version");
   expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, ["ws"]]);
-  // What was heard before a loss says nothing after it, also where it is loaded just then, beside other requests.
-  filling = "third";
+  // A loss during the load: what was read before it does not count.
+  generation = "third";
   changed = [];
   meanwhile = () => {
-    filling = "fourth";
+    generation = "fourth";
     expect(fleet.isCurrent("ws", "version")).toBe(false);
   };
   await fleet.refreshWorkspace("ws", "version");
@@ -115,20 +115,20 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   changed = ["ws"];
   await fleet.catchUp();
   expect(loaded).toEqual(["ws", "ws"]);
-  // Also where the board has lost its word.
-  filling = "fifth";
+  // Also when the store lost the token.
+  generation = "fifth";
   await store.delete("changes");
   await fleet.catchUp();
   expect(loaded).toEqual(["ws", "ws", "ws"]);
   await fleet.stop();
 });
 
-test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoever asks then, and whoever sees a new version finds what it stands for", async () => {
+test("KEY-04 SCALE-02 a change during a load is loaded for later callers, and a new version implies its change is loaded", async () => {
   const store = memoryCoordinationStore(systemClock, systemTimers);
   const changed: string[] = [];
   const change = async (id: string) => {
     changed.push(id);
-    await store.put("changes", `word ${changed.length}`, 60_000);
+    await store.put("changes", `token ${changed.length}`, 60_000);
   };
   let fails = false;
   let meanwhile: () => Promise<void> = async () => undefined;
@@ -138,7 +138,7 @@ test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoe
     return found;
   };
   const timers: Timers = { after: () => systemTimers.after(0, () => undefined) };
-  const begun = async (id: string, bumpVersion: (workspaceId: string) => Promise<void>) => {
+  const startFleet = async (id: string, bumpVersion: (workspaceId: string) => Promise<void>) => {
     const loaded: string[] = [];
     const fleet = new ClusteredFleet({
       ...{ id, store, clock: systemClock, timers, ids: createIdGenerator(Date.now), bumpVersion },
@@ -147,33 +147,33 @@ test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoe
     await fleet.start({ latestSeq: async () => changed.length, changesSince, purge: async () => undefined });
     const nothing = async () => undefined;
     const reloadWorkspace = async (ws: string) => {
-      if (fails) throw new StoreError("unavailable", "away");
+      if (fails) throw new StoreError("unavailable", "unavailable");
       loaded.push(ws);
     };
     await fleet.follow({ reloadWorkspace, reloadDeployment: nothing, reloadAll: nothing });
     return { fleet, loaded };
   };
-  const two = await begun("two", async () => undefined);
+  const two = await startFleet("two", async () => undefined);
   let loadedThen: string[] = [];
-  const one = await begun("one", async (workspaceId) => {
+  const one = await startFleet("one", async (workspaceId) => {
     await two.fleet.refreshWorkspace(workspaceId, "another version");
     loadedThen = [...two.loaded];
   });
   await change("first");
-  let asked: Promise<void> | undefined;
+  let concurrent: Promise<void> | undefined;
   meanwhile = async () => {
     meanwhile = async () => undefined;
     await change("second");
-    asked = two.fleet.catchUp();
+    concurrent = two.fleet.catchUp();
   };
   await two.fleet.catchUp();
-  await asked;
+  await concurrent;
   expect(two.loaded).toEqual(["first", "second"]);
-  // As a change is told: asked in the moment in which the version is there.
+  // The version is read at the moment it is published.
   changed.push("third");
   await one.fleet.publishChange("third");
   expect(loadedThen).toEqual(["first", "second", "third"]);
-  // What could not be loaded is still to be loaded.
+  // A failed load is repeated.
   await change("fourth");
   fails = true;
   await expect(two.fleet.catchUp()).rejects.toThrow("cannot be loaded");
@@ -183,22 +183,22 @@ test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoe
   await Promise.all([one, two].map(({ fleet }) => fleet.stop()));
 });
 
-test("KEY-04 SCALE-03 a change that could not be told is told with the next beat", async () => {
+test("KEY-04 SCALE-03 a change that could not be published is published with the next heartbeat", async () => {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const beats: (() => void)[] = [];
+  const heartbeats: (() => void)[] = [];
   const timers: Timers = {
-    after(ms, ring) {
-      // Between two beats it is tried again and again.
+    after(ms, callback) {
+      // Retries between two heartbeats.
       if (ms < 1_000) {
         nowMs += 1_000;
-        queueMicrotask(ring);
-      } else beats.push(ring);
+        queueMicrotask(callback);
+      } else heartbeats.push(callback);
       return systemTimers.after(0, () => undefined);
     },
   };
-  let isAway = true;
-  const touched: string[] = [];
+  let isUnavailable = true;
+  const bumped: string[] = [];
   const fleet = new ClusteredFleet({
     ...{
       id: "one",
@@ -208,21 +208,21 @@ test("KEY-04 SCALE-03 a change that could not be told is told with the next beat
       ids: createIdGenerator(() => nowMs),
     },
     bumpVersion: async (workspaceId) => {
-      if (isAway) throw new Error("away");
-      touched.push(workspaceId);
+      if (isUnavailable) throw new Error("unavailable");
+      bumped.push(workspaceId);
     },
     warn: () => undefined,
   });
   const changesSince = async (seq: number) => ({ seq, of: new Set<string>() });
   await fleet.start({ latestSeq: async () => 0, changesSince, purge: async () => undefined });
   await expect(fleet.publishChange("ws")).rejects.toThrow(ChangeNotPropagated);
-  isAway = false;
-  beats.shift()?.();
-  await expect.poll(() => touched).toEqual(["ws"]);
+  isUnavailable = false;
+  heartbeats.shift()?.();
+  await expect.poll(() => bumped).toEqual(["ws"]);
   await fleet.stop();
 });
 
-test("KEY-04 SCALE-02 an instance that missed changes that are forgotten loads everything", async () => {
+test("KEY-04 SCALE-02 an instance that missed purged changes reloads everything", async () => {
   const loaded: string[] = [];
   const load = async (what: string) => void loaded.push(what);
   const fleet = new ClusteredFleet({
@@ -246,12 +246,12 @@ test("KEY-04 SCALE-02 an instance that missed changes that are forgotten loads e
   await fleet.stop();
 });
 
-test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is away, also of a workspace nobody has asked for since", async () => {
-  let sql: "there" | "away" = "there";
-  const rings: (() => void)[] = [];
+test("BILL-07 SCALE-03 a change is loaded before SQL becomes unavailable, also of a workspace without requests", async () => {
+  let isSqlAvailable = true;
+  const callbacks: (() => void)[] = [];
   const timers: Timers = {
-    after(_ms, ring) {
-      rings.push(ring);
+    after(_ms, callback) {
+      callbacks.push(callback);
       return systemTimers.after(0, () => undefined);
     },
   };
@@ -264,7 +264,7 @@ test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is 
   const loaded: string[] = [];
   let changed: string[] = [];
   const changesSince = async (seq: number) => {
-    if (sql === "away") throw new StoreError("unavailable", "away");
+    if (!isSqlAvailable) throw new StoreError("unavailable", "unavailable");
     const of = new Set(changed.splice(0));
     return { seq: seq + of.size, of };
   };
@@ -276,23 +276,23 @@ test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is 
     reloadAll: nothing,
   });
   changed = ["ws"];
-  await store.put("changes", "another word", 60_000);
-  rings.shift()?.();
+  await store.put("changes", "second token", 60_000);
+  callbacks.shift()?.();
   await expect.poll(() => loaded).toEqual(["ws"]);
-  await expect.poll(() => rings.length).toBe(1);
-  sql = "away";
+  await expect.poll(() => callbacks.length).toBe(1);
+  isSqlAvailable = false;
   await fleet.refreshWorkspace("ws", "version");
   expect(fleet.isCurrent("ws", "version")).toBe(true);
-  // What is changed from here on is not known, and nobody is served as if it were.
-  await store.put("changes", "a third word", 60_000);
+  // Later changes cannot be loaded, so requests of the workspace fail.
+  await store.put("changes", "third token", 60_000);
   await expect(fleet.refreshWorkspace("ws", "later")).rejects.toThrow("cannot be loaded");
   await fleet.stop();
 });
 
-test("SCALE-02 a change under a lock that was lost meanwhile is undone", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "told-"));
+test("SCALE-02 a change under a lost lock is rolled back", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "replicating-store-"));
   const sqlite = await openSqlite(dataDir, systemClock);
-  const held = memoryCoordinationStore(systemClock, systemTimers);
+  const coordination = memoryCoordinationStore(systemClock, systemTimers);
   let isHeld = true;
   const lock = {
     get isHeld() {
@@ -302,12 +302,12 @@ test("SCALE-02 a change under a lock that was lost meanwhile is undone", async (
   };
   const fleet = new ClusteredFleet({
     ...{ id: "one", clock: systemClock, timers: systemTimers, ids: createIdGenerator(Date.now) },
-    store: { ...held, acquireLock: async () => lock },
+    store: { ...coordination, acquireLock: async () => lock },
     bumpVersion: async () => undefined,
     warn: () => undefined,
   });
   const store = replicatingStore(sqlite, fleet);
-  const change = (id: string) => store.change(async () => ({ answer: id, audit: { ...audit, id } }));
+  const change = (id: string) => store.change(async () => ({ result: id, audit: { ...audit, id } }));
   expect(await fleet.withLock("job", () => change("a"))).toBe("a");
   const late = fleet.withLock("job", async () => {
     isHeld = false;
@@ -315,12 +315,12 @@ test("SCALE-02 a change under a lock that was lost meanwhile is undone", async (
   });
   await expect(late).rejects.toMatchObject({ code: "service_unavailable", headers: { "retry-after": "2" } });
   expect(await change("c")).toBe("c");
-  // What goes on after its turn needs none.
+  // Work that outlives its lock runs without one.
   isHeld = true;
-  const turnIsOver = Promise.withResolvers<void>();
-  const { after } = await fleet.withLock("job", async () => ({ after: turnIsOver.promise.then(() => change("d")) }));
+  const lockReleased = Promise.withResolvers<void>();
+  const { after } = await fleet.withLock("job", async () => ({ after: lockReleased.promise.then(() => change("d")) }));
   isHeld = false;
-  turnIsOver.resolve();
+  lockReleased.resolve();
   expect(await after).toBe("d");
   expect(await store.changes.latestSeq()).toBe(3);
   await store.close();

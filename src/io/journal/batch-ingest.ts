@@ -1,10 +1,10 @@
 import path from "node:path";
 import {
-  batchOf,
+  decodeBatch,
+  encodeBatch,
   type RecordBatch,
-  RecordRejected,
+  RecordRejectedError,
   type RecordSink,
-  textsOf,
 } from "../../domain/record/record-batch.ts";
 import type { Log } from "../../kit/log.ts";
 import { REJECTED_FILE } from "./dead-letters.ts";
@@ -33,7 +33,7 @@ export class BatchIngest {
   async ingestTexts(records: readonly string[]): Promise<DeadLetter[]> {
     const refused: DeadLetter[] = [];
     for (let at = 0; at < records.length; at += TEXTS_MAX)
-      refused.push(...(await this.#rejectedIn(batchOf(records.slice(at, at + TEXTS_MAX)))));
+      refused.push(...(await this.#rejectedIn(encodeBatch(records.slice(at, at + TEXTS_MAX)))));
     return refused;
   }
 
@@ -46,7 +46,7 @@ export class BatchIngest {
       await this.#sink.ingestBatch(batch);
       return [];
     } catch (error) {
-      if (!(error instanceof RecordRejected)) throw error;
+      if (!(error instanceof RecordRejectedError)) throw error;
       const { bytes, bounds } = batch;
       if (bounds.length === 2) return this.#confirmRejection(batch);
       const half = 2 * Math.ceil(bounds.length / 4);
@@ -61,8 +61,8 @@ export class BatchIngest {
       await this.#sink.ingestBatch(batch);
       return [];
     } catch (error) {
-      if (!(error instanceof RecordRejected)) throw error;
-      return textsOf(batch).map((text) => ({ text, why: error.message }));
+      if (!(error instanceof RecordRejectedError)) throw error;
+      return decodeBatch(batch).map((text) => ({ text, why: error.message }));
     }
   }
 

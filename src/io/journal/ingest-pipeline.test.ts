@@ -6,7 +6,7 @@ import { eventually } from "../../../tests/support/eventually.ts";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { textsOf } from "../../domain/record/record-batch.ts";
+import { decodeBatch } from "../../domain/record/record-batch.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { type IngestPipelineSettings, openIngestPipeline } from "./ingest-pipeline.ts";
 import type { JournalEntry } from "./journal.ts";
@@ -450,7 +450,7 @@ describe("replay after kill -9", () => {
       let isAway = true;
       sink.mood = { is: "rejects", ids: ["bad"] };
       sink.ingestBatch = async (batch) => {
-        if (isAway && textsOf(batch).every((text) => text.includes('"r1"'))) throw new Error("SQL is away");
+        if (isAway && decodeBatch(batch).every((text) => text.includes('"r1"'))) throw new Error("SQL is away");
         return ingestBatch.call(sink, batch);
       };
       for (let times = 0; times < 3; times += 1) await expect(open()).rejects.toThrow("SQL is away");

@@ -1,7 +1,7 @@
 import { recentSpend } from "../../../src/app/manage/money/spend-history.ts";
 import type { Admitting } from "../../../src/app/pipeline/admit.ts";
 import type { Settling } from "../../../src/app/pipeline/settle.ts";
-import { type RecordSink, textsOf } from "../../../src/domain/record/record-batch.ts";
+import { decodeBatch, type RecordSink } from "../../../src/domain/record/record-batch.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";
 import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";
@@ -164,7 +164,7 @@ export class Life {
     const state = this.#wire.state();
     return {
       ingestBatch: async (batch) => {
-        const texts = textsOf(batch);
+        const texts = decodeBatch(batch);
         await this.store.ingestBatch(batch).finally(() => examiner.ingested(texts));
         if (instances.length === 1) return;
         for (const text of texts) {

@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { shortText } from "../../../src/domain/record/compact-record.ts";
+import { encodeCompact } from "../../../src/domain/record/compact-record.ts";
 import { wholeNumbers } from "../../../src/io/store/sql/bigint-plugin.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";
@@ -44,7 +44,7 @@ export class SharedSql {
     return {
       db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
       ddl: sqliteDdl,
-      textOf: shortText,
+      textOf: encodeCompact,
       textFor: (text) => text,
       ingest: (batch) =>
         this.#turnstile.pass(async () => {

@@ -12,7 +12,7 @@ export async function recentSpend(
   directory: Directory,
   nowMs: number,
 ): Promise<DailySpend[]> {
-  const rows = await rollups.spentSince(dayName(spanOf("month", nowMs, -1).firstDay));
+  const rows = await rollups.spendSince(dayName(spanOf("month", nowMs, -1).firstDay));
   return rows.map(({ workspaceId, keyId, day, nanos }) => ({
     workspaceId,
     keyId: directory.rotationRootOf(keyId),

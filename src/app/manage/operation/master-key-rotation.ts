@@ -153,7 +153,7 @@ export class MasterKeyRotation {
     const from = keys.current.id;
     try {
       const audit = this.#auditEntry("operator", "master_key.rotate", made.id, { from, to: made.id });
-      await store.change(async () => ({ answer: null, audit }));
+      await store.change(async () => ({ result: null, audit }));
     } catch (error) {
       await file.discardNext();
       throw error;
@@ -203,7 +203,7 @@ export class MasterKeyRotation {
       const count = await dataKeys.rewrap(rewrapped);
       const detail = { from, to: keys.current.id, data_keys: count };
       const audit = count === 0 ? null : this.#auditEntry(actor, "master_key.rewrap", keys.current.id, detail);
-      return { answer: count, audit };
+      return { result: count, audit };
     });
     this.#state = { ...this.#state, rewrapped: this.#state.rewrapped + changed };
   }

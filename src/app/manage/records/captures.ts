@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { CaptureClose, CaptureOpen, CaptureQuery } from "../../../contract/schemas/manage-capture.ts";
-import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
+import type { CapturedRequest, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
@@ -158,7 +158,7 @@ export async function capturedOf(
   return { captured_in: kept.windowId, captured: capturedView(kept) };
 }
 
-function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cut }: Captured) {
+function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cut }: CapturedRequest) {
   return {
     window: windowId,
     captured_at: isoTime(capturedAtMs),

@@ -1,5 +1,5 @@
 import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
-import { EvidenceFold, sumOf, type Tally } from "../../../domain/record/evidence.ts";
+import { EvidenceAggregator, type EvidenceTotals, sumOf } from "../../../domain/record/evidence.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
@@ -21,22 +21,22 @@ const refusesByPolicy = (code: string) =>
  * and hours in which nothing happened are passed over. Between two parts everybody else has their turn.
  */
 async function tallyPeriod(
-  room: ManageContext,
+  context: ManageContext,
   workspaceId: string,
   period: EvidencePeriod,
   versions: readonly PolicyVersion[],
 ) {
   const changes = versions.map(({ createdAtMs }) => createdAtMs);
-  const fold = new EvidenceFold(versions, refusesByPolicy);
-  let atMs = await room.store.evidence.firstAt(workspaceId, period.fromMs);
+  const fold = new EvidenceAggregator(versions, refusesByPolicy);
+  let atMs = await context.store.evidence.firstRequestAtMs(workspaceId, period.fromMs);
   while (atMs !== undefined && atMs < period.toMs) {
     const begun = atMs;
     const next = [begun - (begun % HOUR_MS) + HOUR_MS, period.toMs, ...changes.filter((changeMs) => changeMs > begun)];
     const untilMs = Math.min(...next);
-    fold.add(begun, await room.store.evidence.sums(workspaceId, begun, untilMs));
-    atMs = await room.store.evidence.firstAt(workspaceId, untilMs);
+    fold.add(begun, await context.store.evidence.sums(workspaceId, begun, untilMs));
+    atMs = await context.store.evidence.firstRequestAtMs(workspaceId, untilMs);
   }
-  return fold.tally();
+  return fold.totals();
 }
 
 /** When each version of one thing was in force; those that were not in the period are left out. */
@@ -72,23 +72,28 @@ function excludedView(snapshot: CatalogueSnapshot, policy: Policy) {
   }));
 }
 
-function policiesView(room: ManageContext, versions: readonly PolicyVersion[], tally: Tally, period: EvidencePeriod) {
+function policiesView(
+  context: ManageContext,
+  versions: readonly PolicyVersion[],
+  tally: EvidenceTotals,
+  period: EvidencePeriod,
+) {
   return bySubject(versions, ({ keyId }) => keyId ?? "").flatMap((own) =>
     versionsInForce(own, period).map(({ version: { keyId, version, createdAtMs, policy }, untilMs }) => ({
       subject: keyId === null ? "workspace" : "key",
       key_id: keyId,
-      key_name: keyId === null ? null : (room.directory.key(keyId)?.name ?? null),
+      key_name: keyId === null ? null : (context.directory.key(keyId)?.name ?? null),
       version,
       in_force_from: isoTime(createdAtMs),
       in_force_until: untilMs === null ? null : isoTime(untilMs),
       policy: policyView({ ...OPEN_POLICY, ...policy }),
       requests: tally.byPolicy.find((one) => one.subject === (keyId ?? "") && one.version === version)?.requests ?? 0,
-      excluded: excludedView(room.snapshot(), tightenPolicy(OPEN_POLICY, policy)),
+      excluded: excludedView(context.snapshot(), tightenPolicy(OPEN_POLICY, policy)),
     })),
   );
 }
 
-function routersView(versions: readonly RouterVersion[], tally: Tally, period: EvidencePeriod) {
+function routersView(versions: readonly RouterVersion[], tally: EvidenceTotals, period: EvidencePeriod) {
   return bySubject(versions, ({ slug }) => slug).flatMap((own) =>
     versionsInForce(own, period)
       .filter(({ version }) => version.spec !== null)
@@ -104,26 +109,26 @@ function routersView(versions: readonly RouterVersion[], tally: Tally, period: E
 }
 
 /** Everything that the log, the policies and the catalogue say of a period. */
-export async function buildEvidenceReport(room: ManageContext, workspace: Workspace, period: EvidencePeriod) {
+export async function buildEvidenceReport(context: ManageContext, workspace: Workspace, period: EvidencePeriod) {
   const { id, currency } = workspace;
-  const versions = await room.store.tenancy.policyHistory(id);
-  const tally = await tallyPeriod(room, id, period, versions);
-  const windows = await room.captureStore.openWithin(id, period.fromMs, period.toMs);
-  const firstMs = await room.store.evidence.firstAt(id, 0);
+  const versions = await context.store.tenancy.policyHistory(id);
+  const tally = await tallyPeriod(context, id, period, versions);
+  const windows = await context.captureStore.openWithin(id, period.fromMs, period.toMs);
+  const firstMs = await context.store.evidence.firstRequestAtMs(id, 0);
   const served = tally.served.toSorted((a, b) => b.requests - a.requests);
   const live = served.filter(({ environment }) => environment === "live");
   const refused = tally.refused.reduce((sum, { requests }) => sum + requests, 0);
   return {
     workspace: { id, slug: workspace.slug, name: workspace.name },
     period: { from: isoTime(period.fromMs), to: isoTime(period.toMs) },
-    generated_at: isoTime(room.clock.nowMs()),
+    generated_at: isoTime(context.clock.nowMs()),
     log_begins_at: firstMs === undefined ? null : isoTime(firstMs),
     totals: {
       requests: tally.requests,
       refused_by_policy: refused,
       failed: tally.failed,
-      failed_in_part: tally.failedInPart,
-      repeated: tally.repeated,
+      failed_in_part: tally.failedAfterStart,
+      repeated: tally.replayed,
       ...amountsView(sumOf(served), currency),
     },
     by_level: groupsView(live, currency, ({ level }) => level ?? "UNCLASSIFIED"),
@@ -135,14 +140,14 @@ export async function buildEvidenceReport(room: ManageContext, workspace: Worksp
       rule,
       requests,
     })),
-    policies: policiesView(room, versions, tally, period),
-    routers: routersView(await room.store.tenancy.routerVersions(id), tally, period),
-    evidence: endpointEvidence(room.snapshot(), room.nodes.registry.of(id), served),
-    catalogue: { version: room.snapshot().version, built_at: isoTime(room.snapshot().builtAtMs) },
-    capture_windows: windows.map((row) => windowView(room, row)),
+    policies: policiesView(context, versions, tally, period),
+    routers: routersView(await context.store.tenancy.routerVersions(id), tally, period),
+    evidence: endpointEvidence(context.snapshot(), context.nodes.registry.of(id), served),
+    catalogue: { version: context.snapshot().version, built_at: isoTime(context.snapshot().builtAtMs) },
+    capture_windows: windows.map((row) => windowView(context, row)),
     stored_responses: {
       allowed: !workspace.policy.zeroDataRetention,
-      retention: room.responseRetention,
+      retention: context.responseRetention,
     },
   };
 }

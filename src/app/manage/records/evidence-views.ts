@@ -10,11 +10,14 @@ import {
   nodeProviderSlug,
   nodeSovereignty,
 } from "../../../domain/catalogue/node-catalogue.ts";
-import { type Amounts, groupedBy, type Served } from "../../../domain/record/evidence.ts";
+import { groupedBy, type ServedUsage, type UsageAmounts } from "../../../domain/record/evidence.ts";
 import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { formatNanos } from "../../../kit/money.ts";
 
-export function amountsView({ requests, inputTokens, outputTokens, costNanos }: Readonly<Amounts>, currency: string) {
+export function amountsView(
+  { requests, inputTokens, outputTokens, costNanos }: Readonly<UsageAmounts>,
+  currency: string,
+) {
   return {
     served: requests,
     input_tokens: inputTokens,
@@ -24,11 +27,11 @@ export function amountsView({ requests, inputTokens, outputTokens, costNanos }: 
   };
 }
 
-export function groupsView(rows: readonly Served[], currency: string, nameOf: (row: Served) => string) {
+export function groupsView(rows: readonly ServedUsage[], currency: string, nameOf: (row: ServedUsage) => string) {
   return groupedBy(rows, nameOf).map(({ name, ...amounts }) => ({ name, ...amountsView(amounts, currency) }));
 }
 
-export function servedView(row: Served, currency: string) {
+export function servedView(row: ServedUsage, currency: string) {
   const { policyVersion, environment, provider, endpoint, model, level, countries } = row;
   return {
     policy_version: policyVersion,
@@ -46,7 +49,7 @@ export function servedView(row: Served, currency: string) {
 export function endpointEvidence(
   snapshot: CatalogueSnapshot,
   nodes: readonly WorkspaceNode[],
-  served: readonly Served[],
+  served: readonly ServedUsage[],
 ) {
   const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
   return ids.map((id) => {

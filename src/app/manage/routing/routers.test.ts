@@ -193,7 +193,7 @@ describe("versions", () => {
         await tenancy.saveRouterVersion({
           ...{ workspaceId, slug: "old", version: at + 1, createdAtMs: room.nowMs(), spec: one },
         });
-      return { answer: null, audit: null };
+      return { result: null, audit: null };
     });
     const restore = (version: number) => ({ ...at("old"), body: { version } });
     for (const version of [1, 2]) {

@@ -7,7 +7,7 @@ import { parseDurationMs } from "../../../kit/time.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../../exchange.ts";
 import { readBody, readOptionalBody, readQuery } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
-import { findKey, findWorkspace, type ManageContext } from "../deps.ts";
+import { findKey, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
 import { ownMemberId } from "../membership.ts";
 import { paginate } from "../page.ts";
@@ -80,7 +80,7 @@ function requireOwnKey(
 async function listedKeyViews(context: ManageContext, workspaceId: string, keys: readonly ApiKey[]) {
   const nowMs = context.clock.nowMs();
   const ids = keys.map(({ id }) => id);
-  const used = await context.store.rollups.keyUse(workspaceId, ids, dayName(spanOf("month", nowMs).firstDay));
+  const used = await context.store.rollups.keyUsage(workspaceId, ids, dayName(spanOf("month", nowMs).firstDay));
   const uses = new Map(used.map((use) => [use.keyId, use]));
   return keys.map((key) => keyListedView(key, uses.get(key.id), context.directory, nowMs));
 }

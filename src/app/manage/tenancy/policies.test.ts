@@ -21,7 +21,7 @@ test("LOG-05 while a policy is written both versions hold, so that nothing is se
   const gate = Promise.withResolvers<void>();
   const before = room.store.change(async () => {
     await gate.promise;
-    return { answer: null, audit: null };
+    return { result: null, audit: null };
   });
   const changing = patch({ floor: "none", no_training: true });
   await eventually(() => expect(inForce()).toEqual({ floor: "L2", noTraining: true }));

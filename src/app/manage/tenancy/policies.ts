@@ -85,7 +85,7 @@ async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: P
   const ended = await commitWithAudit(deps, async ({ tenancy, captures }) => {
     await tenancy.saveWorkspace(changed);
     await tenancy.savePolicyVersion({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
-    const ended = isStricter ? await captures.endAll(id, nowMs) : undefined;
+    const ended = isStricter ? await captures.closeAndPurgeAll(id, nowMs) : undefined;
     const detail = {
       before: policyView(workspace.policy),
       after: policyView(changed.policy),

@@ -47,7 +47,7 @@ export function summaryHandlers(context: ManageContext): Record<string, Handler>
       await context.awaitIngest();
       const spent = new Map<string, bigint>();
       const monthStart = dayName(spanOf("month", context.clock.nowMs()).firstDay);
-      for (const { workspaceId, nanos } of await context.store.rollups.spentSince(monthStart))
+      for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
       const data: SummaryView[] = [];
       // One after the other: a page of many workspaces must not keep the store from everybody else.

@@ -6,7 +6,7 @@ import { chargedRecord } from "../../../../tests/support/records.ts";
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import { topupOf } from "../../../domain/billing/ledger.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
-import { batchOf } from "../../../domain/record/record-batch.ts";
+import { encodeBatch } from "../../../domain/record/record-batch.ts";
 import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { DAY_MS } from "../../../kit/time.ts";
@@ -38,12 +38,13 @@ async function started(before: (store: Store) => Promise<void>) {
   const sink = redis.sink(store, (charges) => store.ledger.chargedRequestIds(charges));
   return {
     state: redis.state,
-    replay: (records: readonly RequestRecord[]) => sink.ingestBatch(batchOf(records.map((one) => JSON.stringify(one)))),
+    replay: (records: readonly RequestRecord[]) =>
+      sink.ingestBatch(encodeBatch(records.map((one) => JSON.stringify(one)))),
     /** Another one, which was killed and comes back with these in its journal. */
     async replayElsewhere(records: readonly RequestRecord[]) {
       const other = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
       const elsewhere = other.sink(store, (charges) => store.ledger.chargedRequestIds(charges));
-      await elsewhere.ingestBatch(batchOf(records.map((one) => JSON.stringify(one))));
+      await elsewhere.ingestBatch(encodeBatch(records.map((one) => JSON.stringify(one))));
       await other.close();
     },
     async balances() {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { chargedKeyUseOf } from "../../../domain/admission/idempotency.ts";
-import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/record-batch.ts";
+import { type RecordBatch, RecordRejectedError, type RecordSink } from "../../../domain/record/record-batch.ts";
 import type { RedisIdempotencyClaims } from "./idempotency-claims.ts";
 import type { ChargedRequestIds } from "./redis-state.ts";
 import type { RedisWallets } from "./redis-wallets.ts";
@@ -81,7 +81,8 @@ async function ingest(
   if (generation !== undefined) await adoptLost(deps, others, generation);
   await store.ingestBatch(batch).catch((error: unknown) => {
     // A record that SQL can never take stays charged, as in a gateway of one process.
-    if (error instanceof RecordRejected && bounds.length === 2) for (const hold of charged) unsettledHolds.remove(hold);
+    if (error instanceof RecordRejectedError && bounds.length === 2)
+      for (const hold of charged) unsettledHolds.remove(hold);
     throw error;
   });
   const next = deps.generation.afterIngest(generation);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
 import { areOpen, DAY, recordOf, redisDesks, refused } from "../../../../tests/support/redis-desks.ts";
-import { batchOf } from "../../../domain/record/record-batch.ts";
+import { encodeBatch } from "../../../domain/record/record-batch.ts";
 
 let server: RedisServer;
 const { gateway, behindProxy, closeAll } = redisDesks(() => server);
@@ -104,7 +104,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await two.end("unheard", 10n);
     // SQL has the second, and the instance does not know.
     const kept = recordOf("unheard", 10n);
-    await sql.sink.ingestBatch(batchOf([kept]));
+    await sql.sink.ingestBatch(encodeBatch([kept]));
     await two.stop();
     await server.ask("FLUSHALL");
     await areOpen(one);

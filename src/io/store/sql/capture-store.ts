@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
-import type { Captured, CaptureScope, CaptureStore, CaptureWindowRow } from "../../../domain/record/capture.ts";
+import type { CapturedRequest, CaptureScope, CaptureStore, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import { SURFACES } from "../../../domain/record/record.ts";
 import { ENVIRONMENTS } from "../../../domain/tenancy/key.ts";
 import type { EncryptionContext, Vault } from "../../../domain/tenancy/vault.ts";
@@ -118,20 +118,20 @@ async function isPurged(session: Kysely<Database>, windowId: string): Promise<bo
 type Part = "request" | "answer";
 
 function slotOf(
-  { workspaceId, requestId }: Pick<Captured, "workspaceId" | "requestId">,
+  { workspaceId, requestId }: Pick<CapturedRequest, "workspaceId" | "requestId">,
   part: Part,
 ): EncryptionContext {
   return { workspaceId, column: `captured.${part}`, row: requestId };
 }
 
-async function sealed(vault: Vault, item: Captured, part: Part): Promise<Uint8Array | null> {
+async function sealed(vault: Vault, item: CapturedRequest, part: Part): Promise<Uint8Array | null> {
   const text = item[part];
   return text === null ? null : vault.seal(slotOf(item, part), text);
 }
 
 type Row = Omit<Database["captured"], "request" | "answer">;
 
-function fromCaptured(item: Captured): Row {
+function fromCaptured(item: CapturedRequest): Row {
   return {
     request_id: item.requestId,
     window_id: item.windowId,
@@ -145,7 +145,7 @@ function fromCaptured(item: Captured): Row {
 
 const cutParts = z.array(z.object({ part: z.enum(["request", "answer"]), ofBytes: z.number() }));
 
-function toCaptured(row: Row): Omit<Captured, "request" | "answer"> {
+function toCaptured(row: Row): Omit<CapturedRequest, "request" | "answer"> {
   return {
     requestId: row.request_id,
     windowId: row.window_id,

@@ -41,7 +41,7 @@ export function captureWriter(db: Kysely<Database>): CaptureWriter {
     close,
     purge,
 
-    async endAll(workspaceId, atMs) {
+    async closeAndPurgeAll(workspaceId, atMs) {
       const open = await db
         .selectFrom("capture_windows")
         .select("id")

@@ -28,7 +28,7 @@ export function evidenceStore(db: Kysely<Database>): EvidenceStore {
       return rows.map(toSum);
     },
 
-    async firstAt(workspaceId, fromMs) {
+    async firstRequestAtMs(workspaceId, fromMs) {
       const row = await db
         .selectFrom("request_records")
         .select("created_at_ms")

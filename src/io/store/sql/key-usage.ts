@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import { KEPT_OUT } from "../../../domain/record/record.ts";
-import type { KeyUse } from "../../../domain/record/rollup.ts";
+import { REJECTED_KEY_STATUS } from "../../../domain/record/record.ts";
+import type { KeyUsage } from "../../../domain/record/rollup.ts";
 import type { Database } from "./schema.ts";
 
 /**
@@ -13,7 +13,7 @@ export async function keyUse(
   workspaceId: string,
   keyIds: readonly string[],
   sinceDay: string,
-): Promise<KeyUse[]> {
+): Promise<KeyUsage[]> {
   if (keyIds.length === 0) return [];
   const [sums, keptOut, newest] = await Promise.all([
     sumsOf(db, workspaceId, keyIds, sinceDay),
@@ -56,7 +56,7 @@ async function keptOutOf(db: Kysely<Database>, workspaceId: string, keyIds: read
     )
     .where("request_shapes.workspace_id", "=", workspaceId)
     .where("request_shapes.key_id", "in", keyIds)
-    .where("request_shapes.status", "=", KEPT_OUT)
+    .where("request_shapes.status", "=", REJECTED_KEY_STATUS)
     .where("requests_hourly.hour_ms", ">=", Date.parse(sinceDay))
     .groupBy("request_shapes.key_id")
     .select(["request_shapes.key_id", sql<number>`cast(sum(requests_hourly.requests) as bigint)`.as("requests")])
@@ -69,7 +69,7 @@ async function newestOf(db: Kysely<Database>, workspaceId: string, keyIds: reado
     .selectFrom("request_shapes")
     .where("request_shapes.workspace_id", "=", workspaceId)
     .where("request_shapes.key_id", "in", keyIds)
-    .where("request_shapes.status", "!=", KEPT_OUT)
+    .where("request_shapes.status", "!=", REJECTED_KEY_STATUS)
     .select((eb) => [
       "request_shapes.key_id",
       eb

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { LogOutbox, WaitingRecord } from "../../../domain/record/log-outbox.ts";
+import type { LogOutbox, OutboxRecord } from "../../../domain/record/log-outbox.ts";
 import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 
@@ -9,7 +9,7 @@ const ROWS_AT_ONCE = 500;
 export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): LogOutbox {
   return {
     async add(targets, records) {
-      const rowsOf = (some: readonly WaitingRecord[]) =>
+      const rowsOf = (some: readonly OutboxRecord[]) =>
         targets.flatMap((target) =>
           some.map(({ requestId, record, queuedAtMs }) => ({
             target,
@@ -44,7 +44,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): Log
           .execute();
     },
 
-    async next(target, limit) {
+    async nextBatch(target, limit) {
       const rows = await db
         .selectFrom("log_outbox")
         .select(["request_id", "queued_at_ms", "record"])
@@ -60,7 +60,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): Log
       }));
     },
 
-    async done(target, sent) {
+    async acknowledge(target, sent) {
       for (const rows of cut(sent)) {
         const pairs = rows.map(({ requestId, queuedAtMs }) => sql`(${requestId}, cast(${queuedAtMs} as bigint))`);
         await db
@@ -76,7 +76,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): Log
       }
     },
 
-    async oldestMs(target) {
+    async oldestQueuedAtMs(target) {
       const row = await db
         .selectFrom("log_outbox")
         .select("queued_at_ms")

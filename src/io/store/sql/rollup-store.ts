@@ -7,9 +7,9 @@ import type { Database } from "./schema.ts";
 
 export function rollupStore(db: Kysely<Database>): RollupStore {
   return {
-    keyUse: (workspaceId, keyIds, sinceDay) => keyUse(db, workspaceId, keyIds, sinceDay),
+    keyUsage: (workspaceId, keyIds, sinceDay) => keyUse(db, workspaceId, keyIds, sinceDay),
 
-    async spentSince(day) {
+    async spendSince(day) {
       // By way of the workspaces, because days are found within one of them. A sum is wider than what it adds up on
       // some engines, so its width is said.
       const rows = await db

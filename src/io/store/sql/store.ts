@@ -8,12 +8,17 @@ import type { PromotionStore } from "../../../domain/billing/promotion.ts";
 import type { RateStore } from "../../../domain/catalogue/exchange-rates.ts";
 import type { ProofStore } from "../../../domain/catalogue/proofs.ts";
 import type { ChangeFeed } from "../../../domain/fleet/change-feed.ts";
-import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
+import type { AuditedChange, AuditStore } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import type { LogOutbox } from "../../../domain/record/log-outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
-import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/record-batch.ts";
+import {
+  encodeBatch,
+  type RecordBatch,
+  RecordRejectedError,
+  type RecordSink,
+} from "../../../domain/record/record-batch.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
@@ -124,7 +129,7 @@ export type Store = RecordSink & {
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
-  change<T>(work: (writers: Writers) => Promise<Changed<T>>): Promise<T>;
+  change<T>(work: (writers: Writers) => Promise<AuditedChange<T>>): Promise<T>;
   /** Resolves when changes that were being committed are there, or are not: also those of a process that was killed. */
   changesOver(): Promise<void>;
   ping(): Promise<void>;
@@ -139,7 +144,7 @@ export function sqlStore(engine: Engine): Store {
       if (batch.bounds.length > 0) await engine.ingest(batch);
     } catch (error) {
       // A record that breaks a rule of the store breaks it at every try; only the rest is worth waiting for.
-      if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejected(error.message);
+      if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejectedError(error.message);
       throw error;
     }
   };
@@ -170,20 +175,20 @@ export function sqlStore(engine: Engine): Store {
     nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
     textOf: engine.textOf,
-    ingest: (records) => ingestBatch(batchOf(records.map((record) => engine.textOf(record)))),
+    ingest: (records) => ingestBatch(encodeBatch(records.map((record) => engine.textOf(record)))),
     ingestBatch,
     async change(work) {
       const freed: [workspaceId: string, bytes: number][] = [];
       const answer = await db.transaction().execute(async (session) => {
         const changed = await work(writersOn(session, (...response) => freed.push(response)));
         if (changed.audit !== null) await auditStore(session).append(changed.audit);
-        if (changed.audit !== null && changed.concerns !== "nobody") {
+        if (changed.audit !== null && changed.reload !== "nobody") {
           const { workspaceId, atMs } = changed.audit;
           // Last, so that others are kept waiting for the commit alone.
           await engine.numberAlone?.(session);
           await appendChange(session, workspaceId, atMs);
         }
-        return changed.answer;
+        return changed.result;
       });
       // Only now: a change that was undone freed nothing.
       for (const [workspaceId, bytes] of freed) storedBytes.change(workspaceId, -bytes);

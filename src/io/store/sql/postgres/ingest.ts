@@ -1,13 +1,13 @@
 import type { Pool } from "pg";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
-import { hasShort, wholeText } from "../../../../domain/record/compact-record.ts";
-import { type BookedFields, readBooked } from "../../../../domain/record/ingest-fields.ts";
-import { batchOf, type RecordBatch, textsOf } from "../../../../domain/record/record-batch.ts";
-import { type RequestShape, ShapeNumbers } from "../../../../domain/record/request-shape.ts";
+import { expandText, mayContainCompact } from "../../../../domain/record/compact-record.ts";
+import { type IngestFields, parseIngestFields } from "../../../../domain/record/ingest-fields.ts";
+import { decodeBatch, encodeBatch, type RecordBatch } from "../../../../domain/record/record-batch.ts";
+import { type RequestShape, ShapeIds } from "../../../../domain/record/request-shape.ts";
 import {
-  DailyFold,
+  DailyRollup,
   type DailyUsage,
-  HourlyFold,
+  HourlyRollup,
   type HourlyUsage,
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
@@ -17,7 +17,7 @@ import { PooledConnection } from "./connection.ts";
 import type { Pulse } from "./health-probe.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 
-type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
+type Booked = IngestFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
 type Numbered<Of = Booked> = { readonly record: Of; readonly shape: number };
 type NewShape = RequestShape & { readonly workspaceId: string; readonly number: number };
 
@@ -31,7 +31,7 @@ const TRIES_MAX = 5;
  * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
  */
 export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => Promise<void> {
-  const shapes = new ShapeNumbers();
+  const shapes = new ShapeIds();
   const attempt = async ({ bytes, records }: ReturnType<typeof readBatch>) => {
     const session = await PooledConnection.take(pool, pulse);
     try {
@@ -39,7 +39,7 @@ export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => P
       await write(session, bytes, records, shapes);
       await session.commit();
     } catch (error) {
-      shapes.forget();
+      shapes.clear();
       await session.rollback();
       throw error;
     } finally {
@@ -62,13 +62,13 @@ async function write(
   session: PooledConnection,
   bytes: Buffer,
   records: readonly Booked[],
-  shapes: ShapeNumbers,
+  shapes: ShapeIds,
 ): Promise<void> {
-  const daily = new DailyFold();
-  const hourly = new HourlyFold();
+  const daily = new DailyRollup();
+  const hourly = new HourlyRollup();
   const newShapes: NewShape[] = [];
   const numbers = records.map((record) =>
-    shapes.of(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
+    shapes.idOf(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
   );
   await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
   await insertRows(session, ADD_KEY_USES, [...KEY_USE_KEYS, ...KEY_USE_VALUES], keyUsesOf(records));
@@ -91,8 +91,8 @@ async function write(
     hourly.add(record, shape, record.nanos);
   }
   for (const free of await inPlaceOfFree(session, bytes, late)) {
-    daily.takeBack(free.record);
-    hourly.takeBack(free.record, free.shape);
+    daily.subtract(free.record);
+    hourly.subtract(free.record, free.shape);
   }
   await moveWallets(session, spent.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
@@ -104,11 +104,13 @@ function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly recor
   const sent = bytesOf(batch);
   const records: Booked[] = [];
   try {
-    const { bounds, from, bytes } = isStorable(sent.bytes) ? sent : bytesOf(batchOf(textsOf(batch).map(storable)));
+    const { bounds, from, bytes } = isStorable(sent.bytes)
+      ? sent
+      : bytesOf(encodeBatch(decodeBatch(batch).map(storable)));
     for (let at = 0; at < bounds.length; at += 2) {
       const start = (bounds[at] ?? 0) - from;
       const end = (bounds[at + 1] ?? 0) - from;
-      const record = readBooked(bytes.subarray(start, end));
+      const record = parseIngestFields(bytes.subarray(start, end));
       records.push({ ...record, nanos: chargedNanosOf(record), start, length: end - start });
     }
     return { bytes, records };
@@ -118,8 +120,8 @@ function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly recor
 }
 
 /** A journal that was written for another store may have short ones. */
-const isStorable = (bytes: Buffer) => isReadableJson(bytes) && !hasShort(bytes);
-const storable = (text: string) => readableJson(wholeText(text));
+const isStorable = (bytes: Buffer) => isReadableJson(bytes) && !mayContainCompact(bytes);
+const storable = (text: string) => readableJson(expandText(text));
 
 /** Only what the records are in: a batch may be a small part of a large piece of memory. */
 function bytesOf({ bytes, bounds }: RecordBatch) {
@@ -166,7 +168,7 @@ async function inPlaceOfFree(
   session: PooledConnection,
   bytes: Buffer,
   late: readonly Numbered[],
-): Promise<Numbered<BookedFields>[]> {
+): Promise<Numbered<IngestFields>[]> {
   if (late.length === 0) return [];
   const records = late.map(({ record }) => record);
   const { rows } = await session.ask<{ record: string; shape: bigint }>(REMOVE_REQUESTS, [
@@ -175,7 +177,7 @@ async function inPlaceOfFree(
   ]);
   const shapes = late.map(({ shape }) => shape);
   await addRequests(session, bytes, records, shapes);
-  return rows.map(({ record, shape }) => ({ record: readBooked(Buffer.from(record)), shape: Number(shape) }));
+  return rows.map(({ record, shape }) => ({ record: parseIngestFields(Buffer.from(record)), shape: Number(shape) }));
 }
 
 /** No transfer can be out of balance; what is the same for every charge is a part of the statement. */
@@ -189,7 +191,7 @@ const ADD_CHARGES = `
   on conflict do nothing returning workspace_id, created_at_ms, id`;
 
 const keyOf = (workspaceId: string, createdAtMs: number | bigint, id: string) => `${workspaceId} ${createdAtMs} ${id}`;
-const chargeKeyOf = ({ workspaceId, createdAtMs, id }: BookedFields) =>
+const chargeKeyOf = ({ workspaceId, createdAtMs, id }: IngestFields) =>
   keyOf(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id));
 
 /** The keys of those that were not there. */

@@ -7,7 +7,7 @@ import { APP_ROLE, hasPostgres, PASSWORD } from "../../../../../tests/support/po
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
-import { batchOf } from "../../../../domain/record/record-batch.ts";
+import { encodeBatch } from "../../../../domain/record/record-batch.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { sha256Hex } from "../../../../kit/secret.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
@@ -50,7 +50,7 @@ const NEWEST_MS = Date.now();
 
 /** Requests of the last days, one for each. */
 const batch = (name: string) =>
-  batchOf(Array.from({ length: 40 }, (_, n) => JSON.stringify(at(`${name}${n}`, NEWEST_MS - n * DAY_MS))));
+  encodeBatch(Array.from({ length: 40 }, (_, n) => JSON.stringify(at(`${name}${n}`, NEWEST_MS - n * DAY_MS))));
 
 /** Makes an empty database one of the last version whose log was one table. */
 async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
@@ -302,7 +302,7 @@ describe.skipIf(!hasPostgres)("several that write at once", () => {
       const write = ingestInto(pool);
       for (let round = 0; round < 12; round += 1) {
         const turned = texts.slice(round * 13).concat(texts.slice(0, round * 13));
-        await write(batchOf((own + round) % 2 === 0 ? turned : turned.toReversed()));
+        await write(encodeBatch((own + round) % 2 === 0 ? turned : turned.toReversed()));
       }
     });
     await Promise.all(writers);
@@ -321,14 +321,14 @@ describe.skipIf(!hasPostgres)("several that write at once", () => {
     const write = ingestInto(pool);
     const record = (id: string, workspaceId: string) =>
       JSON.stringify(chargedRecord(id, 1n, { workspaceId, createdAtMs: NOW_MS }));
-    await write(batchOf([record("a", "ws_1"), record("b", "ws_2")]));
+    await write(encodeBatch([record("a", "ws_1"), record("b", "ws_2")]));
     const other = new Client({ connectionString: address.url });
     await other.connect();
     // Patient, so that the batch is the one that is given up.
     await other.query(
       "set deadlock_timeout = '30s'; begin; update wallets set balance_nanos = balance_nanos where workspace_id = 'ws_2'",
     );
-    const written = write(batchOf([record("c", "ws_1"), record("d", "ws_2")]));
+    const written = write(encodeBatch([record("c", "ws_1"), record("d", "ws_2")]));
     for (;;) {
       const waiting = await cluster.query(
         address,

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
-import { wholeText } from "../../../../domain/record/compact-record.ts";
+import { expandText } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
@@ -209,7 +209,7 @@ function postgresEngine(settings: PostgresSettings): Engine {
     ddl: postgresDdl,
     // Whole: instances of the version before read them, too, while a gateway is brought up to date.
     textOf: (record) => JSON.stringify(record),
-    textFor: wholeText,
+    textFor: expandText,
     logParts: logParts(db, logKeptMs),
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address, silenceMs }, replace);

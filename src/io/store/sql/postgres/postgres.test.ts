@@ -363,7 +363,7 @@ describe.skipIf(!hasPostgres)("failures", () => {
       for each row execute function slowly();
       select pg_advisory_lock(1)`);
     const audit = { id: "a1", atMs: 1, actor: "operator", action: "x.y", workspaceId: null, target: null, detail: {} };
-    const changing = store.change(async ({ ledger }) => ({ answer: await ledger.post(topup("t1", 5n)), audit }));
+    const changing = store.change(async ({ ledger }) => ({ result: await ledger.post(topup("t1", 5n)), audit }));
     const waiting = async () =>
       (await other.query("select from pg_locks where locktype = 'advisory' and not granted")).rows.length;
     await eventually(async () => expect(await waiting()).toBe(1));

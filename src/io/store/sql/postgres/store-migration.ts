@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
-import { wholeText } from "../../../../domain/record/compact-record.ts";
+import { expandText } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
@@ -225,7 +225,7 @@ function bytesOf(row: Row): number {
 function movable(table: string, column: string, value: Value): Value {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (column !== "record" || typeof value !== "string") return value;
-  const whole = wholeText(value);
+  const whole = expandText(value);
   return table !== "request_records" || isReadableJson(Buffer.from(whole)) ? whole : readableJson(whole);
 }
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { layTables } from "../../../../../tests/support/tables.ts";
 import type { RequestRecord } from "../../../../domain/record/record.ts";
-import { RecordRejected } from "../../../../domain/record/record-batch.ts";
+import { RecordRejectedError } from "../../../../domain/record/record-batch.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import type { Store } from "../store.ts";
 import { openSqlite } from "./open.ts";
@@ -73,7 +73,7 @@ describe("batches of every size", () => {
     const good = recordsOf("good", 60);
     for (const size of SIZES) {
       const batch = [...recordsOf("half", size), chargedRecord("bad", -5n)];
-      await expect(store.ingest(batch)).rejects.toThrow(RecordRejected);
+      await expect(store.ingest(batch)).rejects.toThrow(RecordRejectedError);
     }
     await store.ingest(good);
     await expectBooked(good);

@@ -1,14 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
-import { type BookedFields, readBooked } from "../../../../domain/record/ingest-fields.ts";
-import { BookedReader } from "../../../../domain/record/ingest-fields-reader.ts";
+import { type IngestFields, parseIngestFields } from "../../../../domain/record/ingest-fields.ts";
+import { IngestFieldsReader } from "../../../../domain/record/ingest-fields-reader.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
-import { type RequestShape, ShapeNumbers } from "../../../../domain/record/request-shape.ts";
+import { type RequestShape, ShapeIds } from "../../../../domain/record/request-shape.ts";
 import {
-  DailyFold,
+  DailyRollup,
   type DailyUsage,
-  HourlyFold,
+  HourlyRollup,
   type HourlyUsage,
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
@@ -32,7 +32,7 @@ type Writers = ReturnType<typeof prepareWriters>;
 
 /** A finished request on its way; `owed` is its charge when that is more than nothing. */
 type Booking = {
-  readonly record: BookedFields;
+  readonly record: IngestFields;
   readonly owed: ChargeRecord | null;
   readonly nanos: bigint;
   readonly shape: number;
@@ -47,8 +47,8 @@ type Booking = {
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
-  const shapes = new ShapeNumbers();
-  const reader = new BookedReader();
+  const shapes = new ShapeIds();
+  const reader = new IngestFieldsReader();
   const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof bookNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const sums = new BatchSums();
@@ -60,14 +60,14 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         const record = reader.read(text);
         const nanos = chargedNanosOf(record);
         if (record.idempotency !== undefined && nanos > 0n) write.keyUse(record, record.idempotency, nanos);
-        const shape = shapes.of(record, (number, parts) => write.shape(record.workspaceId, number, parts));
+        const shape = shapes.idOf(record, (number, parts) => write.shape(record.workspaceId, number, parts));
         book(write, { record, owed: nanos > 0n ? record.charge : null, nanos, shape, text }, sums);
       }
       write.rest();
       sums.writeBy(write);
       db.exec("commit");
     } catch (error) {
-      shapes.forget();
+      shapes.clear();
       write.forget();
       if (db.isTransaction) db.exec("rollback");
       throw error;
@@ -104,8 +104,8 @@ function bookUnlessThere(write: Writers, booking: Booking, sums: BatchSums): voi
 
 /** What a batch comes to. */
 class BatchSums {
-  readonly #daily = new DailyFold();
-  readonly #hourly = new HourlyFold();
+  readonly #daily = new DailyRollup();
+  readonly #hourly = new HourlyRollup();
   readonly #spent = new WalletSums();
 
   spend({ record, nanos }: Booking, { currency }: ChargeRecord): void {
@@ -118,8 +118,8 @@ class BatchSums {
   }
 
   takeBack({ record, shape }: Pick<Booking, "record" | "shape">): void {
-    this.#daily.takeBack(record);
-    this.#hourly.takeBack(record, shape);
+    this.#daily.subtract(record);
+    this.#hourly.subtract(record, shape);
   }
 
   writeBy(write: Writers): void {
@@ -223,13 +223,13 @@ function prepareWriters(db: DatabaseSync) {
     inPlaceOfFree(booking: Booking): Pick<Booking, "record" | "shape"> {
       const row = removed.get(booking.record.id);
       this.request(booking);
-      return { record: readBooked(Buffer.from(String(row?.["record"]))), shape: Number(row?.["shape"]) };
+      return { record: parseIngestFields(Buffer.from(String(row?.["record"]))), shape: Number(row?.["shape"]) };
     },
     wallet(workspaceId: string, currency: string, nanos: bigint): void {
       const { changes } = wallet.run(workspaceId, currency, nanos);
       if (changes === 0) throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
     },
-    keyUse(record: BookedFields, use: NonNullable<BookedFields["idempotency"]>, nanos: bigint): void {
+    keyUse(record: IngestFields, use: NonNullable<IngestFields["idempotency"]>, nanos: bigint): void {
       const { id, workspaceId, status, charge } = record;
       const untilMs = Math.trunc(use.untilMs);
       keyUse.run(use.key, use.body, workspaceId, id, status, nanos, charge?.currency ?? "", untilMs);

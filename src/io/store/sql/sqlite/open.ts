@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely } from "kysely";
-import { shortText } from "../../../../domain/record/compact-record.ts";
+import { encodeCompact } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import { wholeNumbers } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
@@ -62,7 +62,7 @@ function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
   return {
     db,
     ddl: sqliteDdl,
-    textOf: shortText,
+    textOf: encodeCompact,
     textFor: (text) => text,
     // Through the turnstile like every query: a batch must not slip into a transaction that is open.
     ingest: (batch) =>
