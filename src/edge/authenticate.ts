@@ -1,17 +1,156 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Exchange } from "../app/exchange.ts";
-import { type Fault, fault } from "../contract/faults.ts";
-import type { Route } from "../contract/route.ts";
+import { toFault } from "../app/to-fault.ts";
+import { Fault, fault } from "../contract/faults.ts";
+import type { Route, Switch } from "../contract/route.ts";
+import type { KeyRef, RateWindowVerdict, SharedState } from "../domain/admission/shared-state.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { KEY_PREFIXES, keyValidityOf, type Principal } from "../domain/tenancy/key.ts";
+import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { secretsEqual, sha256Hex } from "../kit/secret.ts";
+import { switchedOffFault } from "./edge-faults.ts";
 
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
-/** Stands for credentials of another scheme beside an `x-api-key`: they win, and are not valid here. Nothing can spell it. */
+/** Rate limit of log entries for an invalid key, so that its holder cannot fill the log. */
+const REJECTED_RPM_MAX = 10;
+/** Stands for a non-bearer `Authorization` next to an `x-api-key`; no client can send this value. */
 const NO_BEARER = "\0";
 
-/** The token a caller sent, "" when none: `Authorization` wins over `x-api-key`, also when it is bad. */
+export type KeyAuthenticatorDeps = {
+  readonly directory: Directory;
+  readonly state: SharedState;
+  readonly fleet: Pick<Fleet, "isSingleInstance" | "isCurrent" | "refreshWorkspace" | "catchUp">;
+  readonly switchedOff: ReadonlySet<Switch>;
+  readonly rpmDefaults: { readonly live: number; readonly test: number };
+};
+
+/** The part of an exchange that authentication reads; it adds the rate limit headers to `baseHeaders`. */
+export type UnauthenticatedExchange = {
+  readonly request: { readonly headers: IncomingHttpHeaders };
+  readonly baseHeaders: Record<string, string>;
+  readonly clientAddress: string;
+  readonly receivedAtMs: number;
+};
+
+/** The result of all checks of a known key. */
+export type KeyCheck = {
+  readonly principal: Principal;
+  readonly refusal: Fault | undefined;
+  /** Undefined when the rate window was not read, or the shared state failed. */
+  readonly window: RateWindowVerdict | undefined;
+};
+
+/** Authenticates API keys against the newest version of their workspace in the fleet. */
+export class KeyAuthenticator {
+  readonly #deps: KeyAuthenticatorDeps;
+
+  constructor(deps: KeyAuthenticatorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Finds the principal of the key. A key that this instance would reject may be valid on another one. */
+  identify(exchange: UnauthenticatedExchange): MaybePromise<Principal> {
+    const { fleet } = this.#deps;
+    if (fleet.isSingleInstance) return this.#findPrincipal(exchange);
+    try {
+      const known = this.#findPrincipal(exchange);
+      if (keyFault(known, exchange.clientAddress, exchange.receivedAtMs) === undefined) return known;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code === "missing_api_key") throw error;
+    }
+    return fleet.catchUp().then(() => this.#findPrincipal(exchange));
+  }
+
+  /** Checks validity, address, scope, switched-off surfaces and the rate window, in this order. */
+  check(exchange: UnauthenticatedExchange, route: Route, principal: Principal): MaybePromise<KeyCheck> {
+    const invalid = keyFault(principal, exchange.clientAddress, exchange.receivedAtMs);
+    if (invalid !== undefined) return this.#rejectInvalid(route, principal, invalid);
+    const forbidden = this.#routeFault(principal, route);
+    const window = this.#checkWindow(exchange, route, principal);
+    // A forbidden call is counted like any other; its refusal takes precedence over the rate limit's.
+    const withForbidden = (check: KeyCheck) => (forbidden === undefined ? check : { ...check, refusal: forbidden });
+    if (!(window instanceof Promise)) return withForbidden(window);
+    return window.then(withForbidden, (error: unknown) => {
+      const refusal = forbidden ?? toFault(error);
+      return { principal, refusal, window: undefined };
+    });
+  }
+
+  /** Repeats the checks when another instance has changed the workspace since it was loaded here. */
+  async recheckIfStale(exchange: UnauthenticatedExchange, route: Route, check: KeyCheck): Promise<KeyCheck> {
+    const { fleet } = this.#deps;
+    const { window } = check;
+    const { id } = check.principal.workspace;
+    if (window?.version === undefined || fleet.isCurrent(id, window.version)) return check;
+    await fleet.refreshWorkspace(id, window.version);
+    const principal = this.#findPrincipal(exchange);
+    const refusal =
+      keyFault(principal, exchange.clientAddress, exchange.receivedAtMs) ?? this.#routeFault(principal, route);
+    if (refusal !== undefined) return { principal, refusal, window };
+    return this.#applyCurrentLimit(exchange, route, principal, window);
+  }
+
+  async #applyCurrentLimit(
+    exchange: UnauthenticatedExchange,
+    route: Route,
+    principal: Principal,
+    window: RateWindowVerdict,
+  ): Promise<KeyCheck> {
+    const limit = this.#limitOf(principal);
+    // A call that the old limit rejected was not counted yet.
+    if (limit !== window.limit && !window.isAllowed) return this.#checkWindow(exchange, route, principal);
+    const used = window.limit - window.remaining;
+    const current: RateWindowVerdict =
+      limit === window.limit
+        ? window
+        : { ...window, limit, remaining: Math.max(0, limit - used), isAllowed: used <= limit };
+    addRateHeaders(exchange.baseHeaders, current);
+    return { principal, refusal: windowFault(current, route), window: current };
+  }
+
+  #findPrincipal({ request }: UnauthenticatedExchange): Principal {
+    return authenticateKey(request.headers, this.#deps.directory);
+  }
+
+  #routeFault(principal: Principal, route: Route): Fault | undefined {
+    return scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
+  }
+
+  /**
+   * Lets a few rejected calls through to the log; the others get the fault at once. They have a rate window of their own, so
+   * that they do not use up the window of valid calls.
+   */
+  #rejectInvalid(route: Route, principal: Principal, refusal: Fault): MaybePromise<KeyCheck> {
+    const conclude = ({ isAllowed }: Pick<RateWindowVerdict, "isAllowed">): KeyCheck => {
+      if (!isAllowed) throw refusal;
+      return { principal, refusal, window: undefined };
+    };
+    const { id, workspaceId } = principal.key;
+    const limit = Math.min(this.#limitOf(principal), REJECTED_RPM_MAX);
+    const window = this.#readWindow(route, { id: `${id}.kept-out`, workspaceId }, limit);
+    return window instanceof Promise ? window.catch(() => ({ isAllowed: false })).then(conclude) : conclude(window);
+  }
+
+  #limitOf({ key }: Principal): number {
+    return key.rpm ?? this.#deps.rpmDefaults[key.environment];
+  }
+
+  #checkWindow(exchange: UnauthenticatedExchange, route: Route, principal: Principal): MaybePromise<KeyCheck> {
+    return chain(this.#readWindow(route, principal.key, this.#limitOf(principal)), (window) => {
+      addRateHeaders(exchange.baseHeaders, window);
+      return { principal, refusal: windowFault(window, route), window };
+    });
+  }
+
+  #readWindow({ counted }: Route, key: KeyRef, limit: number): MaybePromise<RateWindowVerdict> {
+    const { state } = this.#deps;
+    return counted ? state.consumeRateWindow(key, limit) : state.peekRateWindow(key, limit);
+  }
+}
+
+/** The presented token, "" when there is none. `Authorization` wins over `x-api-key`, even when it is invalid. */
 function presentedToken(headers: IncomingHttpHeaders): string {
   const { authorization } = headers;
   if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
@@ -20,7 +159,7 @@ function presentedToken(headers: IncomingHttpHeaders): string {
   return authorization.trim() === "" || headers["x-api-key"] === undefined ? "" : NO_BEARER;
 }
 
-/** Key to digest to principal, who may not be let in any more. The key itself is never compared or kept. */
+/** Looks the key up by its digest; the principal's key may be expired or revoked. */
 export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory): Principal {
   const token = presentedToken(headers);
   if (token === "") {
@@ -36,7 +175,7 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
   return principal;
 }
 
-/** What is wrong when the key may not be used now, or not from an address. Its workspace finds such a call in its log. */
+/** A key that is not valid now, or not from this address. Such calls appear in the workspace's log. */
 export function keyFault(principal: Principal, address: string, nowMs: number): Fault | undefined {
   switch (keyValidityOf(principal.key, nowMs)) {
     case "invalid":
@@ -70,7 +209,6 @@ function addressFault({ allowlist }: Principal, address: string): Fault | undefi
   });
 }
 
-/** What is wrong when the key's scopes do not open the route. */
 export function scopeFault({ key: { scopes } }: Principal, { access }: Route): Fault | undefined {
   if (access.by !== "key" || access.scope === null || scopes === null) return undefined;
   const { scope } = access;
@@ -81,20 +219,47 @@ export function scopeFault({ key: { scopes } }: Principal, { access }: Route): F
 }
 
 /**
- * The key's own rules once more, for a call that began some time ago: only where something was changed since, or its
- * time is over. By what is known of the key, not by the headers: work that is taken up again after a restart has none.
+ * Repeats the key checks for a running request: the key may have been revoked, narrowed or expired since it began. It uses
+ * the principal instead of the headers, because a resumed background job has no headers.
  */
 export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
   const { principal, clientAddress, route } = exchange;
   if (principal === undefined) return;
   const now = directory.principalByDigest(principal.key.digest);
   if (now === principal && keyValidityOf(now.key, nowMs) === "valid") return;
-  const outside = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
-  if (outside !== undefined) throw outside;
+  const refusal = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
+  if (refusal !== undefined) throw refusal;
 }
 
-/** Whether an `Authorization` header carries the operator's token. */
+/** True when an `Authorization` header carries the operator's token. */
 export function isOperator(authorization: string | undefined, adminToken: string): boolean {
   const token = authorization === undefined ? "" : presentedToken({ authorization });
   return token !== "" && secretsEqual(token, adminToken);
+}
+
+function addRateHeaders(headers: Record<string, string>, { limit, remaining, resetAtMs }: RateWindowVerdict): void {
+  headers["x-ratelimit-limit"] = String(limit);
+  headers["x-ratelimit-remaining"] = String(remaining);
+  headers["x-ratelimit-reset"] = String(Math.ceil(resetAtMs / 1000));
+}
+
+/** Only the 429 of the key's own limit carries these headers, so that clients can tell it from any other 429. */
+export function dropRateHeaders(headers: Record<string, string>): void {
+  delete headers["x-ratelimit-limit"];
+  delete headers["x-ratelimit-remaining"];
+  delete headers["x-ratelimit-reset"];
+}
+
+function windowFault(window: RateWindowVerdict, { counted }: Route): Fault | undefined {
+  return window.isAllowed || !counted ? undefined : rateLimitFault(window);
+}
+
+export function rateLimitFault(window: RateWindowVerdict): Fault {
+  const waitSeconds = Math.max(1, Math.ceil(window.waitMs / 1000));
+  const headers: Record<string, string> = { "retry-after": String(waitSeconds) };
+  addRateHeaders(headers, window);
+  return fault("rate_limit_exceeded", {
+    message: `This key is over its limit of ${window.limit} requests a minute. Try again in ${waitSeconds} s.`,
+    headers,
+  });
 }

@@ -31,7 +31,7 @@ import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
 import { Nodes } from "../../src/io/tunnel/nodes.ts";
-import { connectionsFrom } from "../../src/io/upstream/connections.ts";
+import { connectionsFrom } from "../../src/io/upstream/provider-connections.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";

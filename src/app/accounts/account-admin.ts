@@ -200,7 +200,7 @@ async function erasePerson(scope: AccountsScope, person: PersonSummary, members:
       answer: await people.eraseReferences(workspaceId, person),
       audit: erasure(workspaceId),
     }));
-    await cacheReloader.workspace(workspaceId);
+    await cacheReloader.reloadWorkspace(workspaceId);
   }
   await commitWithAudit(scope, async ({ people }) => ({
     answer: await people.erase(person, clock.nowMs()),

@@ -1,47 +1,86 @@
+import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { AccountLink } from "../../domain/tenancy/person.ts";
-import { hmacSha256Hex } from "../../kit/secret.ts";
-import { actorName, caller } from "../manage/acting.ts";
-import type { PeopleRoom } from "./room.ts";
+import { hmacSha256Hex, sha256Hex } from "../../kit/secret.ts";
+import type { AccountsContext, AccountsDeps, AccountsScope } from "./accounts-deps.ts";
 
-/** What a link's maker is now. */
-type Maker = "operator" | "of the workspace" | "nobody";
+type NewLink = Pick<AccountLink, "kind" | "email" | "membership" | "issuedBy"> & { readonly lifetimeMs: number };
 
-const TOKEN = "token:";
-const OPERATOR = "operator:";
-const MARK_CHARS = 16;
-
-/** Who makes a link, in the words of the audit log; of the operator token also which one, for another may replace it. */
-export async function makerName(room: PeopleRoom): Promise<string> {
-  return caller()?.actor.is === "operator" ? operatorMark(room) : actorName();
+/** A single-use link and the token in it; only the token's digest is stored. */
+export function newAccountLink(
+  { ids, clock, makeToken }: Pick<AccountsDeps, "ids" | "clock" | "makeToken">,
+  { lifetimeMs, ...fields }: NewLink,
+): { readonly link: AccountLink; readonly token: string } {
+  const [token, now] = [makeToken(), clock.nowMs()];
+  const link: AccountLink = {
+    ...fields,
+    id: ids.next("lnk_"),
+    digest: sha256Hex(token),
+    createdAtMs: now,
+    expiresAtMs: now + lifetimeMs,
+    usedAtMs: null,
+    revokedAtMs: null,
+  };
+  return { link, token };
 }
 
-export const makerShown = ({ issuedBy }: AccountLink): string =>
-  issuedBy.startsWith(OPERATOR) ? "operator" : issuedBy;
+/** The link of a token, unless it is used, revoked or expired. */
+export async function findValidLink(
+  context: AccountsContext,
+  kind: AccountLink["kind"],
+  token: string,
+): Promise<AccountLink | undefined> {
+  const link = await context.store.people.findLink(sha256Hex(token));
+  const isValid =
+    link?.kind === kind &&
+    link.usedAtMs === null &&
+    link.revokedAtMs === null &&
+    link.expiresAtMs > context.clock.nowMs();
+  return isValid ? link : undefined;
+}
 
-async function operatorMark({ secret, adminToken }: PeopleRoom): Promise<string> {
-  return `${OPERATOR}${hmacSha256Hex(await secret(), adminToken).slice(0, MARK_CHARS)}`;
+export function invalidLink(): Fault {
+  return fault("not_found", { message: "This link is not good any more, or never was. Ask for a new one." });
+}
+
+/** The authority behind a link at this moment. `none`: the link is no longer valid. */
+type LinkIssuer = "operator" | "workspace_admin" | "none";
+
+const TOKEN_PREFIX = "token:";
+const OPERATOR_PREFIX = "operator:";
+const OPERATOR_MARK_CHARS = 16;
+
+/** The caller as the issuer of a link. The operator token is named by a digest, because a link ends with its token. */
+export async function issuerName(scope: AccountsScope): Promise<string> {
+  return scope.caller.actor.is === "operator" ? operatorMark(scope) : scope.auditActor;
+}
+
+export const displayedIssuer = ({ issuedBy }: AccountLink): string =>
+  issuedBy.startsWith(OPERATOR_PREFIX) ? "operator" : issuedBy;
+
+async function operatorMark({ secret, adminToken }: AccountsContext): Promise<string> {
+  return `${OPERATOR_PREFIX}${hmacSha256Hex(await secret(), adminToken).slice(0, OPERATOR_MARK_CHARS)}`;
 }
 
 /**
- * Who stands behind a link into a workspace, or to a new password. Links are good for days: one of an admin who has left,
- * or whose role is lower now than what the link gives, of an operator who is none any more, or of a token that has ended,
- * the operator's own too, is not good any more. Nobody comes back by a link they made for themselves.
+ * A link is valid for days, so its issuer is checked on every use: an admin who left or whose role is now below the role
+ * that the link grants, a former operator and an expired or replaced token invalidate their links. Otherwise a removed
+ * member could return through a link that they issued to themselves.
  */
-export async function makerOf(room: PeopleRoom, { issuedBy, membership }: AccountLink): Promise<Maker> {
-  if (issuedBy.startsWith(OPERATOR)) return issuedBy === (await operatorMark(room)) ? "operator" : "nobody";
-  if (issuedBy.startsWith(TOKEN)) {
-    const { tokens } = room.directory;
-    const token = tokens.find(issuedBy.slice(TOKEN.length));
-    const isHere = token !== undefined && token.workspaceId === membership?.workspaceId;
-    const may = isHere && tokens.findValid(token.digest, room.clock.nowMs()) !== undefined;
-    return may ? "of the workspace" : "nobody";
+export async function issuerOf(context: AccountsContext, { issuedBy, membership }: AccountLink): Promise<LinkIssuer> {
+  if (issuedBy.startsWith(OPERATOR_PREFIX)) return issuedBy === (await operatorMark(context)) ? "operator" : "none";
+  if (issuedBy.startsWith(TOKEN_PREFIX)) {
+    const { tokens } = context.directory;
+    const token = tokens.find(issuedBy.slice(TOKEN_PREFIX.length));
+    const isSameWorkspace = token !== undefined && token.workspaceId === membership?.workspaceId;
+    const isValid = isSameWorkspace && tokens.findValid(token.digest, context.clock.nowMs()) !== undefined;
+    return isValid ? "workspace_admin" : "none";
   }
-  const person = await room.store.people.personByEmail(issuedBy);
-  if (person === undefined || person.disabled) return "nobody";
+  const person = await context.store.people.personByEmail(issuedBy);
+  if (person === undefined || person.disabled) return "none";
   if (person.operator) return "operator";
-  if (membership === null) return "nobody";
-  const member = room.directory.activeMember(membership.workspaceId, issuedBy);
-  const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, membership.role);
-  return may ? "of the workspace" : "nobody";
+  if (membership === null) return "none";
+  const member = context.directory.activeMember(membership.workspaceId, issuedBy);
+  const mayIssue = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, membership.role);
+  return mayIssue ? "workspace_admin" : "none";
 }

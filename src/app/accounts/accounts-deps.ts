@@ -7,23 +7,26 @@ import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hasher.ts";
-import type { MutationLock } from "../manage/deps.ts";
+import type { CallerScope } from "../manage/caller-scope.ts";
+import type { MutationLock } from "../manage/mutation-lock.ts";
+import type { AuthLibrary } from "./auth-library.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
+import type { AccountSessions } from "./sessions.ts";
+import type { SignInAudit } from "./sign-in-audit.ts";
 
-/** A provider of single sign-on, by the operator's settings. */
+/** An OpenID Connect provider for single sign-on, from the operator's settings. */
 export type OidcProvider = {
   readonly name: string;
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The values of `prompt` that its discovery document names. */
+  /** The `prompt` values that its discovery document lists. */
   prompts(discoveryUrl: string): Promise<readonly string[]>;
 };
 
-/** A mail about an account; it leaves beside the call that asked for it. */
 export type AccountMail = { readonly to: string; readonly subject: string; readonly text: string };
 
-/** Who may make an account: whoever was invited, or whoever can prove an address. */
+/** Who may create an account: invited addresses only, or anyone who verifies an address. */
 export type SignUpMode = "invited" | "open";
 
 export type AccountsDeps = {
@@ -34,29 +37,38 @@ export type AccountsDeps = {
     readonly change: Store["change"];
   };
   readonly directory: Directory;
-  /** Loads again what is in memory of a workspace too, such as its nodes and provider keys. */
+  /** Reloads everything cached of a workspace, including its nodes and provider keys. */
   readonly cacheReloader: Pick<CacheReloader, "reloadWorkspace">;
-  /** Changes of tenants, one after the other. */
   readonly mutationLock: MutationLock;
   readonly clock: Clock;
   readonly ids: IdGenerator;
-  /** A secret that nobody guesses, for links and sessions. */
+  /** A random secret for links and sessions. */
   makeToken(): string;
   readonly hasher: PasswordHasher;
   readonly loginThrottle: LoginThrottle;
-  /** The secret of the library of sign-in: cookies are signed with it, second factors sealed. Made when it is first needed. */
+  /** The auth library's secret: it signs cookies and encrypts second factors. Created on first use. */
   secret(): Promise<string>;
-  /** The operator's: links made with it are good as long as it is. */
+  /** Links issued with the operator token are valid only as long as that token is. */
   readonly adminToken: string;
-  /** As the operator set it; null: the gateway is reached at `origin`. */
+  /** Null: the gateway is reached at `origin`. */
   readonly publicUrl: string | null;
   readonly origin: string;
   readonly signUp: SignUpMode;
   readonly oidc: OidcProvider | null;
-  /** Null: no mail leaves this gateway. */
+  /** Sends in the background. Null: no mail server is configured. */
   readonly mail: ((mail: AccountMail) => void) | null;
   readonly warn: Log["warn"];
 };
+
+/** What all account handlers share. */
+export type AccountsContext = AccountsDeps & {
+  readonly sessions: AccountSessions;
+  readonly authLibrary: AuthLibrary;
+  readonly audit: SignInAudit;
+};
+
+/** The context of a guarded handler, bound to its caller. */
+export type AccountsScope = AccountsContext & CallerScope;
 
 export const publicBaseUrl = ({ publicUrl, origin }: Pick<AccountsDeps, "publicUrl" | "origin">): string =>
   publicUrl ?? origin;

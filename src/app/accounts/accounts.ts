@@ -1,55 +1,55 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import type { Handler } from "../exchange.ts";
-import { peopleHandlers } from "./account-admin.ts";
-import type { AccountsDeps } from "./accounts-deps.ts";
-import { Library } from "./auth-library.ts";
-import { erasingHandlers } from "./erasing.ts";
+import { accountAdminHandlers } from "./account-admin.ts";
+import type { AccountsContext, AccountsDeps } from "./accounts-deps.ts";
+import { AuthLibrary } from "./auth-library.ts";
 import { acceptanceHandlers, invitationHandlers } from "./invitations.ts";
-import { meHandlers } from "./me.ts";
-import { ownAccountHandlers } from "./own-account.ts";
-import { resetHandlers } from "./password-reset.ts";
-import type { PeopleRoom } from "./room.ts";
-import { Sessions } from "./sessions.ts";
-import { isSetupNeeded, makeSetupLink, setupHandlers } from "./setup-link.ts";
-import { authHandlers } from "./sign-in.ts";
-import { PeopleAudit } from "./sign-in-audit.ts";
+import { meHandlers, ownAccountHandlers } from "./own-account.ts";
+import { passwordResetHandlers } from "./password-reset.ts";
+import { AccountSessions } from "./sessions.ts";
+import { createSetupLink, isSetupNeeded, setupLinkHandlers } from "./setup-link.ts";
+import { signInHandlers } from "./sign-in.ts";
+import { SignInAudit } from "./sign-in-audit.ts";
 import { signUpHandlers } from "./sign-up.ts";
 
 export type Accounts = {
-  /** Who calls, by the session in a cookie or as a bearer. */
+  /** The signed-in person, by the session in a cookie or a bearer token. */
   personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
-  /** The link of a start at which nobody runs the gateway yet; each start makes another. */
+  /** A new set-up link while the gateway has no operator; it replaces the link of the previous start. */
   setupLink(): Promise<string | undefined>;
-  /** Of routes that anyone may call. */
+  /** Handlers of routes that need no session. */
   readonly openHandlers: Record<string, Handler>;
-  /** Of routes for people with a session; to be put behind the guard. */
+  /** Handlers of routes that need a session; the guard goes in front of them. */
   readonly managedHandlers: Record<string, Handler>;
-  /** What is over leaves. */
+  /** Deletes expired sessions, links and codes. */
   sweep(): Promise<void>;
 };
 
+/** The actor of set-up links that a start creates. */
+const GATEWAY_ACTOR = "gateway";
+
 export function openAccounts(deps: AccountsDeps): Accounts {
-  const sessions = new Sessions(deps);
-  const audit = new PeopleAudit(deps);
-  const library = new Library(deps);
-  const room: PeopleRoom = { ...deps, sessions, library, audit };
+  const sessions = new AccountSessions(deps);
+  const audit = new SignInAudit(deps);
+  const authLibrary = new AuthLibrary(deps);
+  const context: AccountsContext = { ...deps, sessions, authLibrary, audit };
   return {
     personOf: (headers) => sessions.personOf(headers),
-    setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),
+    setupLink: async () =>
+      (await isSetupNeeded(deps)) ? (await createSetupLink({ ...deps, auditActor: GATEWAY_ACTOR })).link : undefined,
     openHandlers: {
-      ...authHandlers(room),
-      ...meHandlers(room),
-      ...setupHandlers(room),
-      ...acceptanceHandlers(room),
-      ...signUpHandlers(room),
+      ...signInHandlers(context),
+      ...meHandlers(context),
+      ...setupLinkHandlers(context),
+      ...acceptanceHandlers(context),
+      ...signUpHandlers(context),
     },
     managedHandlers: {
-      ...ownAccountHandlers(room),
-      ...invitationHandlers(room),
-      ...peopleHandlers(room),
-      ...erasingHandlers(room),
-      ...resetHandlers(room),
+      ...ownAccountHandlers(context),
+      ...invitationHandlers(context),
+      ...accountAdminHandlers(context),
+      ...passwordResetHandlers(context),
     },
     sweep: () => sweep(deps),
   };
@@ -59,6 +59,6 @@ async function sweep({ store, clock, warn }: AccountsDeps): Promise<void> {
   try {
     await store.people.sweep(clock.nowMs());
   } catch (error) {
-    warn({ err: error }, "sessions that are over could not be removed yet");
+    warn({ err: error }, "accounts: removal of expired sessions failed");
   }
 }

@@ -2,25 +2,25 @@ import { z } from "zod";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import { tryParseJson } from "../../kit/json.ts";
 
-type Words = {
+type FaultTemplate = {
   readonly code: FaultCode;
   readonly message: string;
-  /** Where no mail leaves. */
+  /** Without a mail server. */
   readonly withoutMail?: string;
   readonly param?: string;
   readonly retryAfter?: string;
 };
 
 export const SIGN_IN_AGAIN = "The sign-in took too long, or was begun elsewhere. Sign in again.";
-const BUSY: Words = {
+const BUSY: FaultTemplate = {
   code: "service_unavailable",
   message: "Too many people sign in at this moment. Try again in a few seconds.",
   retryAfter: "5",
 };
 const WRONG_CODE = "This code is not right. Look at the app again, or use one of your backup codes.";
 
-/** The library's codes in our words. What is not here is told by its status. */
-const KNOWN: Readonly<Record<string, Words>> = {
+/** Faults by the auth library's error code; other codes fall back to their status. */
+const FAULTS_BY_CODE: Readonly<Record<string, FaultTemplate>> = {
   INVALID_EMAIL_OR_PASSWORD: {
     code: "invalid_sign_in",
     message: "The address or the password is not right. Check both, or ask for a new password.",
@@ -71,25 +71,25 @@ const KNOWN: Readonly<Record<string, Words>> = {
   PROVIDER_NOT_FOUND: { code: "not_found", message: "There is no single sign-on here." },
 };
 
-const BY_STATUS: Readonly<Record<number, Words>> = {
+const FAULTS_BY_STATUS: Readonly<Record<number, FaultTemplate>> = {
   401: { code: "not_signed_in", message: "The session is over, or there was none. Sign in again." },
   403: { code: "not_allowed", message: "This is not allowed here." },
   404: { code: "not_found", message: "There is nothing here." },
   409: { code: "conflict", message: "This does not fit to what is there. Load the page again." },
 };
 
-const AT_THE_DEVICE = "Start again on the device, and enter the code that it shows then.";
+const RESTART_ON_DEVICE = "Start again on the device, and enter the code that it shows then.";
 
-/** Codes of devices are refused in the library's words alone. */
-const BY_WORDS: Readonly<Record<string, string>> = {
-  "Invalid user code": `This code is not known here. Check it. ${AT_THE_DEVICE}`,
-  "User code has expired": `This code has run out. ${AT_THE_DEVICE}`,
+/** The library rejects device codes with a message and no code. */
+const MESSAGES_BY_DEVICE_ERROR: Readonly<Record<string, string>> = {
+  "Invalid user code": `This code is not known here. Check it. ${RESTART_ON_DEVICE}`,
+  "User code has expired": `This code has run out. ${RESTART_ON_DEVICE}`,
 };
 
-const Refused = z.object({ code: z.string().optional(), message: z.string().optional() });
-const DeviceRefused = z.object({ error: z.string(), error_description: z.string().optional() });
+const libraryErrorSchema = z.object({ code: z.string().optional(), message: z.string().optional() });
+const deviceErrorSchema = z.object({ error: z.string(), error_description: z.string().optional() });
 
-function inWords({ code, message, param, retryAfter }: Words): Fault {
+function toFault({ code, message, param, retryAfter }: FaultTemplate): Fault {
   return fault(code, {
     message,
     param,
@@ -97,28 +97,28 @@ function inWords({ code, message, param, retryAfter }: Words): Fault {
   });
 }
 
-export const tooBusy = (): Fault => inWords(BUSY);
+export const tooBusy = (): Fault => toFault(BUSY);
 
-/** What the library refused with, as a fault of ours; `ownPassword` is the field of the one that somebody has. */
-export function faultOf(
+/** The auth library's error response as a fault; `passwordField` is the field of the current password. */
+export function faultOfResponse(
   { mail }: { readonly mail: object | null },
   status: number,
   bytes: Buffer | string | undefined,
-  ownPassword = "password",
+  passwordField = "password",
 ): Fault {
-  const said = tryParseJson(bytes ?? "");
-  const { code = "", message } = Refused.catch({}).parse(said);
-  const known = KNOWN[code] ?? BY_STATUS[status];
-  const words = known?.param === "password" ? { ...known, param: ownPassword } : known;
-  if (words !== undefined)
-    return inWords(mail === null ? { ...words, message: words.withoutMail ?? words.message } : words);
+  const body = tryParseJson(bytes ?? "");
+  const { code = "", message } = libraryErrorSchema.catch({}).parse(body);
+  const known = FAULTS_BY_CODE[code] ?? FAULTS_BY_STATUS[status];
+  const template = known?.param === "password" ? { ...known, param: passwordField } : known;
+  if (template !== undefined)
+    return toFault(mail === null ? { ...template, message: template.withoutMail ?? template.message } : template);
   if (status >= 500)
     return fault("internal_error", { message: "Signing in failed here. Try again.", detail: { code } });
-  const device = DeviceRefused.safeParse(said);
-  const words400 = device.success
+  const device = deviceErrorSchema.safeParse(body);
+  const description = device.success
     ? (device.data.error_description ?? device.data.error)
     : (message ?? "it is not valid");
-  const own = BY_WORDS[words400];
-  if (own !== undefined) return fault("invalid_value", { message: own, param: "user_code" });
-  return fault("invalid_value", { message: `This cannot be done: ${words400.replace(/^\[body\.?/, "[")}.` });
+  const deviceMessage = MESSAGES_BY_DEVICE_ERROR[description];
+  if (deviceMessage !== undefined) return fault("invalid_value", { message: deviceMessage, param: "user_code" });
+  return fault("invalid_value", { message: `This cannot be done: ${description.replace(/^\[body\.?/, "[")}.` });
 }

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
 import { LoginThrottle } from "./login-throttle.ts";
 
-function room() {
+function openThrottle() {
   const now = { ms: 0 };
   const clock = { nowMs: () => now.ms, monotonicMs: () => now.ms };
-  return { now, tries: new LoginThrottle({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
+  return { now, throttle: new LoginThrottle({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
 }
 
 const refusal = (work: () => unknown): Fault => {
@@ -17,30 +17,31 @@ const refusal = (work: () => unknown): Fault => {
   throw new Error("it was not refused");
 };
 
-test("PORTAL-11 an account is guessed at so often, from wherever; then it waits, and is free again", () => {
-  const { now, tries } = room();
-  tries.begin("203.0.113.1", "Ada@example.eu");
-  tries.begin("203.0.113.2", "ada@example.eu ");
+test("PORTAL-11 attempts on an account are limited across addresses until the window ends", () => {
+  const { now, throttle } = openThrottle();
+  throttle.begin("203.0.113.1", { account: "Ada@example.eu" });
+  throttle.begin("203.0.113.2", { account: "ada@example.eu " });
   now.ms = 15_000;
-  const refused = refusal(() => tries.begin("203.0.113.3", "ada@example.eu"));
+  const refused = refusal(() => throttle.begin("203.0.113.3", { account: "ada@example.eu" }));
   expect([refused.code, refused.headers]).toEqual(["rate_limit_exceeded", { "retry-after": "45" }]);
-  tries.begin("203.0.113.3", "grace@example.eu");
+  throttle.begin("203.0.113.3", { account: "grace@example.eu" });
   now.ms = 60_000;
-  tries.begin("203.0.113.3", "ada@example.eu");
+  throttle.begin("203.0.113.3", { account: "ada@example.eu" });
 });
 
-test("PORTAL-11 an address has so many tries, and a whole IPv6 network is one address", () => {
-  const { tries } = room();
-  for (const host of ["1", "2", "3"]) tries.begin(`2001:db8:1:2::${host}`);
-  expect(refusal(() => tries.begin("2001:db8:1:2::4")).code).toBe("rate_limit_exceeded");
-  tries.begin("2001:db8:1:3::1");
+test("PORTAL-11 attempts of an address are limited, and an IPv6 /64 counts as one address", () => {
+  const { throttle } = openThrottle();
+  for (const host of ["1", "2", "3"]) throttle.begin(`2001:db8:1:2::${host}`);
+  expect(refusal(() => throttle.begin("2001:db8:1:2::4")).code).toBe("rate_limit_exceeded");
+  throttle.begin("2001:db8:1:3::1");
 });
 
-test("what was right uses no try up; what is under way does", () => {
-  const { tries } = room();
-  for (let round = 0; round < 10; round += 1) tries.begin("203.0.113.1", "ada@example.eu").succeed();
-  const [first] = [tries.begin("203.0.113.1", "ada@example.eu"), tries.begin("203.0.113.1", "ada@example.eu")];
-  expect(refusal(() => tries.begin("203.0.113.2", "ada@example.eu")).code).toBe("rate_limit_exceeded");
+test("a successful attempt does not count, an attempt in flight does", () => {
+  const { throttle } = openThrottle();
+  const account = "ada@example.eu";
+  for (let round = 0; round < 10; round += 1) throttle.begin("203.0.113.1", { account }).succeed();
+  const [first] = [throttle.begin("203.0.113.1", { account }), throttle.begin("203.0.113.1", { account })];
+  expect(refusal(() => throttle.begin("203.0.113.2", { account })).code).toBe("rate_limit_exceeded");
   first.succeed();
-  tries.begin("203.0.113.2", "ada@example.eu");
+  throttle.begin("203.0.113.2", { account });
 });

@@ -4,114 +4,119 @@ import type { Clock } from "../../kit/clock.ts";
 import { LruMap } from "../../kit/lru-map.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 
-/** How often somebody may try, within `windowMs`. */
+/** Failed attempts allowed within `windowMs`. */
 export type LoginThrottleLimits = {
   readonly perAddress: number;
   readonly perAccount: number;
   readonly windowMs: number;
 };
 
-/** No address is longer; what is remembered of a caller's word has an end. */
+/** Longest account name that is used as a key, so that callers cannot grow the map's keys. */
 const ACCOUNT_CHARS_MAX = 320;
-/** Addresses, accounts and sessions remembered at once; beyond it the one seen longest ago is forgotten. */
-const REMEMBERED_MAX = 50_000;
+/** Counters kept at once; the least recently used is evicted beyond it. */
+const COUNTERS_MAX = 50_000;
 
-/** Who has several sessions tries by no more of them: a passkey begins as many as one likes, and shows no password. */
+/** Sessions per person that count: a passkey can open any number of sessions without showing the password. */
 const SESSIONS_COUNTED_MAX = 5;
 
-type Count = { tries: number; readonly sinceMs: number };
+type AttemptCounter = { attempts: number; readonly sinceMs: number };
 
-type Counted = [key: string, max: number];
+type CounterLimit = [key: string, max: number];
 
-type Taken = { readonly count: Count } | { readonly waitMs: number };
+type CounterResult = { readonly counter: AttemptCounter } | { readonly waitMs: number };
 
-/** A try that is under way: it counts until it turns out to be right. */
+/** An attempt in flight: it counts as failed until it succeeds. */
 export type LoginAttempt = { succeed(): void };
 
+/** The session that an attempt is made with; its counter cannot be used up by other clients. */
+export type AttemptSession = { readonly personId: string; readonly sessionId: string };
+
+type AttemptOptions = { readonly account?: string | undefined; readonly session?: AttemptSession | undefined };
+
 /**
- * Keeps passwords, codes and links from being guessed: by address, and by account or session. A try counts before it is
- * looked at, so that many at once are no way around it.
+ * Limits guessing of passwords, codes and links by client address and by account or session. An attempt counts before
+ * it is checked, so that parallel attempts cannot exceed the limit.
  */
 export class LoginThrottle {
   readonly #limits: LoginThrottleLimits;
   readonly #clock: Clock;
-  readonly #counts = new LruMap<string, Count>(REMEMBERED_MAX);
+  readonly #counters = new LruMap<string, AttemptCounter>(COUNTERS_MAX);
 
   constructor(limits: LoginThrottleLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
 
-  /**
-   * Throws when it is one too many; the refusal says when to come back. `session`: whose person the account is. It has a
-   * count of its own, which strangers cannot use up.
-   */
-  begin(address: string, account?: string, session?: string): LoginAttempt {
-    return tryOf([
+  /** Throws when the limit is exceeded; the fault carries Retry-After. */
+  begin(address: string, by: AttemptOptions = {}): LoginAttempt {
+    return startAttempt([
       this.#take(`address ${rateLimitBucket(address)}`, this.#limits.perAddress),
-      ...this.#takeInTurn(this.#countedBy(account, session)),
+      ...this.#takeAll(this.#limitsOf(by)),
     ]);
   }
 
   /**
-   * The same for what only reads. By address, what does not say who asked is counted beside that which does, and uses up
-   * no other try; by session both are counted together, or whoever says nothing would read twice as often.
+   * The same for reads. A read without a proven same-origin source has its own counter per address and uses up no other
+   * attempts; per session both kinds share one counter, or omitting the header would double the limit.
    */
-  beginRead(address: string, isSaid: boolean, account?: string, session?: string): LoginAttempt {
-    const own = this.#countedBy(account, session);
-    const reads = own.map(([key, max]): Counted => [`read by ${key}`, max]);
-    return tryOf([
-      this.#take(`${isSaid ? "address" : "unsaid"} ${rateLimitBucket(address)}`, this.#limits.perAddress),
-      ...this.#takeInTurn(isSaid ? [...reads, ...own] : reads),
+  beginRead(
+    address: string,
+    { isSameOrigin, ...by }: AttemptOptions & { readonly isSameOrigin: boolean },
+  ): LoginAttempt {
+    const own = this.#limitsOf(by);
+    const reads = own.map(([key, max]): CounterLimit => [`read by ${key}`, max]);
+    return startAttempt([
+      this.#take(`${isSameOrigin ? "address" : "unknown origin"} ${rateLimitBucket(address)}`, this.#limits.perAddress),
+      ...this.#takeAll(isSameOrigin ? [...reads, ...own] : reads),
     ]);
   }
 
-  /** What one has too many is not taken from those behind it: neither from other sessions, nor from other tries. */
-  #takeInTurn(counted: readonly Counted[]): Taken[] {
-    const taken: Taken[] = [];
-    for (const [key, max] of counted) {
-      const one = this.#take(key, max);
-      taken.push(one);
-      if ("waitMs" in one) break;
+  /** Stops at the first exhausted counter: a rejected attempt uses up none of the following ones. */
+  #takeAll(limits: readonly CounterLimit[]): CounterResult[] {
+    const results: CounterResult[] = [];
+    for (const [key, max] of limits) {
+      const result = this.#take(key, max);
+      results.push(result);
+      if ("waitMs" in result) break;
     }
-    return taken;
+    return results;
   }
 
-  #countedBy(account: string | undefined, session: string | undefined): Counted[] {
+  #limitsOf({ account, session }: AttemptOptions): CounterLimit[] {
     const { perAccount } = this.#limits;
-    if (account === undefined) return [];
-    if (session === undefined) return [[`account ${accountOf(account)}`, perAccount]];
-    return [
-      [`session ${session}`, perAccount],
-      [`person ${account}`, SESSIONS_COUNTED_MAX * perAccount],
-    ];
+    if (session !== undefined)
+      return [
+        [`session ${session.sessionId}`, perAccount],
+        [`person ${session.personId}`, SESSIONS_COUNTED_MAX * perAccount],
+      ];
+    return account === undefined ? [] : [[`account ${normalizedAccount(account)}`, perAccount]];
   }
 
-  #take(key: string, max: number): Taken {
+  #take(key: string, max: number): CounterResult {
     const now = this.#clock.monotonicMs();
-    const known = this.#counts.get(key);
-    const isOver = known === undefined || now - known.sinceMs >= this.#limits.windowMs;
-    const count = isOver ? { tries: 0, sinceMs: now } : known;
-    this.#counts.set(key, count);
-    if (count.tries >= max) return { waitMs: count.sinceMs + this.#limits.windowMs - now };
-    count.tries += 1;
-    return { count };
+    const known = this.#counters.get(key);
+    const isExpired = known === undefined || now - known.sinceMs >= this.#limits.windowMs;
+    const counter = isExpired ? { attempts: 0, sinceMs: now } : known;
+    this.#counters.set(key, counter);
+    if (counter.attempts >= max) return { waitMs: counter.sinceMs + this.#limits.windowMs - now };
+    counter.attempts += 1;
+    return { counter };
   }
 }
 
-function tryOf(taken: readonly Taken[]): LoginAttempt {
-  const waits = taken.flatMap((one) => ("waitMs" in one ? [one.waitMs] : []));
-  if (waits.length > 0) throw tooMany(Math.ceil(Math.max(...waits) / 1000));
+function startAttempt(results: readonly CounterResult[]): LoginAttempt {
+  const waits = results.flatMap((result) => ("waitMs" in result ? [result.waitMs] : []));
+  if (waits.length > 0) throw tooManyAttempts(Math.ceil(Math.max(...waits) / 1000));
   return {
     succeed() {
-      for (const one of taken) if ("count" in one) one.count.tries -= 1;
+      for (const result of results) if ("counter" in result) result.counter.attempts -= 1;
     },
   };
 }
 
-const accountOf = (said: string) => said.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();
+const normalizedAccount = (account: string) => account.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();
 
-function tooMany(seconds: number): Fault {
+function tooManyAttempts(seconds: number): Fault {
   const wait = seconds < 120 ? pluralize(seconds, "second") : pluralize(Math.ceil(seconds / 60), "minute");
   return fault("rate_limit_exceeded", {
     message: `There were too many tries. Come back in ${wait}.`,

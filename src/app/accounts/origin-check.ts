@@ -4,33 +4,37 @@ import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
 import { trustedOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import type { Exchange } from "../exchange.ts";
 import type { AccountsDeps } from "./accounts-deps.ts";
-import type { LoginAttempt } from "./login-throttle.ts";
+import type { AttemptSession, LoginAttempt } from "./login-throttle.ts";
 
-/** Pages of other addresses cannot send it: browsers ask for leave first, and get none. */
+/** A custom header needs a CORS preflight, which the gateway never answers: pages of other origins cannot send it. */
 const PORTAL_HEADER = "x-svc-portal";
 
-/** Browsers say from where a change comes; other clients say nothing, and have no cookies of anyone. */
-export function refuseForeign(headers: IncomingHttpHeaders, publicUrl: string | null): void {
-  const isUnsaid = headers.origin === undefined && headers.cookie !== undefined;
-  if (isUnsaid || isForeign(headers, publicUrl)) throw foreign(publicUrl);
+/** CSRF check of a change: a browser sends Origin with it, and other clients send no cookies. */
+export function requireSameOrigin(headers: IncomingHttpHeaders, publicUrl: string | null): void {
+  const hasCookieWithoutOrigin = headers.origin === undefined && headers.cookie !== undefined;
+  if (hasCookieWithoutOrigin || isCrossSite(headers, publicUrl)) throw crossSite(publicUrl);
 }
 
 /**
- * A try that only reads. Browsers say less of those, and nothing over plain http: what no page of ours says to have asked
- * has a count of its own, or a picture of a foreign page would use up the tries of whoever looks at it.
+ * Begins a throttled read. Browsers send no Origin with most reads, and no Sec-Fetch-Site over plain http: reads without
+ * a proven origin have their own counter, or an image on a foreign page would use up its visitor's attempts.
  */
-export function beginRead(
-  { loginThrottle, publicUrl }: Pick<AccountsDeps, "tries" | "publicUrl">,
+export function beginReadAttempt(
+  { loginThrottle, publicUrl }: Pick<AccountsDeps, "loginThrottle" | "publicUrl">,
   { headers, clientAddress }: Exchange,
-  held?: SessionWithPerson,
+  signedIn?: SessionWithPerson,
 ): LoginAttempt {
-  if (isForeign(headers, publicUrl)) throw foreign(publicUrl);
-  const isOurs =
+  if (isCrossSite(headers, publicUrl)) throw crossSite(publicUrl);
+  const isSameOrigin =
     headers.origin !== undefined || headers["sec-fetch-site"] === "same-origin" || headers[PORTAL_HEADER] !== undefined;
-  return loginThrottle.beginRead(clientAddress, isOurs, held?.person.id, held?.session.id);
+  return loginThrottle.beginRead(clientAddress, { isSameOrigin, session: attemptSession(signedIn) });
 }
 
-function isForeign(headers: IncomingHttpHeaders, publicUrl: string | null): boolean {
+export function attemptSession(signedIn: SessionWithPerson | undefined): AttemptSession | undefined {
+  return signedIn && { personId: signedIn.person.id, sessionId: signedIn.session.id };
+}
+
+function isCrossSite(headers: IncomingHttpHeaders, publicUrl: string | null): boolean {
   const { origin, host } = headers;
   const site = headers["sec-fetch-site"];
   return origin === undefined
@@ -38,7 +42,7 @@ function isForeign(headers: IncomingHttpHeaders, publicUrl: string | null): bool
     : !trustedOrigins(publicUrl, host).includes(origin.toLowerCase());
 }
 
-function foreign(publicUrl: string | null): Fault {
+function crossSite(publicUrl: string | null): Fault {
   return fault("cross_site_request", {
     message:
       publicUrl === null

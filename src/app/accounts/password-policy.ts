@@ -1,10 +1,13 @@
 import { type Fault, fault } from "../../contract/faults.ts";
+import { HashingBusyError } from "../../kit/password-hasher.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
+import { tooBusy } from "./auth-errors.ts";
 
 export const PASSWORD_CHARS_MIN = 12;
 export const PASSWORD_CHARS_MAX = 256;
 
-/** What people use most among those that are long enough; what is only repeated or counted up is found by its form. */
-const COMMON: ReadonlySet<string> = new Set([
+/** Common passwords of at least the minimum length; repetitions and sequences are detected by their form. */
+const COMMON_PASSWORDS: ReadonlySet<string> = new Set([
   "adminadminadmin",
   "administrator",
   "changemechangeme",
@@ -31,36 +34,46 @@ const COMMON: ReadonlySet<string> = new Set([
   "gatewaygateway",
 ]);
 
-/** The fault of a password that nobody should have; `param` is the field it came in. */
-export function passwordFault(password: string, param: string, about: readonly string[] = []): Fault | undefined {
+/** The fault of a weak password; `param` is its field, and `personal` are strings that it may not repeat. */
+export function passwordFault(password: string, param: string, personal: readonly string[] = []): Fault | undefined {
   const chars = [...password].length;
   if (chars < PASSWORD_CHARS_MIN)
-    return refused(param, `it has fewer than ${PASSWORD_CHARS_MIN} characters. Take a longer one`);
+    return weakPassword(param, `it has fewer than ${PASSWORD_CHARS_MIN} characters. Take a longer one`);
   if (chars > PASSWORD_CHARS_MAX)
-    return refused(param, `it has more than ${PASSWORD_CHARS_MAX} characters. Take a shorter one`);
+    return weakPassword(param, `it has more than ${PASSWORD_CHARS_MAX} characters. Take a shorter one`);
   const plain = password.toLowerCase();
-  const known =
-    COMMON.has(plain) || isRepeated(plain) || isCounted(plain) || about.some((word) => isAbout(plain, word));
-  return known ? refused(param, "it is one of the first that somebody would try. Take another") : undefined;
+  const isGuessable =
+    COMMON_PASSWORDS.has(plain) ||
+    isRepeated(plain) ||
+    isSequence(plain) ||
+    personal.some((word) => isPersonal(plain, word));
+  return isGuessable ? weakPassword(param, "it is one of the first that somebody would try. Take another") : undefined;
 }
 
-function refused(param: string, why: string): Fault {
+function weakPassword(param: string, why: string): Fault {
   return fault("invalid_value", { message: `This password cannot be used: ${why}.`, param });
 }
 
-/** One to four characters again and again: `aaaa…`, `abcabc…`. */
+/** One to four characters repeated: `aaaa…`, `abcabc…`. */
 function isRepeated(text: string): boolean {
   return /^(.{1,4})\1+.{0,3}$/su.test(text) && new Set(text).size <= 4;
 }
 
-function isCounted(text: string): boolean {
+function isSequence(text: string): boolean {
   return ["01234567890123456789", "98765432109876543210", "abcdefghijklmnopqrstuvwxyz"].some(
     (row) => row.includes(text) || text.replace(row.slice(0, 10), "").length === 0,
   );
 }
 
-/** The address itself, or its name twice. */
-function isAbout(plain: string, word: string): boolean {
+/** The address, a name or the local part, once or twice. */
+function isPersonal(plain: string, word: string): boolean {
   const own = word.trim().toLowerCase();
   return own !== "" && (plain === own || plain === own.repeat(2) || plain === own.split("@")[0]?.repeat(2));
+}
+
+/** Throws `service_unavailable` when too many hashes are in progress. */
+export function hashPassword({ hasher }: Pick<AccountsDeps, "hasher">, password: string): Promise<string> {
+  return hasher.hash(password).catch((error: unknown) => {
+    throw error instanceof HashingBusyError ? tooBusy() : error;
+  });
 }

@@ -13,15 +13,15 @@ import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
 import type { AccountsDeps } from "./accounts-deps.ts";
 
-/** A session ends this long after it was last used. */
+/** A session expires this long after its last use. */
 export const SESSION_MS = 7 * DAY_MS;
-/** It is prolonged when it was not for so long; "last seen" is at most this old while somebody is there. */
-const PROLONG_AFTER_MS = 5 * 60_000;
+/** Expiry and "last seen" are written at most this often. */
+const EXTEND_AFTER_MS = 5 * 60_000;
 
 const USER_AGENT_CHARS_MAX = 300;
 const TOKEN_FORM = /^[A-Za-z0-9_-]{20,128}$/;
 
-/** What the names of all cookies begin with: under https a page of another host can not plant one. */
+/** The `__Host-` prefix keeps other hosts of the domain from setting the cookie; browsers accept it over https only. */
 export function cookiePrefix(publicUrl: string | null): string {
   return isSecure(publicUrl) ? "__Host-gateway" : "gateway";
 }
@@ -30,64 +30,59 @@ export function isSecure(publicUrl: string | null): boolean {
   return publicUrl?.startsWith("https://") ?? false;
 }
 
-/** A session as it came in: from the cookie, which says so, or as a bearer. */
-type Presented = { readonly token: string; readonly via: Person["via"] };
+type PresentedToken = { readonly token: string; readonly via: Person["via"] };
 
-export class Sessions {
-  readonly #deps: Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
+/** A session found by the token that a request presents. */
+export type PresentedSession = PresentedToken & { readonly signedIn: SessionWithPerson };
+
+type SessionDeps = Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
+
+/** Reads and issues sessions in the auth library's cookie format. */
+export class AccountSessions {
+  readonly #deps: SessionDeps;
   readonly #cookieName: string;
-  readonly #challengeName: string;
+  readonly #challengeCookieName: string;
 
-  constructor(deps: Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">) {
+  constructor(deps: SessionDeps) {
     this.#deps = deps;
     this.#cookieName = `${cookiePrefix(deps.publicUrl)}.session_token`;
-    this.#challengeName = `${cookiePrefix(deps.publicUrl)}.two_factor`;
+    this.#challengeCookieName = `${cookiePrefix(deps.publicUrl)}.two_factor`;
   }
 
   async personOf(headers: IncomingHttpHeaders): Promise<Person | undefined> {
     const found = await this.find(headers);
-    return found === undefined ? undefined : personFromSession(found.held, found.via);
+    return found === undefined ? undefined : personFromSession(found.signedIn, found.via);
   }
 
-  /** The session of a call, if it has one that holds. A bearer's is prolonged by its use; a cookie's only by `renewed`. */
-  async find(
-    headers: IncomingHttpHeaders,
-  ): Promise<{ held: SessionWithPerson; via: Person["via"]; token: string } | undefined> {
-    const presented = await this.#presented(headers);
+  /** The request's valid session. Use extends a bearer session here; a cookie session is extended by `renew`. */
+  async find(headers: IncomingHttpHeaders): Promise<PresentedSession | undefined> {
+    const presented = await this.#presentedToken(headers);
     if (presented === undefined) return undefined;
-    const { store, clock } = this.#deps;
-    const held = await store.people.findSession(sha256Hex(presented.token));
-    if (held === undefined || held.person.disabled || held.session.expiresAtMs <= clock.nowMs()) return undefined;
-    if (presented.via === "bearer") await this.#prolong(held);
-    return { held, ...presented };
+    const signedIn = await this.findByToken(presented.token);
+    if (signedIn === undefined || signedIn.person.disabled) return undefined;
+    if (signedIn.session.expiresAtMs <= this.#deps.clock.nowMs()) return undefined;
+    if (presented.via === "bearer") await this.#extend(signedIn);
+    return { signedIn, ...presented };
   }
 
-  heldBy(token: string): Promise<SessionWithPerson | undefined> {
+  findByToken(token: string): Promise<SessionWithPerson | undefined> {
     return this.#deps.store.people.findSession(sha256Hex(token));
   }
 
-  /** The cookie once more, when the session was prolonged: the browser keeps it as long as we do. */
-  async renewed({
-    held,
-    via,
-    token,
-  }: {
-    held: SessionWithPerson;
-    via: Person["via"];
-    token: string;
-  }): Promise<string[]> {
-    return via === "cookie" && (await this.#prolong(held)) ? [await this.cookie(token)] : [];
+  /** Extends a cookie session when due; returns the cookie to set, so that browser and store expire together. */
+  async renew({ signedIn, via, token }: PresentedSession): Promise<string[]> {
+    return via === "cookie" && (await this.#extend(signedIn)) ? [await this.cookie(token)] : [];
   }
 
-  async #prolong({ session }: SessionWithPerson): Promise<boolean> {
+  async #extend({ session }: SessionWithPerson): Promise<boolean> {
     const now = this.#deps.clock.nowMs();
-    if (now - session.lastSeenAtMs < PROLONG_AFTER_MS) return false;
+    if (now - session.lastSeenAtMs < EXTEND_AFTER_MS) return false;
     await this.#deps.store.people.extendSession(session.id, now, now + SESSION_MS);
     return true;
   }
 
-  /** A session that begins now, and the token it is known by. */
-  begin(
+  /** A session that starts now, and its token; the caller stores it. */
+  start(
     person: Pick<PersonRecord, "id">,
     exchange: Exchange,
   ): { readonly session: NewSession; readonly token: string } {
@@ -108,55 +103,52 @@ export class Sessions {
     };
   }
 
-  /** In the form that the library of sign-in writes and reads. */
   async cookie(token: string): Promise<string> {
-    const value = await this.#signed(token);
+    const value = await this.#signedValue(token);
     const secure = isSecure(this.#deps.publicUrl) ? "; Secure" : "";
     return `${this.#cookieName}=${value}; Max-Age=${SESSION_MS / 1000}; Path=/; HttpOnly${secure}; SameSite=Lax`;
   }
 
-  /** The token that an answer sets, if it begins a session. */
-  tokenSet(cookies: readonly string[]): Promise<string | undefined> {
-    return this.#first(cookies.map((cookie) => cookie.split(";")[0] ?? ""));
+  /** The session token that a response sets. */
+  tokenFromSetCookie(cookies: readonly string[]): Promise<string | undefined> {
+    return this.#firstValidToken(cookies.map((cookie) => cookie.split(";")[0] ?? ""));
   }
 
-  /** The cookies of a call with one session among them, so that everybody who reads them finds the same. */
-  async unambiguous(cookie = ""): Promise<string> {
+  /** The request's cookies with a single session cookie, so that gateway and library read the same session. */
+  async withSingleSession(cookie = ""): Promise<string> {
     const pairs = pairsOf(cookie);
-    const token = await this.#first(pairs);
-    const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signed(token)}`];
-    return [...this.others(pairs), ...own].join("; ");
+    const token = await this.#firstValidToken(pairs);
+    const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signedValue(token)}`];
+    return [...this.withoutSession(pairs), ...own].join("; ");
   }
 
-  /** Those that are not the session's, of a call or of an answer. */
-  others(cookies: readonly string[]): string[] {
-    return cookies.filter((one) => !one.startsWith(`${this.#cookieName}=`));
+  /** Cookies of a request or response other than the session cookie. */
+  withoutSession(cookies: readonly string[]): string[] {
+    return cookies.filter((cookie) => !cookie.startsWith(`${this.#cookieName}=`));
   }
 
-  /** The cookies of a call after a password that a code has to follow, with no session; undefined: none has to. */
-  challenged(cookie: string): string | undefined {
-    const others = this.others(pairsOf(cookie));
-    return others.some((pair) => pair.startsWith(`${this.#challengeName}=`)) ? others.join("; ") : undefined;
+  /** The cookies of a pending second-factor challenge, without the session; undefined: no challenge is pending. */
+  challengeCookies(cookie: string): string | undefined {
+    const others = this.withoutSession(pairsOf(cookie));
+    return others.some((pair) => pair.startsWith(`${this.#challengeCookieName}=`)) ? others.join("; ") : undefined;
   }
 
-  async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {
+  async #presentedToken({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<PresentedToken | undefined> {
     const bearer = parseBearerToken(authorization);
     if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
-    const token = await this.#first(pairsOf(cookie));
+    const token = await this.#firstValidToken(pairsOf(cookie));
     return token === undefined ? undefined : { token, via: "cookie" };
   }
 
-  /** The token of the first cookie that is ours and was signed here. */
-  async #first(pairs: readonly string[]): Promise<string | undefined> {
+  async #firstValidToken(pairs: readonly string[]): Promise<string | undefined> {
     for (const pair of pairs.filter((one) => one.startsWith(`${this.#cookieName}=`))) {
-      const [token = "", signature = ""] = decoded(pair.slice(this.#cookieName.length + 1)).split(".");
+      const [token = "", signature = ""] = decodeValue(pair.slice(this.#cookieName.length + 1)).split(".");
       if (TOKEN_FORM.test(token) && secretsEqual(signature, await this.#signature(token))) return token;
     }
     return undefined;
   }
 
-  /** As it stands in a cookie. */
-  async #signed(token: string): Promise<string> {
+  async #signedValue(token: string): Promise<string> {
     return encodeURIComponent(`${token}.${await this.#signature(token)}`);
   }
 
@@ -171,7 +163,7 @@ function pairsOf(cookie: string): string[] {
   return cookie.split(";").map((pair) => pair.trim());
 }
 
-function decoded(text: string): string {
+function decodeValue(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -13,22 +13,22 @@ export function isFresh({ clock }: FreshnessDeps, signedInAtMs: number): boolean
   return clock.nowMs() - signedInAtMs < FRESH_MS;
 }
 
-export function requireFreshSession(room: FreshnessDeps, signedInAtMs: number): void {
-  if (isFresh(room, signedInAtMs)) return;
+export function requireFreshSession(context: FreshnessDeps, signedInAtMs: number): void {
+  if (isFresh(context, signedInAtMs)) return;
   throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
 }
 
 /** An old session may be in other hands: it must not make itself a way back. Tokens are no sign-in. */
-export function requireFreshSignIn(room: FreshnessDeps, { actor }: Pick<Exchange, "actor">): void {
-  if (actor?.is === "person") requireFreshSession(room, actor.person.signedInAtMs);
+export function requireFreshSignIn(context: FreshnessDeps, { actor }: Pick<Exchange, "actor">): void {
+  if (actor?.is === "person") requireFreshSession(context, actor.person.signedInAtMs);
 }
 
 /** A role that is above a plain member's, and above the one that they have. */
 export function requireFreshSignInForRole(
-  room: FreshnessDeps,
+  context: FreshnessDeps,
   exchange: Pick<Exchange, "actor">,
   role: Role,
   had: Role = "member",
 ): void {
-  if (!isAtLeast(had, role)) requireFreshSignIn(room, exchange);
+  if (!isAtLeast(had, role)) requireFreshSignIn(context, exchange);
 }

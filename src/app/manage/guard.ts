@@ -3,23 +3,21 @@ import type { Allowed, Belonging, Route } from "../../contract/route.ts";
 import { type Actor, isAtLeast, isOperatorActor, type Membership } from "../../domain/tenancy/actor.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange, Handler } from "../exchange.ts";
-import { actingAs } from "./acting.ts";
 import { keyNotFound, type ManageContext, workspaceNotFound } from "./deps.ts";
 import { isMembershipUnchanged, membershipOf } from "./membership.ts";
 import { captureNotFound } from "./records/captures.ts";
 import { requestNotFound } from "./records/log.ts";
 
-type GuardDeps = Pick<ManageContext, "directory" | "captured" | "caughtUp"> & {
+type GuardDeps = Pick<ManageContext, "directory" | "captureStore" | "awaitIngest"> & {
   readonly store: Pick<ManageContext["store"], "log">;
 };
 
 /**
- * The one place that decides who may call which route of the management API: in front of every handler, by what the
- * route table says. What belongs to a workspace in which the caller has no seat is not there, in the very words of
- * something that does not exist.
+ * The only authorization of the management API: in front of every handler, by the route table. A resource of a workspace
+ * in which the caller has no membership gets the same fault as one that does not exist.
  */
 export function guardRoutes(
-  room: GuardDeps,
+  deps: GuardDeps,
   routes: readonly Route[],
   handlers: Readonly<Record<string, Handler>>,
 ): Record<string, Handler> {
@@ -28,98 +26,95 @@ export function guardRoutes(
     Object.entries(handlers).map(([id, handler]) => {
       const access = byId.get(id)?.access;
       if (access?.by !== "manager") throw new Error(`${id} is not a route of the management API`);
-      return [id, guardHandler(room, access, handler)];
+      return [id, guardHandler(deps, access, handler)];
     }),
   );
 }
 
 type RouteAccess = { readonly allows: Allowed; readonly of: Belonging };
 
-function guardHandler(room: GuardDeps, door: RouteAccess, handler: Handler): Handler {
-  const admit = async <T>(exchange: Exchange, work: (admitted: Exchange) => Promise<T>): Promise<T> => {
+function guardHandler(deps: GuardDeps, access: RouteAccess, handler: Handler): Handler {
+  const admit = async (exchange: Exchange): Promise<Exchange> => {
     const { actor } = exchange;
-    if (actor === undefined) throw new Error("a manager's call without an actor");
-    const seat = isOperatorActor(actor) ? undefined : await authorize(room, door, actor, exchange);
-    const admitted = seat === undefined ? exchange : withMembership(room, actor, seat, exchange);
-    return actingAs({ actor, seat }, () => work(admitted));
+    if (actor === undefined) throw new Error("a management request without an actor");
+    const membership = isOperatorActor(actor) ? undefined : await authorize(deps, access, actor, exchange);
+    return membership === undefined ? exchange : withMembership(deps, actor, membership, exchange);
   };
   return handler.kind === "whole"
-    ? { kind: "whole", handle: (exchange) => admit(exchange, (admitted) => handler.handle(admitted)) }
-    : { kind: "streamed", handle: (exchange, sink) => admit(exchange, (admitted) => handler.handle(admitted, sink)) };
+    ? { kind: "whole", handle: async (exchange) => handler.handle(await admit(exchange)) }
+    : { kind: "streamed", handle: async (exchange, sink) => handler.handle(await admit(exchange), sink) };
 }
 
 async function authorize(
-  room: GuardDeps,
-  door: RouteAccess,
+  deps: GuardDeps,
+  access: RouteAccess,
   actor: Actor,
   exchange: Exchange,
 ): Promise<Membership | undefined> {
-  const { allows, of } = door;
+  const { allows, of } = access;
   if (allows === "operator") throw operatorOnly();
   if (actor.is === "token" && actor.token.access === "read" && exchange.route.method !== "GET") throw readOnly();
   if (allows === "person") return undefined;
-  const thing = await RESOURCE_LOOKUPS[of](room, exchange);
-  const seat = "missing" in thing ? undefined : membershipOf(room, actor, thing.workspaceId);
-  if ("missing" in thing) throw thing.missing;
-  if (seat === undefined) throw thing.absent;
-  // Of what is a member's own, a member sees only what is theirs: before they are told what they may not do with it.
-  if (seat.role === "member" && thing.ownerId !== undefined && thing.ownerId !== seat.memberId) throw thing.absent;
-  if (!isAtLeast(seat.role, allows)) throw roleTooLow(seat.role, allows);
-  return seat;
+  const resource = await RESOURCE_LOOKUPS[of](deps, exchange);
+  const membership = "missing" in resource ? undefined : membershipOf(deps, actor, resource.workspaceId);
+  if ("missing" in resource) throw resource.missing;
+  if (membership === undefined) throw resource.absent;
+  const { role, memberId } = membership;
+  // Checked before the role: a member must not learn that another member's key or request exists.
+  if (role === "member" && resource.ownerId !== undefined && resource.ownerId !== memberId) throw resource.absent;
+  if (!isAtLeast(role, allows)) throw roleTooLow(role, allows);
+  return membership;
 }
 
-/**
- * A body takes as long as its sender likes. Whoever lost the seat, or some of its role, meanwhile does nothing with what
- * they began before.
- */
-function withMembership(room: GuardDeps, actor: Actor, membership: Membership, exchange: Exchange): Exchange {
+/** A client can send its body slowly: the membership is checked again once the body is complete. */
+function withMembership(deps: GuardDeps, actor: Actor, membership: Membership, exchange: Exchange): Exchange {
   const body = async () => {
     const bytes = await exchange.body();
-    if (!isMembershipUnchanged(room, actor, membership)) throw roleChanged();
+    if (!isMembershipUnchanged(deps, actor, membership)) throw roleChanged();
     return bytes;
   };
   return { ...exchange, membership, body };
 }
 
-/** Whose the thing is that a call is about, and the refusal of one that is not there. */
+/** The owner of the resource that a request is about, and the fault for one that the caller may not see. */
 type GuardedResource =
   | { readonly workspaceId: string; readonly ownerId?: string | null; readonly absent: Fault }
   | { readonly missing: Fault };
 
 const RESOURCE_LOOKUPS: Readonly<
-  Record<Belonging, (room: GuardDeps, exchange: Exchange) => GuardedResource | Promise<GuardedResource>>
+  Record<Belonging, (deps: GuardDeps, exchange: Exchange) => GuardedResource | Promise<GuardedResource>>
 > = {
-  path: (room, { params }) => workspaceResource(room, params["workspace"]),
-  query(room, { query }) {
+  path: (deps, { params }) => workspaceResource(deps, params["workspace"]),
+  query(deps, { query }) {
     const named = query.get("workspace");
-    if (named !== null) return workspaceResource(room, named);
+    if (named !== null) return workspaceResource(deps, named);
     return { missing: invalidValue("workspace", "it is required, unless you are the operator") };
   },
-  key(room, { params }) {
+  key(deps, { params }) {
     const id = params["id"] ?? "";
-    const key = room.directory.key(id);
+    const key = deps.directory.key(id);
     if (key === undefined) return { missing: keyNotFound(id) };
     return { workspaceId: key.workspaceId, ownerId: key.memberId, absent: keyNotFound(id) };
   },
-  async request(room, { params }) {
+  async request(deps, { params }) {
     const id = params["id"] ?? "";
-    await room.awaitIngest();
-    const record = await room.store.log.find(id);
+    await deps.awaitIngest();
+    const record = await deps.store.log.find(id);
     if (record === undefined) return { missing: requestNotFound(id) };
     return { workspaceId: record.workspaceId, ownerId: record.memberId, absent: requestNotFound(id) };
   },
-  async capture(room, { params }) {
+  async capture(deps, { params }) {
     const id = params["id"] ?? "";
-    const workspaceId = (await room.captureStore.find(id))?.workspaceId ?? room.directory.workspace(id)?.id;
+    const workspaceId = (await deps.captureStore.find(id))?.workspaceId ?? deps.directory.workspace(id)?.id;
     return workspaceId === undefined ? { missing: captureNotFound(id) } : { workspaceId, absent: captureNotFound(id) };
   },
   nothing: () => {
-    throw new Error("a route for a role that says of no workspace");
+    throw new Error("a role-based route without a workspace");
   },
 };
 
-function workspaceResource(room: GuardDeps, named: string | undefined): GuardedResource {
-  const workspace = named === undefined ? undefined : room.directory.workspace(named);
+function workspaceResource(deps: GuardDeps, named: string | undefined): GuardedResource {
+  const workspace = named === undefined ? undefined : deps.directory.workspace(named);
   const absent = workspaceNotFound(named);
   return workspace === undefined ? { missing: absent } : { workspaceId: workspace.id, absent };
 }

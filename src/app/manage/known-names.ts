@@ -4,15 +4,15 @@ import type { Nodes } from "../../io/tunnel/nodes.ts";
 
 type NameSet = Pick<ReadonlySet<string>, "has">;
 
-/** What rules and routers may name. */
+/** The names that policies and routers may refer to. */
 export type KnownNames = { readonly models: NameSet; readonly providers: NameSet };
 
-type KnownNamesDeps = { snapshot(): CatalogueSnapshot; readonly nodes: { readonly held: Pick<Nodes, "of"> } };
+type KnownNamesDeps = { snapshot(): CatalogueSnapshot; readonly nodes: { readonly registry: Pick<Nodes, "of"> } };
 
-/** The catalogue's names, and those of a workspace's own nodes: rules about them hold before they connect. */
-export function knownNamesFor(room: KnownNamesDeps, workspaceId: string): KnownNames {
-  const { models, providers } = room.snapshot();
-  const nodes = room.nodes.held.of(workspaceId);
+/** Names of the catalogue and of the workspace's nodes; a rule about a node applies before it connects. */
+export function knownNamesFor(deps: KnownNamesDeps, workspaceId: string): KnownNames {
+  const { models, providers } = deps.snapshot();
+  const nodes = deps.nodes.registry.of(workspaceId);
   if (nodes.length === 0) return { models, providers };
   return {
     models: { has: (id) => models.has(id) || nodes.some((node) => isNodeModel(node, id)) },

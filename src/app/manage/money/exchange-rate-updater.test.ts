@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { RateRegistry } from "../../../domain/catalogue/exchange-rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { createMutationLock } from "../deps.ts";
+import { createMutationLock } from "../mutation-lock.ts";
 import { ExchangeRateUpdater } from "./exchange-rate-updater.ts";
 
 let room: ManageRoom;

@@ -15,27 +15,29 @@ import type { Log } from "../../../kit/log.ts";
 import type { Decimal } from "../../../kit/money.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
-import { type ChangeDeps, commitWithAudit, type ExchangeRates, type MutationLock } from "../deps.ts";
+import { OPERATOR_ACTOR } from "../caller-scope.ts";
+import { type ChangeDeps, commitWithAudit, type ExchangeRates, type RateScope } from "../deps.ts";
+import type { MutationLock } from "../mutation-lock.ts";
 
 export type ExchangeRateUpdaterDeps = {
-  readonly tenancy: ChangeDeps;
+  readonly tenancy: Omit<ChangeDeps, "auditActor">;
   readonly store: Pick<RateStore, "latest" | "history">;
   readonly rateBook: RateRegistry;
-  /** Undefined where nothing is fetched: the operator has named no address. */
+  /** Undefined: no source is configured. */
   readonly source: RateSource | undefined;
   readonly everyMs: number;
   readonly staleDays: number;
   readonly timers: Timers;
-  /** Whether this instance is the one that fetches. */
+  /** Only the leader fetches. */
   readonly isLeader: () => boolean;
   readonly mutationLock: MutationLock;
   readonly warn: Log["warn"];
 };
 
-/** Nobody brings a rate of one currency more often in a day. */
+/** More rates than one currency gets in a day. */
 const HISTORY_MAX = 1_000;
 
-/** Exchange rates while the gateway runs: given by hand, or fetched now and again. */
+/** Exchange rates at run time: submitted by the operator, or fetched on a schedule. */
 export class ExchangeRateUpdater implements ExchangeRates {
   readonly store: ExchangeRateUpdaterDeps["store"];
   readonly staleDays: number;
@@ -43,36 +45,39 @@ export class ExchangeRateUpdater implements ExchangeRates {
   #timer: Timer | undefined;
   #fetching: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ExchangeRateUpdaterDeps) {
-    this.#deps = parts;
-    this.store = parts.store;
-    this.staleDays = parts.staleDays;
+  constructor(deps: ExchangeRateUpdaterDeps) {
+    this.#deps = deps;
+    this.store = deps.store;
+    this.staleDays = deps.staleDays;
   }
 
-  /** Undefined where nothing can be fetched. */
   get source(): string | undefined {
     return this.#deps.source?.name;
   }
 
-  /** Judges each rate on its own; those that are taken are in SQL, and in force, when this resolves. */
-  submit(offer: RateSheet, jumps: RateEvaluationOptions["jumps"]): Promise<EvaluatedRateSheet> {
-    return this.#deps.mutationLock(async () => {
+  /** Evaluates each rate on its own; accepted rates are stored and in force when this resolves. */
+  submit(
+    offer: RateSheet,
+    jumps: RateEvaluationOptions["jumps"],
+    { auditActor, serialized }: RateScope,
+  ): Promise<EvaluatedRateSheet> {
+    return serialized(async () => {
       const { tenancy, rateBook } = this.#deps;
       const nowMs = tenancy.clock.nowMs();
       const today = new Date(nowMs).toISOString().slice(0, 10);
       const before = rateBook.snapshot.currencies;
       const codes = Object.keys(offer.rates).filter((code) => before.has(code));
-      const judged = evaluateRates(offer, before, {
+      const evaluations = evaluateRates(offer, before, {
         today,
         jumps,
         previousDayRates: await this.#ratesAt(codes, nowMs - DAY_MS),
       });
-      const rows = judged.flatMap(({ is, code, perEur }): RateRow[] => {
+      const rows = evaluations.flatMap(({ is, code, perEur }): RateRow[] => {
         const row = { code, perEur, day: offer.day, source: offer.source, recordedAtMs: nowMs };
         return is === "taken" ? [{ id: tenancy.ids.next("rate_"), ...row }] : [];
       });
-      if (rows.length === 0) return { ...offer, judged };
-      await commitWithAudit(tenancy, async ({ rates }) => {
+      if (rows.length === 0) return { ...offer, evaluations };
+      await commitWithAudit({ ...tenancy, auditActor }, async ({ rates }) => {
         await rates.append(rows);
         const detail = {
           day: offer.day,
@@ -83,7 +88,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
         return { answer: null, audit: { action: "rates.change", workspaceId: null, target: null, detail } };
       });
       rateBook.apply(rows);
-      return { ...offer, judged };
+      return { ...offer, evaluations };
     });
   }
 
@@ -97,18 +102,17 @@ export class ExchangeRateUpdater implements ExchangeRates {
     return found;
   }
 
-  /** Asks the source once. */
-  async fetch(): Promise<EvaluatedRateSheet | { readonly problem: string }> {
+  async fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }> {
     const { source, rateBook } = this.#deps;
     if (source === undefined) return { problem: "no source of exchange rates is set" };
     const offer = await source.fetch();
     if ("problem" in offer) return offer;
-    // A source knows many currencies; only those of the catalogue are wanted here.
+    // A source lists many currencies; the gateway uses those of the catalogue.
     const wanted = Object.entries(offer.rates).filter(([code]) => rateBook.snapshot.currencies.has(code));
-    return this.submit({ ...offer, rates: Object.fromEntries(wanted) }, "refused");
+    return this.submit({ ...offer, rates: Object.fromEntries(wanted) }, "refused", scope);
   }
 
-  /** Fetches now, and again every so often, until it is stopped. Whatever goes wrong is told and tried again. */
+  /** Fetches now and on the schedule; a failure is logged and the next run retries. */
   start(): void {
     if (this.#deps.source === undefined) return;
     if (this.#deps.isLeader()) this.#fetching = this.#fetchAndWarn();
@@ -121,21 +125,21 @@ export class ExchangeRateUpdater implements ExchangeRates {
   }
 
   async #fetchAndWarn(): Promise<void> {
-    const { warn } = this.#deps;
+    const { warn, mutationLock } = this.#deps;
     try {
-      const fetched = await this.fetch();
+      const fetched = await this.fetch({ auditActor: OPERATOR_ACTOR, serialized: mutationLock });
       if ("problem" in fetched) {
-        warn({ problem: fetched.problem }, "exchange rates could not be fetched; those in force stay");
+        warn({ problem: fetched.problem }, "rates: fetch failed, current rates stay in force");
         return;
       }
-      for (const one of fetched.evaluations)
-        if (one.is === "refused")
+      for (const evaluation of fetched.evaluations)
+        if (evaluation.is === "refused")
           warn(
-            { currency: one.code, per_eur: one.perEur, why: one.why },
-            "an exchange rate that was fetched is refused",
+            { currency: evaluation.code, per_eur: evaluation.perEur, why: evaluation.why },
+            "rates: fetched rate rejected",
           );
     } catch (error) {
-      warn({ err: error }, "exchange rates could not be kept; those in force stay");
+      warn({ err: error }, "rates: update failed, current rates stay in force");
     }
   }
 }

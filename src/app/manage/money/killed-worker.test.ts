@@ -3,12 +3,11 @@ import { describe, expect, test } from "vitest";
 import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import { memoryState } from "../../../io/state/memory-state.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { primaryCoordinationStore } from "../../../io/workers/board.ts";
 import { memoryCoordinationStore } from "../../../io/workers/memory-coordination-store.ts";
-import { ReservationRegistry } from "../../../io/workers/reservation-registry.ts";
 import { PrimaryRpcClient } from "../../../io/workers/rpc-client.ts";
 import { type RecordedOutcomes, WorkerRpcServer } from "../../../io/workers/rpc-server.ts";
-import { primarySharedState } from "../../../io/workers/state.ts";
+import { ReservationRegistry } from "../../../io/workers/shared-resources.ts";
+import { primaryCoordinationStore, primarySharedState } from "../../../io/workers/worker-context.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { systemTimers } from "../../../kit/timers.ts";
 import { LedgerPoster } from "./ledger-poster.ts";
@@ -22,28 +21,38 @@ async function crew() {
   const state = memoryState(systemClock);
   await state.credit("ws", BEFORE);
   const [here, there] = duplexPair();
-  const refused = () => {
-    throw new Error("not asked here");
+  const unused = () => {
+    throw new Error("unexpected call");
   };
-  const place = { hello: refused, up: refused, ready: refused, metrics: refused, tell: refused };
-  const desk = new WorkerRpcServer(
+  const lifecycle = {
+    join: unused,
+    reportStarted: unused,
+    reportReady: unused,
+    collectMetrics: unused,
+    publish: unused,
+  };
+  const server = new WorkerRpcServer(
     there,
-    { state, board: memoryCoordinationStore(systemClock, systemTimers), reservations: new ReservationRegistry() },
-    place,
+    {
+      state,
+      coordination: memoryCoordinationStore(systemClock, systemTimers),
+      reservations: new ReservationRegistry(),
+    },
+    lifecycle,
   );
   const primary = new PrimaryRpcClient(here, systemClock);
   const books = new Map<string, Transaction>();
   const booked: RecordedOutcomes = {
     chargedNanos: async () => 0n,
     keyUse: async () => undefined,
-    bookedNanos: async ({ id, createdAtMs }) => {
+    ledgerAmount: async ({ id, createdAtMs }) => {
       const found = books.get(id);
       return found?.createdAtMs === createdAtMs ? walletNanosOf(found) : 0n;
     },
   };
   const bury = async () => {
-    await desk.leave();
-    for (let again = 0; again < 2; again += 1) await desk.release(booked);
+    await server.workerExited();
+    for (let again = 0; again < 2; again += 1) await server.settleReservations(booked);
     return (await state.wallet("ws")).balanceNanos;
   };
   return { books, bury, worker: { state: primarySharedState(primary), board: primaryCoordinationStore(primary) } };

@@ -9,7 +9,7 @@ export type MoneyJobs = {
   stop(): Promise<void>;
 };
 
-type MoneyJobsDeps = PromotionExpiryDeps & Pick<PaymentDeps, "adapters" | "pages" | "contact">;
+type MoneyJobsDeps = PromotionExpiryDeps & Pick<PaymentDeps, "adapters" | "checkoutUrls" | "contact">;
 
 /** Credit whose date passed while nothing ran is gone before anyone can spend it. */
 export async function openMoneyJobs(deps: MoneyJobsDeps) {

@@ -11,7 +11,7 @@ import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { printable } from "../../printable.ts";
-import { commitWithAudit, type ManageContext, type ManageDeps, type ManageScope } from "../deps.ts";
+import { commitWithAudit, type ManageContext, type ManageDeps } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
 
 type PaymentScope = ManageDeps & { readonly auditActor: string };

@@ -13,7 +13,7 @@ import { memoryState } from "../../../io/state/memory-state.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { createMutationLock } from "../deps.ts";
+import { createMutationLock } from "../mutation-lock.ts";
 import { LedgerPoster } from "./ledger-poster.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
 
@@ -60,7 +60,7 @@ class World {
     const directory = new Directory();
     const policies = { policy: OPEN_POLICY, keyPolicy: { personalKeys: false, approval: false } };
     directory.putWorkspace({ id, slug: id, name: id, currency: "EUR", createdAtMs: 1, ...policies });
-    const caughtUp = async () => {
+    const awaitIngest = async () => {
       await store.ingest(this.#journal.splice(0));
     };
     const spent: Store["ledger"]["spent"] = async (workspaceId, spending, spans) => {
@@ -70,7 +70,7 @@ class World {
       }
       return store.ledger.spent(workspaceId, spending, spans);
     };
-    this.reading = { store: { ...store, ledger: { ...store.ledger, spent } }, caughtUp };
+    this.reading = { store: { ...store, ledger: { ...store.ledger, spent } }, awaitIngest };
     this.startAgain = () =>
       new PromotionExpiry({
         ...this.reading,
@@ -154,7 +154,7 @@ class World {
     while (this.#running.length > 0) this.#end(0.5);
     this.nowMs += LATE_MAX_MS;
     await this.look();
-    await this.reading.caughtUp();
+    await this.reading.awaitIngest();
   }
 
   async expired(): Promise<number[]> {

@@ -9,7 +9,8 @@ import {
 import type { Log } from "../../../kit/log.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
-import { commitWithAudit, type MutationLock, type TenancyDeps } from "../deps.ts";
+import { commitWithAudit, type TenancyDeps, type TenancyScope } from "../deps.ts";
+import type { MutationLock } from "../mutation-lock.ts";
 
 /** Who ends credit whose time is over. */
 const GATEWAY_ACTOR = "gateway";
@@ -19,7 +20,7 @@ const SCHEDULE_HORIZON_MS = 120_000;
 
 type PromotionReadDeps = {
   readonly store: { readonly ledger: Pick<LedgerStore, "spent">; readonly promotions: Pick<PromotionStore, "list"> };
-  caughtUp(): Promise<void>;
+  awaitIngest(): Promise<void>;
 };
 
 /** What requests cost while the promotions of a workspace run, span by span. */
@@ -48,13 +49,13 @@ export type PromotionWithRemaining = Promotion & { readonly remainingNanos: bigi
 
 /** Oldest first, with everything in it that the journal held. */
 export async function promotionsOf(deps: PromotionReadDeps, workspaceId: string): Promise<PromotionWithRemaining[]> {
-  await deps.caughtUp();
+  await deps.awaitIngest();
   const promotions = await deps.store.promotions.list(workspaceId);
   const charged = await chargesDuring(deps, workspaceId, promotions);
   const left = await leftNow(deps, workspaceId, promotions, charged);
   return promotions.map((one) => {
     const nanos = one.closedAtMs === null ? (left.get(one.id) ?? 0n) - one.expiredNanos : 0n;
-    return { ...one, leftNanos: nanos > 0n ? nanos : 0n };
+    return { ...one, remainingNanos: nanos > 0n ? nanos : 0n };
   });
 }
 
@@ -80,7 +81,7 @@ export type PromotionExpiryDeps = TenancyDeps &
  * passed while nothing ran is made up for at the start.
  */
 export class PromotionExpiry {
-  readonly #deps: PromotionExpiryDeps;
+  readonly #deps: PromotionExpiryDeps & TenancyScope;
   readonly #startedAtMs: number;
   /** Credit that has left, by its id: it is looked at once more, when it can be settled. */
   #withdrawn = new Set<string>();
@@ -89,7 +90,7 @@ export class PromotionExpiry {
   #isStopped = false;
 
   constructor(deps: PromotionExpiryDeps) {
-    this.#deps = deps;
+    this.#deps = { ...deps, auditActor: GATEWAY_ACTOR };
     this.#startedAtMs = deps.clock.nowMs();
   }
 
@@ -126,7 +127,7 @@ export class PromotionExpiry {
       this.#withdrawn = this.#withdrawn.intersection(new Set(open.map(({ id }) => id)));
       const due = open.filter((one) => !this.#withdrawn.has(one.id) || this.#isFinal(one, nowMs));
       // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
-      if (due.length > 0) await this.#deps.caughtUp();
+      if (due.length > 0) await this.#deps.awaitIngest();
       for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrWarn(workspaceId);
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
@@ -152,7 +153,7 @@ export class PromotionExpiry {
     const atMs = clock.nowMs();
     // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
     const { heldNanos } = await state.wallet(workspaceId);
-    await this.#deps.caughtUp();
+    await this.#deps.awaitIngest();
     const promotions = await store.promotions.list(workspaceId);
     return { atMs, heldNanos, promotions, charged: await chargesDuring(this.#deps, workspaceId, promotions) };
   }
@@ -208,7 +209,7 @@ export class PromotionExpiry {
         const detail = { amount: formatNanos(taken), promotion: id };
         return {
           answer: true,
-          audit: { actor: GATEWAY_ACTOR, action: "wallet.expire", workspaceId, target: transaction.id, detail },
+          audit: { action: "wallet.expire", workspaceId, target: transaction.id, detail },
         };
       }),
     );

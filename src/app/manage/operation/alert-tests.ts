@@ -17,7 +17,7 @@ export class AlertTestThrottle {
     this.#clock = clock;
   }
 
-  /** Counts one more, or refuses it with the time at which there is room again. */
+  /** Counts one more, or refuses it with the time at which there is context again. */
   take(workspaceId: string): void {
     const nowMs = this.#clock.monotonicMs();
     const recent = (this.#times.get(workspaceId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);

@@ -20,16 +20,20 @@ export type EffectiveSettings = {
   readonly startedAtMs: number;
 };
 
-export function settingHandlers({ inForce }: { readonly inForce: EffectiveSettings }): Record<string, Handler> {
+export function settingHandlers({
+  effectiveSettings,
+}: {
+  readonly effectiveSettings: EffectiveSettings;
+}): Record<string, Handler> {
   return {
     manageListSettings: buffered(async () => ({
       status: 200,
       json: {
-        data: inForce.settings,
+        data: effectiveSettings.settings,
         next: null,
-        warnings: inForce.warnings,
-        version: inForce.version,
-        started_at: isoTime(inForce.startedAtMs),
+        warnings: effectiveSettings.warnings,
+        version: effectiveSettings.version,
+        started_at: isoTime(effectiveSettings.startedAtMs),
       },
     })),
   };

@@ -3,7 +3,7 @@ import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/
 import { type OwnKey, ownKeyEncryptionContext } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { HeldKey } from "../../../io/upstream/own-keys.ts";
-import type { Probed } from "../../../io/upstream/probe-key.ts";
+import type { Probed } from "../../../io/upstream/probe-credential.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { printable } from "../../printable.ts";
 import { readBody, readOptionalBody } from "../../request-input.ts";

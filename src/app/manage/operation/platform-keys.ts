@@ -1,7 +1,7 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { PlatformKeyPut } from "../../../contract/schemas/manage-providers.ts";
 import { type PlatformKey, platformKeyEncryptionContext } from "../../../domain/tenancy/platform-key.ts";
-import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import type { Exchange, Handler } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, type ManageContext, type ManageScope } from "../deps.ts";

@@ -62,7 +62,7 @@ const FORMATS = {
 /** Read ahead by one page: memory holds two of them, however long the log is. */
 const PAGE_ROWS = 500;
 
-export type LogExportContext = Pick<ManageDeps, "directory" | "caughtUp"> & {
+export type LogExportContext = Pick<ManageDeps, "directory" | "awaitIngest"> & {
   readonly store: { readonly log: Pick<LogStore, "list"> };
 };
 

@@ -31,7 +31,7 @@ function parseStatus(text: string): Pick<ShapeFilter, "status" | "statusClass"> 
 }
 
 /** A member sees what is theirs, whatever they ask for. */
-export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "seat">): F {
+export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "membership">): F {
   const own = ownMemberId(exchange);
   if (own === undefined) return filter;
   if (filter.memberId === undefined || filter.memberId === own) return { ...filter, memberId: own };

@@ -18,7 +18,7 @@ export type LogRetentionDeps = {
 };
 
 /**
- * Takes requests that are too old out of the log, a few at a time, and makes room for those of the next days. Roll-ups and
+ * Takes requests that are too old out of the log, a few at a time, and makes context for those of the next days. Roll-ups and
  * ledger stay as they are.
  */
 export class LogRetention {
@@ -49,7 +49,7 @@ export class LogRetention {
       await log.prepare(clock.nowMs());
     } catch (error) {
       // No request is refused for it: those without a place of their own are kept together until there is one.
-      warn({ err: error }, "the log has no room of its own for the next days yet");
+      warn({ err: error }, "the log has no context of its own for the next days yet");
     }
     if (keepMs === null) return;
     try {

@@ -6,11 +6,11 @@ import type { ManageContext } from "../deps.ts";
 import { policyView, requestDetail } from "../views.ts";
 
 /** One request with everything that is kept of it but its content: what decided, what it cost and why it failed. */
-export async function requestDetailView(room: Pick<ManageContext, "directory" | "store">, record: RequestRecord) {
-  const versions = await room.store.tenancy.policyHistory(record.workspaceId);
+export async function requestDetailView(context: Pick<ManageContext, "directory" | "store">, record: RequestRecord) {
+  const versions = await context.store.tenancy.policyHistory(record.workspaceId);
   return {
-    ...requestDetail(record, room.directory),
-    workspace: room.directory.workspace(record.workspaceId)?.slug ?? record.workspaceId,
+    ...requestDetail(record, context.directory),
+    workspace: context.directory.workspace(record.workspaceId)?.slug ?? record.workspaceId,
     client_request_id: record.clientRequestId,
     upstream_id: record.upstreamId,
     charge: record.charge === null ? null : chargeView(record.charge),

@@ -1,14 +1,16 @@
+import { OPERATOR_ACTOR } from "../caller-scope.ts";
 import type { TenancyDeps } from "../deps.ts";
 import { creditWallet } from "../money/wallets.ts";
 import { createKey } from "./keys.ts";
 import { createWorkspace } from "./workspaces.ts";
 
-/** What simulated answers may cost in all before the demo wallet is empty. */
+/** Credit for simulated responses in the demo workspace. */
 const DEMO_CREDIT_NANOS = 10_000_000_000n;
 const DEMO_SLUG = "demo";
 
-/** Makes the demo workspace with credit and one test key; answers the key, which is shown this once. */
-export async function firstStart(deps: TenancyDeps): Promise<string> {
+/** Creates the demo workspace with credit and a test key; returns the key, which is shown only once. */
+export async function firstStart(tenancy: TenancyDeps): Promise<string> {
+  const deps = { ...tenancy, auditActor: OPERATOR_ACTOR };
   const workspace =
     deps.directory.workspace(DEMO_SLUG) ??
     (await createWorkspace(deps, { slug: DEMO_SLUG, name: "Demo", currency: "EUR" }));

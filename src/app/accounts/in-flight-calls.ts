@@ -1,0 +1,40 @@
+import type { AccountsDeps } from "./accounts-deps.ts";
+
+type WriteFence = Parameters<AccountsDeps["store"]["peopleDatabase"]>[0];
+
+/** A row that must still exist when the library writes a row of the model `makes`. */
+export type WriteRequirement = NonNullable<ReturnType<NonNullable<WriteFence["needs"]>>>;
+
+/**
+ * One request to the auth library. The credential that it was authenticated with may be replaced while it is in flight:
+ * the database adapter rejects its writes for every person whose credential epoch started after the request.
+ */
+export type AuthCall = {
+  /** The newest credential epoch at the start of the request, or the epoch that the request itself started. */
+  epoch: number;
+  requires?: WriteRequirement | undefined;
+  /** The second-factor secret that was read last: the one that the submitted code was checked against. */
+  factorSecret?: string | undefined;
+  /** The adapter rejected a write. */
+  isStale: boolean;
+};
+
+/** A library operation outside a request has no epoch and writes for nobody who ever started one. */
+const NO_CALL: Readonly<AuthCall> = { epoch: 0, isStale: false };
+
+/**
+ * The calls in flight, by the Request that the library's own endpoint context carries. The library passes that context
+ * to database hooks, and `tryGetCurrentAuthEndpointContext` gives it to the database adapter, which gets no argument.
+ */
+export class InFlightCalls {
+  readonly #calls = new WeakMap<Request, AuthCall>();
+
+  add(request: Request, call: AuthCall): void {
+    this.#calls.set(request, call);
+  }
+
+  of(context: { readonly request?: Request | undefined } | null | undefined): AuthCall {
+    const request = context?.request;
+    return (request && this.#calls.get(request)) ?? { ...NO_CALL };
+  }
+}
