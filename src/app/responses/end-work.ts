@@ -11,7 +11,7 @@ export async function removeResponse(room: ResponsesRoom, by: Principal, id: str
   return room.change(async ({ responses }) => {
     const isRemoved = await responses.remove(workspaceId, id, room.clock.nowMs());
     const audit = isRemoved ? lineOf(room, by, "response.delete", id) : null;
-    return { result: isRemoved, audit, reload: "nobody" };
+    return { result: isRemoved, audit, needsReload: false };
   });
 }
 
@@ -20,7 +20,7 @@ export async function cancelResponse(room: ResponsesRoom, by: Principal, stored:
   if (!isUnfinished(stored)) return;
   // The audit entry comes first, so that no cancellation goes unaudited if the write fails.
   const audit = lineOf(room, by, "response.cancel", stored.id);
-  await room.change(async () => ({ result: undefined, audit, reload: "nobody" }));
+  await room.change(async () => ({ result: undefined, audit, needsReload: false }));
   await endWork(room, stored.workspaceId, stored.id);
 }
 

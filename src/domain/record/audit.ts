@@ -1,24 +1,24 @@
-/** One management action, or what an API key did to something that is kept. Entries are only ever added. */
+/** One management action, or an API key's change to stored data. Append-only. */
 export type AuditEntry = {
   readonly id: string;
   readonly atMs: number;
-  /** Who did it: `operator`, the id of a member, `key:` and the id of a key, or `gateway` for what it does by itself. */
+  /** `operator`, a member id, `key:` and a key id, or `gateway` for automatic actions. */
   readonly actor: string;
-  /** What was done, as `noun.verb`: `key.revoke`. */
+  /** As `noun.verb`: `key.revoke`. */
   readonly action: string;
-  /** Null for what concerns the whole deployment. */
+  /** Null for the deployment as a whole. */
   readonly workspaceId: string | null;
-  /** The id of what it was done to. */
+  /** The id of the changed object. */
   readonly target: string | null;
   /** What changed, without secrets. */
   readonly detail: Readonly<Record<string, unknown>>;
 };
 
-/** What is not named is not asked. Times: from the first on, before the second. */
+/** Absent fields do not filter. `sinceMs` is inclusive, `untilMs` exclusive. */
 export type AuditFilter = {
   readonly workspaceId?: string;
   readonly actor?: string;
-  /** `key.revoke`, or all that is done to one kind of thing: `key`. */
+  /** One action such as `key.revoke`, or every action of a noun: `key`. */
   readonly action?: string;
   readonly target?: string;
   readonly sinceMs?: number;
@@ -31,10 +31,10 @@ export type AuditStore = {
   list(filter: AuditFilter, limit: number, cursor: string | null): Promise<{ rows: AuditEntry[]; next: string | null }>;
 };
 
-/** What a change answers, and the line about it; no line where nothing was changed. */
+/** The result of a change and its audit entry; null when nothing was changed. */
 export type AuditedChange<T> = {
   readonly result: T;
   readonly audit: AuditEntry | null;
-  /** Whether an instance has to load something anew for it; absent: yes. */
-  readonly reload?: "nobody";
+  /** False when no instance caches the changed data. */
+  readonly needsReload?: false;
 };

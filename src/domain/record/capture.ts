@@ -1,7 +1,7 @@
 import type { Environment } from "../tenancy/key.ts";
 import type { Surface } from "./record.ts";
 
-/** What of a call may be kept, by its surface: audio never is, whoever asks. */
+/** The parts that may be captured per surface. Audio is never captured. */
 export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "answer")[]>> = {
   chat: ["request", "answer"],
   messages: ["request", "answer"],
@@ -12,20 +12,20 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   speech: ["request"],
 };
 
-/** Which calls a window is for; null is every one. */
+/** Which calls a window covers; null means all. */
 export type CaptureScope = {
   readonly keys: readonly string[] | null;
   readonly surfaces: readonly Surface[] | null;
   readonly environment: Environment | null;
 };
 
-/** A time in which requests and answers of a workspace are kept. */
+/** A period in which requests and responses of a workspace are captured. */
 export type CaptureWindow = {
   readonly id: string;
   readonly workspaceId: string;
   readonly openedAtMs: number;
   readonly closesAtMs: number;
-  /** When it was closed by hand or by a policy, before its time; null: it was not. */
+  /** Set when it was closed early, by a person or by a policy. */
   readonly closedAtMs: number | null;
   readonly retentionMs: number;
   readonly scope: CaptureScope;
@@ -33,21 +33,20 @@ export type CaptureWindow = {
   readonly reason: string | null;
 };
 
-/** A window with what is in it. */
 export type CaptureWindowRow = CaptureWindow & {
   readonly items: number;
   readonly bytes: number;
-  /** When its contents were removed before their time; null: they were not. */
+  /** Set when its contents were deleted before they expired. */
   readonly purgedAtMs: number | null;
 };
 
 export type TruncatedPart = {
   readonly part: "request" | "answer";
-  /** How many bytes it had; the rest was cut off. */
+  /** The size before truncation. */
   readonly ofBytes: number;
 };
 
-/** A request and its answer, as far as they may be kept. */
+/** A captured request and response; null parts may not be captured. */
 export type CapturedRequest = {
   readonly requestId: string;
   readonly windowId: string;
@@ -60,7 +59,7 @@ export type CapturedRequest = {
   readonly cut: readonly TruncatedPart[];
 };
 
-/** The windows of a workspace, and their contents sealed for it. What has expired is not there. */
+/** Capture windows and their contents, encrypted per workspace. Expired contents are never returned. */
 export type CaptureStore = {
   list(
     workspaceId: string | null,
@@ -68,31 +67,30 @@ export type CaptureStore = {
     cursor: string | null,
   ): Promise<{ rows: CaptureWindowRow[]; next: string | null }>;
   find(id: string): Promise<CaptureWindowRow | undefined>;
-  /** Those of all workspaces that are open at a time. */
+  /** Windows of all workspaces that are open at a time. */
   openAt(nowMs: number): Promise<CaptureWindowRow[]>;
-  /** Those of one workspace that were open at any time of a period, oldest first. */
+  /** Windows of a workspace that were open during a period, oldest first. */
   openWithin(workspaceId: string, fromMs: number, toMs: number): Promise<CaptureWindowRow[]>;
-  /** Keeps an item within the bytes that its window may hold. */
+  /** Stores an item unless its window exceeds the size limit. */
   add(item: CapturedRequest, windowMaxBytes: number): Promise<"kept" | "full" | "purged">;
   content(workspaceId: string, requestId: string, nowMs: number): Promise<CapturedRequest | undefined>;
-  /** Removes what has expired; answers how many. */
+  /** Deletes expired contents; returns how many. */
   sweep(nowMs: number): Promise<number>;
 };
 
-/** The part of it that changes go through, together with their line in the audit log. */
+/** Changes of windows, in one transaction with their audit entry. */
 export type CaptureWriter = {
   open(window: CaptureWindow): Promise<void>;
-  /** Ends a window before its time; one that is over stays as it is. */
+  /** Closes a window early; no effect on one that is over. */
   close(id: string, atMs: number): Promise<void>;
-  /** Removes the contents of a window; nothing more is put into it. Answers how many there were. */
+  /** Deletes the contents of a window and accepts no more; returns how many. */
   purge(id: string, atMs: number): Promise<number>;
-  /** Ends all windows of a workspace and removes their contents. */
+  /** For all windows of a workspace. */
   closeAndPurgeAll(workspaceId: string, atMs: number): Promise<{ closed: string[]; purged: number }>;
-  /** Removes what was captured of one key, whatever the window. */
+  /** Deletes everything captured of one key, in all windows. */
   purgeKey(workspaceId: string, keyId: string): Promise<number>;
 };
 
-/** A call that may be in the scope of a window. */
 export type CapturableCall = {
   readonly workspaceId: string;
   readonly keyId: string;
@@ -106,41 +104,39 @@ function covers({ scope }: CaptureWindow, call: CapturableCall): boolean {
   return scope.environment === null || scope.environment === call.environment;
 }
 
-/** Windows that are open now, in memory: all that a request pays while there is none is one look-up. */
+/** Open windows in memory, so that a request costs one map lookup while none is open. */
 export class OpenCaptureWindows {
   readonly #byWorkspace = new Map<string, CaptureWindow[]>();
 
   set(window: CaptureWindow): void {
-    const own = this.#byWorkspace.get(window.workspaceId) ?? [];
-    this.#byWorkspace.set(window.workspaceId, [...own.filter(({ id }) => id !== window.id), window]);
+    const windows = this.#byWorkspace.get(window.workspaceId) ?? [];
+    this.#byWorkspace.set(window.workspaceId, [...windows.filter(({ id }) => id !== window.id), window]);
   }
 
   remove(windowId: string): void {
-    for (const [workspaceId, own] of this.#byWorkspace) {
-      const left = own.filter(({ id }) => id !== windowId);
+    for (const [workspaceId, windows] of this.#byWorkspace) {
+      const left = windows.filter(({ id }) => id !== windowId);
       if (left.length === 0) this.#byWorkspace.delete(workspaceId);
       else this.#byWorkspace.set(workspaceId, left);
     }
   }
 
-  /** Those whose time is over leave, so that requests do not look at them any more. */
   removeExpired(nowMs: number): void {
     for (const window of [...this.#byWorkspace.values()].flat()) if (window.closesAtMs <= nowMs) this.remove(window.id);
   }
 
-  /** Those of a workspace that are known to be open. */
   openFor(workspaceId: string): readonly CaptureWindow[] {
     return this.#byWorkspace.get(workspaceId) ?? [];
   }
 
-  /** Whether any window is open for a workspace, whatever its scope. */
+  /** Regardless of scope. */
   hasOpen(workspaceId: string): boolean {
     return this.#byWorkspace.has(workspaceId);
   }
 
-  /** The windows for a call, oldest first. */
+  /** Oldest first. */
   covering(call: CapturableCall, nowMs: number): readonly CaptureWindow[] {
-    const own = this.#byWorkspace.get(call.workspaceId) ?? [];
-    return own.filter((window) => nowMs < window.closesAtMs && covers(window, call));
+    const windows = this.#byWorkspace.get(call.workspaceId) ?? [];
+    return windows.filter((window) => nowMs < window.closesAtMs && covers(window, call));
   }
 }

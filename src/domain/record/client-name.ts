@@ -1,4 +1,4 @@
-/** Programs that say who they are in their user agent; the first that fits names the application. */
+/** The first matching user agent pattern names the application. */
 const CLIENTS: readonly (readonly [RegExp, string])[] = [
   [/^claude-cli\//i, "Claude Code"],
   [/^codex[_-]/i, "Codex"],
@@ -14,12 +14,12 @@ const CLIENTS: readonly (readonly [RegExp, string])[] = [
   [/^(?:async)?anthropic\/js\b/i, "Anthropic SDK for JavaScript"],
   [/^(?:async)?anthropic\/python\b/i, "Anthropic SDK for Python"],
 ];
-/** The name stands at the beginning; a long user agent is not worth more looking. */
-const LOOKED_AT_CHARS = 200;
+/** Clients put their name first, so a long user agent is not scanned completely. */
+const SCANNED_CHARS = 200;
 
-/** The application behind a request that carries no label of its own; null when it is not one of the known. */
+/** The application of a request without an explicit label; null when unknown. */
 export function clientName(userAgent: string | undefined): string | null {
   if (userAgent === undefined) return null;
-  const start = userAgent.slice(0, LOOKED_AT_CHARS);
+  const start = userAgent.slice(0, SCANNED_CHARS);
   return CLIENTS.find(([pattern]) => pattern.test(start))?.[1] ?? null;
 }

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 
-/** However it is written: whether it is one is asked of what was parsed. */
+/** Its presence only suggests a compact record; the parsed value decides. */
 const COMPACT_MARK = '"short"';
 
 /**
- * The text of a record without what goes without saying: figures that are nothing, and what attempts and candidates have
- * in common with the request itself. That is a third of it. What the books and SQL read out of a text is always there.
+ * The text of a record without zero counts and without values that attempts and candidates share with the request, about a
+ * third of it. Fields that ingest and SQL read are never omitted.
  */
 export function encodeCompact(record: RequestRecord): string {
   const { clientRequestId, router, usage, attempts, decision } = record;
@@ -63,15 +63,15 @@ function compactCandidate(candidate: CandidateRecord, { endpoint, model, provide
   };
 }
 
-/** Whether the order is that of the candidates that are planned. */
+/** Whether the order equals the order of the planned candidates. */
 function isCandidateOrder({ candidates, order }: DecisionRecord): boolean {
-  let at = 0;
+  let index = 0;
   for (const { outcome, endpoint } of candidates) {
     if (outcome !== "planned") continue;
-    if (order[at] !== endpoint) return false;
-    at += 1;
+    if (order[index] !== endpoint) return false;
+    index += 1;
   }
-  return at === order.length;
+  return index === order.length;
 }
 
 const DEFAULT_USAGE = {
@@ -85,7 +85,7 @@ const DEFAULT_USAGE = {
   estimated: false,
 };
 
-/** What was parsed from the text of a record, with all that a short one leaves out. Whether it is a record is not asked. */
+/** Restores what a compact text omits. Does not validate. */
 export function expandRecord(value: unknown): unknown {
   if (!isJsonObject(value) || value["short"] !== true) return value;
   const { endpoint, model, provider, level, usage, attempts, decision } = value;
@@ -107,18 +107,18 @@ function expandDecision(decision: JsonObject, served: JsonObject): JsonObject {
   return { ...decision, candidates, order: decision["order"] ?? planned };
 }
 
-/** What each of a list leaves out. */
-function withDefaults(common: JsonObject, list: unknown): unknown {
+/** Adds the defaults to each object of a list. */
+function withDefaults(defaults: JsonObject, list: unknown): unknown {
   if (!Array.isArray(list)) return list;
-  return list.map((one: unknown) => (isJsonObject(one) ? { ...common, ...one } : one));
+  return list.map((item: unknown) => (isJsonObject(item) ? { ...defaults, ...item } : item));
 }
 
-/** Whether there may be short ones among these texts. A quote inside a text is escaped, so it is always a field. */
+/** Quotes inside strings are escaped, so a match always is a field. */
 export function mayContainCompact(texts: Buffer): boolean {
   return texts.includes(COMPACT_MARK);
 }
 
-/** The same record in a text that leaves nothing out. */
+/** The same record as full text. */
 export function expandText(text: string): string {
   return text.includes(COMPACT_MARK) ? JSON.stringify(expandRecord(JSON.parse(text))) : text;
 }

@@ -1,7 +1,7 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
 import { isIdempotentReplay } from "./request-outcome.ts";
 
-/** Requests of a part of a period that have all of this in common, added up. */
+/** Requests of a period, aggregated by these dimensions. */
 export type EvidenceSum = {
   readonly keyId: string;
   readonly environment: string;
@@ -19,23 +19,23 @@ export type EvidenceSum = {
 };
 
 export type EvidenceStore = {
-  /** From the first time on, before the second. */
+  /** `fromMs` inclusive, `toMs` exclusive. */
   sums(workspaceId: string, fromMs: number, toMs: number): Promise<EvidenceSum[]>;
-  /** The first request of a workspace at or after a time. */
+  /** The time of the first request at or after `fromMs`. */
   firstRequestAtMs(workspaceId: string, fromMs: number): Promise<number | undefined>;
 };
 
 export type UsageAmounts = { requests: number; inputTokens: number; outputTokens: number; costNanos: bigint };
 
-/** What one endpoint served under one version of the workspace's policy. */
+/** Usage of one endpoint under one version of the workspace's policy. */
 export type ServedUsage = UsageAmounts & {
-  /** Null: from before versions were kept. */
+  /** Null for requests from before policy versions were stored. */
   readonly policyVersion: number | null;
 } & Pick<EvidenceSum, "environment" | "provider" | "endpoint" | "model" | "level" | "countries">;
 
 export type PolicyRefusalCount = { readonly policyVersion: number | null; readonly rule: string; requests: number };
 
-/** Requests under one version of a policy (of a key, or with no subject of the workspace) or of a router. */
+/** Requests under one version of a policy or router. `subject` is a key id or router slug; empty for the workspace policy. */
 export type VersionUsage = { readonly subject: string; readonly version: number; requests: number };
 
 export type EvidenceTotals = {
@@ -43,18 +43,18 @@ export type EvidenceTotals = {
   readonly refused: readonly PolicyRefusalCount[];
   readonly byPolicy: readonly VersionUsage[];
   readonly byRouter: readonly VersionUsage[];
-  /** All requests, whatever became of them. */
+  /** All requests, regardless of their outcome. */
   readonly requests: number;
-  /** Those that ended in an error that no policy caused. */
+  /** Errors that were not caused by policy. */
   readonly failed: number;
-  /** Those of them that an endpoint had begun to serve. */
+  /** Failed requests that an endpoint had begun to serve. */
   readonly failedAfterStart: number;
-  /** Those that were answered before under the same `Idempotency-Key`: nobody was asked. */
+  /** Idempotent replays, which reached no endpoint. */
   readonly replayed: number;
   readonly costNanos: bigint;
 };
 
-/** Adds up what the log says, part by part: no part reaches over a change of a policy. */
+/** Aggregates the log period by period; no period spans a policy change. */
 export class EvidenceAggregator {
   readonly #versions: readonly PolicyVersion[];
   readonly #isPolicyRule: (code: string) => boolean;
@@ -107,19 +107,19 @@ export class EvidenceAggregator {
   #addServed(policyVersion: number | null, sum: EvidenceSum): void {
     const { environment, provider, endpoint, model, level, countries } = sum;
     const name = JSON.stringify([policyVersion, environment, endpoint, level, countries]);
-    const known = this.#served.get(name) ?? {
+    const entry = this.#served.get(name) ?? {
       ...{ policyVersion, environment, provider, endpoint, model, level, countries },
       ...ZERO_AMOUNTS,
     };
-    this.#served.set(name, known);
-    addAmounts(known, sum);
+    this.#served.set(name, entry);
+    addAmounts(entry, sum);
   }
 
   #addRefusal(policyVersion: number | null, rule: string, requests: number): void {
     const name = `${policyVersion} ${rule}`;
-    const known = this.#refused.get(name) ?? { policyVersion, rule, requests: 0 };
-    this.#refused.set(name, known);
-    known.requests += requests;
+    const entry = this.#refused.get(name) ?? { policyVersion, rule, requests: 0 };
+    this.#refused.set(name, entry);
+    entry.requests += requests;
   }
 
   #addVersionUsage({ keyId, router, requests }: EvidenceSum, atMs: number): void {
@@ -139,36 +139,36 @@ export function sumOf(rows: readonly Readonly<UsageAmounts>[]): UsageAmounts {
   return sum;
 }
 
-function addAmounts(to: UsageAmounts, more: Readonly<UsageAmounts>): void {
-  to.requests += more.requests;
-  to.inputTokens += more.inputTokens;
-  to.outputTokens += more.outputTokens;
-  to.costNanos += more.costNanos;
+function addAmounts(target: UsageAmounts, added: Readonly<UsageAmounts>): void {
+  target.requests += added.requests;
+  target.inputTokens += added.inputTokens;
+  target.outputTokens += added.outputTokens;
+  target.costNanos += added.costNanos;
 }
 
 function countVersion(into: Map<string, VersionUsage>, subject: string, version: number, requests: number): void {
   const name = `${subject} ${version}`;
-  const known = into.get(name) ?? { subject, version, requests: 0 };
-  into.set(name, known);
-  known.requests += requests;
+  const entry = into.get(name) ?? { subject, version, requests: 0 };
+  into.set(name, entry);
+  entry.requests += requests;
 }
 
-/** The version in force at a time, of the workspace or of one of its keys; null: none was kept then. */
+/** The version in force at a time, of the workspace (`keyId` null) or of a key; null when none was stored. */
 function versionAt(versions: readonly PolicyVersion[], keyId: string | null, atMs: number): number | null {
   let found: number | null = null;
-  for (const one of versions)
-    if (one.keyId === keyId && one.createdAtMs <= atMs) found = Math.max(found ?? 0, one.version);
+  for (const candidate of versions)
+    if (candidate.keyId === keyId && candidate.createdAtMs <= atMs) found = Math.max(found ?? 0, candidate.version);
   return found;
 }
 
-/** Groups amounts by a name, the largest first. */
+/** The largest group first. */
 export function groupedBy<T extends Readonly<UsageAmounts>>(rows: readonly T[], nameOf: (row: T) => string) {
   const groups = new Map<string, UsageAmounts>();
   for (const row of rows) {
     const name = nameOf(row);
-    const known = groups.get(name) ?? { ...ZERO_AMOUNTS };
-    groups.set(name, known);
-    addAmounts(known, row);
+    const entry = groups.get(name) ?? { ...ZERO_AMOUNTS };
+    groups.set(name, entry);
+    addAmounts(entry, row);
   }
   return [...groups]
     .map(([name, amounts]) => ({ name, ...amounts }))

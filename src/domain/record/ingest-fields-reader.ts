@@ -10,29 +10,29 @@ import {
 } from "./ingest-fields.ts";
 import type { ChargeRecord } from "./record.ts";
 
-/** Within the charge: before it stands what a request has of its own, behind it what it shares with others. */
+/** Inside the charge: per-request fields precede it, shared fields follow. */
 const SHARED_START = ',"currency":';
 
 type PerRequestPart = PerRequestFields & { readonly charge: Pick<ChargeRecord, "nanos"> };
 type SharedPart = SharedFields & { readonly charge: Omit<ChargeRecord, "nanos"> };
 type SharedTemplate = { readonly bytes: Buffer; readonly shared: SharedPart };
 
-/** With text and all a kind is some two kilobytes. */
+/** A template takes about two kilobytes. */
 const TEMPLATES_MAX = 3000;
-/** Where requests share little, so many are read by themselves before it is tried again. */
+/** When templates are rarely reused, this many records are parsed without them. */
 const BYPASS_RECORDS = 10 * TEMPLATES_MAX;
-/** What is looked for stands about where it stood in the record before, and at most so much earlier. */
+/** Marker offsets vary little between records: the search starts this much before the last one. */
 const LOOKBACK_BYTES = 64;
 
 /**
- * Reads the booked fields of one record after the other. What many charged requests share, which is most of the text, is
- * parsed once for all of them. A text of another order than ours is read by itself.
+ * Parses the ingest fields of consecutive records. The shared fields, most of the text, are parsed once per template. A text
+ * with a different field order is parsed on its own.
  */
 export class IngestFieldsReader {
   readonly #templates = new Map<string, SharedTemplate>();
   #lastTemplate: SharedTemplate | undefined;
   #lastOffset = 0;
-  /** How many were of a kind that was known, since the first of those that are. */
+  /** Template hits since the last reset. */
   #hits = 0;
   #bypassLeft = 0;
 
@@ -44,13 +44,13 @@ export class IngestFieldsReader {
 
   #readWithTemplate(text: Buffer): IngestFields | undefined {
     const at = indexNear(text, SHARED_START, 0, this.#lastOffset);
-    const own = at < 0 ? undefined : parsePerRequestPart(`${text.toString("utf8", 0, at)}}}`);
-    this.#lastOffset = own === undefined ? 0 : at;
-    if (own === undefined) return undefined;
-    const kind = this.#templateAt(text, at);
-    if (kind === undefined) return undefined;
-    this.#lastTemplate = kind;
-    return joinParts(own, kind.shared);
+    const perRequest = at < 0 ? undefined : parsePerRequestPart(`${text.toString("utf8", 0, at)}}}`);
+    this.#lastOffset = perRequest === undefined ? 0 : at;
+    if (perRequest === undefined) return undefined;
+    const template = this.#templateAt(text, at);
+    if (template === undefined) return undefined;
+    this.#lastTemplate = template;
+    return joinParts(perRequest, template.shared);
   }
 
   #templateAt(text: Buffer, at: number): SharedTemplate | undefined {
@@ -75,11 +75,11 @@ export class IngestFieldsReader {
       `{"charge":{${bytes.toString("utf8", 1, bytes.length - END_OF_INGEST_FIELDS.length)}}`,
     );
     if (shared === undefined) return undefined;
-    // A copy: the memory that records are read from is used again.
-    const kind = { bytes: Buffer.from(bytes), shared };
+    // A copy, because the batch buffer is reused.
+    const template = { bytes: Buffer.from(bytes), shared };
     if (this.#templates.size >= TEMPLATES_MAX) this.#reset();
-    this.#templates.set(key, kind);
-    return kind;
+    this.#templates.set(key, template);
+    return template;
   }
 
   #reset(): void {
@@ -89,11 +89,11 @@ export class IngestFieldsReader {
   }
 }
 
-/** The next `what` from the first place on, looked for about where it was the last time before anywhere else. */
-function indexNear(text: Buffer, what: string, first: number, last: number): number {
+/** The first occurrence from `first` on, searched near the last known offset before anywhere else. */
+function indexNear(text: Buffer, marker: string, first: number, last: number): number {
   const from = Math.max(first, last - LOOKBACK_BYTES);
-  const at = text.indexOf(what, from);
-  return at < 0 && from > first ? text.indexOf(what, first) : at;
+  const at = text.indexOf(marker, from);
+  return at < 0 && from > first ? text.indexOf(marker, first) : at;
 }
 
 function bytesMatchAt(text: Buffer, at: number, bytes: Buffer): boolean {
@@ -101,14 +101,18 @@ function bytesMatchAt(text: Buffer, at: number, bytes: Buffer): boolean {
   return end <= text.length && text.compare(bytes, 0, bytes.length, at, end) === 0;
 }
 
-/** The parts fit together only where the charge was cut behind its amount. */
+/** The parts can be joined only when the text was cut right after the amount of the charge. */
 function parsePerRequestPart(text: string): PerRequestPart | undefined {
-  const own = tryParse<PerRequestPart>(text);
-  return own !== undefined && hasPerRequestFields(own) && hasOnlyAmount(own) ? own : undefined;
+  const perRequest = tryParse<PerRequestPart>(text);
+  return perRequest !== undefined && hasPerRequestFields(perRequest) && hasOnlyAmount(perRequest)
+    ? perRequest
+    : undefined;
 }
 
-function hasOnlyAmount<T extends Partial<PerRequestPart>>(own: T): own is T & Pick<PerRequestPart, "charge"> {
-  return own.charge?.nanos !== undefined && Object.keys(own.charge).length === 1;
+function hasOnlyAmount<T extends Partial<PerRequestPart>>(
+  perRequest: T,
+): perRequest is T & Pick<PerRequestPart, "charge"> {
+  return perRequest.charge?.nanos !== undefined && Object.keys(perRequest.charge).length === 1;
 }
 
 function parseSharedPart(text: string): SharedPart | undefined {
@@ -121,10 +125,10 @@ function hasPriceAndRate<T extends Partial<SharedPart>>(shared: T): shared is T 
   return shared.charge?.price !== undefined && shared.charge.rate !== undefined;
 }
 
-function joinParts(own: PerRequestPart, shared: SharedPart): IngestFields {
+function joinParts(perRequest: PerRequestPart, shared: SharedPart): IngestFields {
   const fields: IngestFields = {
-    id: own.id,
-    createdAtMs: own.createdAtMs,
+    id: perRequest.id,
+    createdAtMs: perRequest.createdAtMs,
     workspaceId: shared.workspaceId,
     keyId: shared.keyId,
     memberId: shared.memberId,
@@ -136,11 +140,11 @@ function joinParts(own: PerRequestPart, shared: SharedPart): IngestFields {
     provider: shared.provider,
     status: shared.status,
     errorCode: shared.errorCode,
-    usage: own.usage,
-    charge: { nanos: own.charge.nanos, ...shared.charge },
+    usage: perRequest.usage,
+    charge: { nanos: perRequest.charge.nanos, ...shared.charge },
     streaming: shared.streaming,
-    ttfbMs: own.ttfbMs,
-    totalMs: own.totalMs,
+    ttfbMs: perRequest.ttfbMs,
+    totalMs: perRequest.totalMs,
   };
-  return own.idempotency === undefined ? fields : { ...fields, idempotency: own.idempotency };
+  return perRequest.idempotency === undefined ? fields : { ...fields, idempotency: perRequest.idempotency };
 }

@@ -1,9 +1,9 @@
 import type { RequestRecord, UsageRecord } from "./record.ts";
 
-/** Figures as they are written: what is nothing may be left out. */
+/** Usage as stored: zero counts may be omitted. */
 type StoredUsage = Partial<UsageRecord> & Pick<UsageRecord, "inputTokens" | "outputTokens">;
 
-/** What the books need of a record; the rest is only kept. */
+/** The fields of a record that ingest reads for the ledger and the roll-ups; the rest is only stored. */
 export type IngestFields = Pick<
   RequestRecord,
   | "id"
@@ -26,10 +26,10 @@ export type IngestFields = Pick<
   | "totalMs"
 > & { readonly usage: StoredUsage | null };
 
-/** The first field behind all of them, in the order in which records are written. */
+/** The first field after all ingest fields, in the order in which records are written. */
 export const END_OF_INGEST_FIELDS = ',"overheadMs":';
 
-/** What each request has of its own, and what it shares with very many others. Its charge is of both kinds. */
+/** Fields that differ per request, and fields that many requests share. The charge has both. */
 export type PerRequestFields = Pick<
   IngestFields,
   "id" | "createdAtMs" | "ttfbMs" | "totalMs" | "usage" | "idempotency"
@@ -37,14 +37,13 @@ export type PerRequestFields = Pick<
 export type SharedFields = Omit<IngestFields, keyof PerRequestFields | "charge">;
 
 /**
- * Reads those fields from the text of a record. Attempts and candidates, which are often most of the text, are not
- * parsed. A quote inside a text is escaped, so what is looked for is always a field; if the text has another order
- * than ours, all of it is parsed.
+ * Parses only the head of a record's text: attempts and candidates, often most of it, are skipped. Quotes inside strings are
+ * escaped, so the marker always is a field. A text with a different field order is parsed completely.
  */
 export function parseIngestFields(text: Buffer): IngestFields {
   const cut = text.indexOf(END_OF_INGEST_FIELDS);
   const head = cut < 0 ? undefined : parseHead(`${text.toString("utf8", 0, cut)}}`);
-  // The text was made from a record by this program, or checked when it was read back from a file.
+  // The text was encoded by this program, or validated when it was read from a file.
   return head ?? JSON.parse(text.toString("utf8"));
 }
 
@@ -53,7 +52,7 @@ function parseHead(text: string): IngestFields | undefined {
   return head !== undefined && isComplete(head) ? head : undefined;
 }
 
-/** Nothing where the text is no JSON. */
+/** Undefined when the text is not JSON. */
 export function tryParse<T>(text: string): Partial<T> | undefined {
   try {
     return JSON.parse(text);

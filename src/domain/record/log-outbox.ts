@@ -1,29 +1,27 @@
-/** Where the request log can be sent as it grows. */
+/** Export targets of the request log. */
 export const LOG_TARGETS = ["otlp", "webhook", "files"] as const;
 export type LogTarget = (typeof LOG_TARGETS)[number];
 
-/** A finished request on its way to one target: the JSON text of its record. */
+/** A finished request that is queued for a target; `record` is its JSON text. */
 export type OutboxRecord = { readonly requestId: string; readonly record: string; readonly queuedAtMs: number };
 
 /**
- * Finished requests that a target has not taken yet. A row is there before the request is in the log, and leaves once
- * the target took it: so every one arrives at least once, whatever order they came in and whoever died in between.
+ * Transactional outbox of the log export. A row is written before the request is in the log and deleted once the target
+ * accepted it, so every request arrives at least once, also after a crash.
  */
 export type LogOutbox = {
   /**
-   * Twice changes nothing. One that is charged takes the place of one that is not: a request can be in the log as
-   * interrupted before its end comes.
+   * Idempotent. A charged record replaces a free one: a request may be logged as interrupted before its end is known.
    */
   add(
     targets: readonly LogTarget[],
     records: readonly (OutboxRecord & { readonly isCharged: boolean })[],
   ): Promise<void>;
-  /** The oldest first. */
+  /** Oldest first. */
   nextBatch(target: LogTarget, limit: number): Promise<OutboxRecord[]>;
-  /** As they were when they were read: what took their place meanwhile stays. */
+  /** Deletes exactly the versions that were read; a row that was replaced meanwhile stays. */
   acknowledge(target: LogTarget, sent: readonly Pick<OutboxRecord, "requestId" | "queuedAtMs">[]): Promise<void>;
-  /** When the one was queued that waits longest. */
   oldestQueuedAtMs(target: LogTarget): Promise<number | undefined>;
-  /** Gives up what was queued before then; how many it were. */
+  /** Deletes rows that were queued before the time; returns how many. */
   expire(target: LogTarget, beforeMs: number): Promise<number>;
 };

@@ -1,20 +1,20 @@
-/** Finished requests on their way into SQL: the JSON text of each record, in UTF-8, somewhere in `bytes`. */
+/** Finished requests for ingest: the JSON text of each record, in UTF-8, at its bounds in `bytes`. */
 export type RecordBatch = {
   readonly bytes: Uint8Array;
-  /** Where each record begins and where it ends: two numbers for each. */
+  /** Start and end offset of each record, alternating. */
   readonly bounds: Uint32Array;
 };
 
 /**
- * Where finished requests go, every one at most once however often it is sent. The bytes of a batch belong to the sink
- * until it has answered.
+ * Stores finished requests idempotently: a record that is sent again changes nothing. The sink owns the bytes of a batch until
+ * the promise settles.
  */
 export type RecordSink = { ingestBatch(batch: RecordBatch): Promise<void> };
 
-/** The store can never take this record, however often it is tried; other failures pass. */
+/** The store rejects this record permanently; other failures are transient. */
 export class RecordRejectedError extends Error {
-  constructor(why: string) {
-    super(why);
+  constructor(reason: string) {
+    super(reason);
     this.name = "RecordRejected";
   }
 }
@@ -22,11 +22,11 @@ export class RecordRejectedError extends Error {
 export function encodeBatch(texts: readonly string[]): RecordBatch {
   const parts = texts.map((text) => Buffer.from(text));
   const bounds = new Uint32Array(2 * parts.length);
-  let at = 0;
-  parts.forEach((part, n) => {
-    bounds[2 * n] = at;
-    at += part.length;
-    bounds[2 * n + 1] = at;
+  let offset = 0;
+  parts.forEach((part, index) => {
+    bounds[2 * index] = offset;
+    offset += part.length;
+    bounds[2 * index + 1] = offset;
   });
   return { bytes: Buffer.concat(parts), bounds };
 }
@@ -34,6 +34,7 @@ export function encodeBatch(texts: readonly string[]): RecordBatch {
 export function decodeBatch({ bytes, bounds }: RecordBatch): string[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const texts: string[] = [];
-  for (let at = 0; at < bounds.length; at += 2) texts.push(buffer.toString("utf8", bounds[at], bounds[at + 1]));
+  for (let offset = 0; offset < bounds.length; offset += 2)
+    texts.push(buffer.toString("utf8", bounds[offset], bounds[offset + 1]));
   return texts;
 }

@@ -16,7 +16,7 @@ import {
   type UsageRecord,
 } from "./record.ts";
 
-// Records come back from files and from SQL; this is where their text becomes a type again.
+// Parses records from the journal and from SQL.
 const level = z.enum({
   L0: "L0",
   L1: "L1",
@@ -88,10 +88,10 @@ const preferences: z.ZodType<ProviderPreferences> = z.object({
   sort: z.enum(["price", "throughput", "latency"]).exactOptional(),
 });
 
-/** A row that the table no longer has asks nothing of anyone. */
+/** Drops parameters that the table no longer has. */
 const parameters = names.transform((list) => list.filter(isParameter));
 
-const demand: z.ZodType<RequirementsRecord> = z.object({
+const requirements: z.ZodType<RequirementsRecord> = z.object({
   needs: z.array(z.enum(NEEDS)).exactOptional(),
   parameters: parameters.exactOptional(),
   usual: parameters.exactOptional(),
@@ -110,7 +110,7 @@ const decision: z.ZodType<DecisionRecord> = z.object({
   candidates: z.array(candidate),
   order: z.array(z.string()),
   reason: z.string().exactOptional(),
-  demand: demand.exactOptional(),
+  demand: requirements.exactOptional(),
   router: z.object({ slug: z.string(), version: z.number() }).exactOptional(),
   nodes: z.enum(NODE_USES).exactOptional(),
   weights: z.object({ quality: z.number(), cost: z.number(), latency: z.number() }).exactOptional(),
@@ -127,7 +127,7 @@ const charge: z.ZodType<ChargeRecord> = z.object({
   margin: z.string().exactOptional(),
 });
 
-const whole = z.object({
+const fullRecord = z.object({
   id: z.string().min(1),
   createdAtMs: z.number(),
   workspaceId: z.string(),
@@ -162,7 +162,7 @@ const whole = z.object({
   detail: z.looseObject({}).exactOptional(),
 });
 
-export const requestRecordSchema: z.ZodType<RequestRecord> = z.preprocess(expandRecord, whole);
+export const requestRecordSchema: z.ZodType<RequestRecord> = z.preprocess(expandRecord, fullRecord);
 
 export function parseRecord(json: string): RequestRecord {
   return requestRecordSchema.parse(JSON.parse(json));

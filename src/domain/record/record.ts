@@ -18,20 +18,20 @@ export const SURFACES = [
 ] as const;
 export type Surface = (typeof SURFACES)[number];
 
-/** The status of a call with a key that is over: it is in the log, and is no use of the key. */
+/** Calls with an expired or revoked key are logged with this status and do not count as use of the key. */
 export const REJECTED_KEY_STATUS = 401;
 
-/** What one request used: tokens, or the units that speech and transcription are billed by. */
+/** Tokens, or the units that speech and transcription are billed by. */
 export type UsageRecord = Usage & {
   readonly characters: number | null;
   readonly seconds: number | null;
-  /** Images that were made; absent where none were. */
+  /** Generated images; absent when there are none. */
   readonly images?: number;
-  /** How many inputs the figures are of; absent: one. What is told of none by itself is priced by their mean. */
+  /** The number of inputs the counts cover; absent: one. Inputs without individual counts are priced by the mean. */
   readonly inputs?: number;
-  /** How often something was used that is billed apart, by the name of the extra; absent where nothing was. */
+  /** Uses of separately billed features by name; absent when there are none. */
   readonly extras?: Readonly<Record<string, number>>;
-  /** True when the provider reported nothing and the figures are the gateway's own count. */
+  /** The provider reported no usage, so the counts are the gateway's own estimate. */
   readonly estimated: boolean;
 };
 
@@ -42,11 +42,11 @@ export type AttemptRecord = {
   readonly durationMs: number;
   readonly outcome: "served" | "retry" | "next" | "stop" | "cancelled";
   readonly upstreamStatus: number | null;
-  /** Why it ended as it did, in words without content or secrets. */
+  /** Contains no content and no secrets. */
   readonly reason: string;
-  /** True when the request may have been accepted although no answer came. */
+  /** The provider may have accepted the request although no response arrived. */
   readonly maybeAccepted: boolean;
-  /** It was made with the workspace's own key at the provider. */
+  /** Sent with the workspace's own key. */
   readonly ownKey?: true;
 };
 
@@ -56,55 +56,54 @@ export type CandidateRecord = {
   readonly provider: string;
   readonly level: LevelState;
   readonly outcome: "planned" | "excluded";
-  /** Which rule let it fall out, or why it stands where it stands. */
+  /** The rule that excluded it, or why it has its rank. */
   readonly reason: string;
   readonly scores: Readonly<Record<string, number>> | null;
 };
 
-/** What a call needed of an endpoint, so that it can be planned again. What is empty is left out. */
+/** The requirements of a call, so that its plan can be replayed. Empty ones are omitted. The field names are stored. */
 export type RequirementsRecord = {
   readonly needs?: readonly Need[];
   readonly parameters?: readonly Parameter[];
-  /** Those of them that were sent with their default values. */
+  /** Parameters that were sent with their default value. */
   readonly usual?: readonly Parameter[];
-  /** A field that only the caller's own dialect has. */
+  /** A field that exists only in the caller's dialect. */
   readonly native?: string;
   readonly maxOutputTokens?: number;
   readonly wishes?: StoredHints;
 };
 
-/** A session is not kept: its name may be anything. Preferences that are long are not kept either. */
+/** Session ids are free text of the caller and are not stored; neither are long preferences. */
 export type StoredHints = Omit<RoutingHints, "sessionId" | "provider"> & {
   readonly provider?: NonNullable<RoutingHints["provider"]> | "too long to keep";
 };
 
 export type DecisionRecord = {
   readonly candidates: readonly CandidateRecord[];
-  /** Endpoints in the order in which they would be tried. */
+  /** Endpoints in the order of attempts. */
   readonly order: readonly string[];
-  /** One line for people. */
   readonly reason?: string;
   readonly demand?: RequirementsRecord;
-  /** The workspace's own router that decided. */
+  /** The workspace's router that decided. */
   readonly router?: { readonly slug: string; readonly version: number };
-  /** What the router wants of the workspace's own nodes; absent: nothing in particular. */
+  /** How the router uses the workspace's own nodes. */
   readonly nodes?: NodeUse;
-  /** What the parts of the score were weighed by. */
+  /** Weights of the score components. */
   readonly weights?: { readonly quality: number; readonly cost: number; readonly latency: number };
-  /** What the conversation left behind, and what was made of it. */
+  /** The session affinity and its effect. */
   readonly session?: {
     readonly endpoint: string;
-    /** Tokens of the conversation that the endpoint has seen. */
+    /** Tokens of the conversation in the endpoint's prompt cache. */
     readonly tokens: number;
     readonly use: "first" | "weighed" | "not_eligible";
   };
 };
 
-/** What was charged, with everything needed to compute it again. Amounts are decimal strings of nano-units. */
+/** The charge with everything needed to recompute it. Amounts are decimal strings of nano-units. */
 export type ChargeRecord = {
   readonly nanos: string;
   readonly currency: string;
-  /** The price row in force, as the catalogue has it; of what was declined, its figures for input alone. */
+  /** The catalogue's price row; for declined requests only its input prices. */
   readonly price: Readonly<Record<string, unknown>>;
   /** Units of the provider's currency per unit of the wallet's, as exact decimals; null when they are the same. */
   readonly rate: {
@@ -113,11 +112,11 @@ export type ChargeRecord = {
     readonly perEurFrom: string;
     readonly perEurTo: string;
   } | null;
-  /** What the operator adds to the price, as a share of it; absent: nothing. */
+  /** The operator's margin as a share of the price. */
   readonly margin?: string;
 };
 
-/** One finished request, without its content: a row of the log and, when charged, the source of its ledger entry. */
+/** One finished request without its content: a log row and, when charged, the source of its ledger transaction. */
 export type RequestRecord = {
   readonly id: string;
   readonly createdAtMs: number;
@@ -141,24 +140,24 @@ export type RequestRecord = {
   readonly errorCode: string | null;
   readonly usage: UsageRecord | null;
   readonly charge: ChargeRecord | null;
-  /** The `Idempotency-Key` it came with, when it was charged: until then the same call is not made again. */
+  /** Set when the request was charged: until `untilMs` a call with the same `Idempotency-Key` is not executed again. */
   readonly idempotency?: { readonly key: string; readonly body: string; readonly untilMs: number };
   readonly ttfbMs: number | null;
   readonly totalMs: number;
   readonly overheadMs: number;
   readonly attempts: readonly AttemptRecord[];
   readonly decision: DecisionRecord | null;
-  /** It was served with the workspace's own key at the provider, and so is not charged. */
+  /** Served with the workspace's own key, and therefore not charged. */
   readonly ownKey?: true;
-  /** The workspace's own machine that served it; absent: none did. */
+  /** The workspace's own node that served it. */
   readonly nodeId?: string;
-  /** The trace its caller made it part of, in the form of W3C Trace Context. */
+  /** The caller's trace, as W3C Trace Context. */
   readonly trace?: string;
-  /** What only its surface has to say: the format of speech, the number of questions. Never content. */
+  /** Surface-specific facts, such as the audio format or the number of questions. Never content. */
   readonly detail?: JsonObject;
 };
 
-/** By what requests are alike. A model is the one that served or the one that was asked for. */
+/** Filters on request shapes. `model` matches the served or the requested model. */
 export type ShapeFilter = {
   readonly keyId?: string;
   readonly memberId?: string;
@@ -167,7 +166,7 @@ export type ShapeFilter = {
   readonly app?: string;
   readonly environment?: "live" | "test";
   readonly status?: number;
-  /** 4: every status from 400 to 499. */
+  /** 4 matches every status from 400 to 499. */
   readonly statusClass?: number;
   readonly surface?: Surface;
 };
@@ -177,7 +176,7 @@ export type LogFilter = ShapeFilter & {
   readonly untilMs?: number;
 };
 
-/** The request log as it is read: newest first, by cursor. */
+/** The request log, newest first. */
 export type LogStore = {
   list(
     workspaceId: string,
@@ -186,8 +185,8 @@ export type LogStore = {
     cursor: string | null,
   ): Promise<{ rows: RequestRecord[]; next: string | null }>;
   find(requestId: string): Promise<RequestRecord | undefined>;
-  /** Makes room for the requests of the next days, where that has to be made. */
+  /** Creates the partitions of the next days, on an engine that has partitions. */
   prepare(nowMs: number): Promise<void>;
-  /** Removes requests from before that time, at most so many; how many it were. What they came to stays. */
+  /** Deletes at most `rowsMax` requests from before the time; returns how many. Roll-ups stay. */
   sweep(beforeMs: number, rowsMax: number): Promise<number>;
 };

@@ -1,17 +1,17 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { RequestRecord } from "./record.ts";
 
-/** What stands in the log of a call that was answered and charged before: it is repeated, and nobody is asked. */
+/** Logged for a call that was answered and charged before under its `Idempotency-Key`. */
 const IDEMPOTENT_REPLAY: FaultCode = "idempotent_replay";
 
-/** What stands in the log of a request that had begun, and whose end was never written down. */
+/** Logged for a request that started and whose end was never recorded. */
 export const INTERRUPTED = "interrupted";
 
 export function isIdempotentReplay(errorCode: string | null): boolean {
   return errorCode === IDEMPOTENT_REPLAY;
 }
 
-/** Whether a request ended in an error. A repetition has a code of its own, and nothing failed. */
+/** An idempotent replay has an error code, but is not a failure. */
 export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | "errorCode">): boolean {
   return !isIdempotentReplay(errorCode) && (status >= 400 || errorCode !== null);
 }

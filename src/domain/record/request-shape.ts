@@ -3,8 +3,8 @@ import type { IngestFields } from "./ingest-fields.ts";
 import type { Surface } from "./record.ts";
 
 /**
- * What requests are filtered and added up by. A workspace has millions of requests and few shapes of them, so a filter
- * is asked of the shapes, whatever it combines. What is not known is an empty text.
+ * The dimensions that requests are filtered and aggregated by. A workspace has millions of requests and few shapes, so any
+ * combination of filters is evaluated on the shapes. Unknown values are empty strings.
  */
 export type RequestShape = {
   readonly keyId: string;
@@ -32,35 +32,35 @@ function shapeOf(record: IngestFields): RequestShape {
   };
 }
 
-/** 52 bits: exact as a number, and within one workspace no two shapes meet. */
+/** 52 bits: exact as a number, and collisions within a workspace are negligible. */
 const ID_HEX_DIGITS = 13;
 
 const SHAPES_MAX = 50_000;
 
-/** Numbers of shapes, which follow from the shapes alone: every process that writes comes to the same ones. */
+/** Shape ids are hashes, so every writing process derives the same ones. */
 export class ShapeIds {
-  /** Those that are known to be stored, by everything that makes them. */
+  /** Shapes that are known to be stored. */
   readonly #stored = new Map<string, number>();
 
-  /** The number of the record's shape; `keep` is called for one that may not be stored yet. */
-  idOf(record: IngestFields, store: (number: number, shape: RequestShape) => void): number {
+  /** `store` is called for a shape that may not be stored yet. */
+  idOf(record: IngestFields, store: (id: number, shape: RequestShape) => void): number {
     const text = shapeKeyOf(record);
     const known = this.#stored.get(text);
     if (known !== undefined) return known;
-    const number = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
-    store(number, shapeOf(record));
+    const id = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
+    store(id, shapeOf(record));
     if (this.#stored.size >= SHAPES_MAX) this.#stored.clear();
-    this.#stored.set(text, number);
-    return number;
+    this.#stored.set(text, id);
+    return id;
   }
 
-  /** What was to be kept was not. */
+  /** Called after a rollback: the shapes may not be stored after all. */
   clear(): void {
     this.#stored.clear();
   }
 }
 
-/** The model that was asked for comes last: it alone may have any character in it. */
+/** The requested model comes last, because only it may contain any character. */
 function shapeKeyOf(record: IngestFields): string {
   const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
   return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;

@@ -3,7 +3,7 @@ import type { IngestFields } from "./ingest-fields.ts";
 import type { ShapeFilter } from "./record.ts";
 import { hasFailed, isIdempotentReplay } from "./request-outcome.ts";
 
-/** What requests came to. */
+/** Aggregated usage of requests. */
 export type UsageSums = {
   requests: number;
   errors: number;
@@ -15,15 +15,15 @@ export type UsageSums = {
   characters: number;
   audioMs: number;
   costNanos: bigint;
-  /** Requests that were served, and how long they took together. A failure is quick or slow for other reasons. */
+  /** Successful requests and their total duration. Failures would distort the mean. */
   timedRequests: number;
   totalMs: number;
-  /** Those of them whose answer came as a stream, and how long until it began. */
+  /** Streamed requests among them, and their total time to first byte. */
   streamedRequests: number;
   firstByteMs: number;
 };
 
-/** What one key used of one model at one provider on one day (UTC). An unknown key, model or provider is an empty text. */
+/** Usage by UTC day, key, model, provider and environment. An unknown model or provider is an empty string. */
 export type DailyUsage = UsageSums & {
   readonly workspaceId: string;
   readonly day: string;
@@ -33,21 +33,21 @@ export type DailyUsage = UsageSums & {
   readonly environment: "live" | "test";
 };
 
-/** What the requests of one shape came to in one hour. */
+/** Usage by hour and shape. */
 export type HourlyUsage = UsageSums & {
   readonly workspaceId: string;
-  /** When the hour began. */
+  /** Start of the hour. */
   readonly hourMs: number;
-  /** The number of the shape. */
+  /** The shape id. */
   readonly shape: number;
 };
 
-/** What usage can be taken apart by. */
+/** Dimensions of a usage report. */
 export const USAGE_GROUPS = ["key", "member", "model", "provider", "app", "environment", "status"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export type UsageQuery = {
-  /** Whole hours from the first to before the second, added up by `stepMs`. */
+  /** Whole hours, `fromMs` inclusive and `toMs` exclusive, aggregated by `stepMs`. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepMs: number;
@@ -55,10 +55,10 @@ export type UsageQuery = {
   readonly filter: ShapeFilter;
 };
 
-/** Usage of one step of time. `name` is the member of the group it belongs to; empty: not known, or no group. */
+/** Usage of one time step. `name` is the group value; empty when unknown or not grouped. */
 export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
 
-/** What one key spent on one day of UTC. An unknown key is an empty text. */
+/** Spend of one key on one UTC day. */
 export type DailySpend = {
   readonly workspaceId: string;
   readonly keyId: string;
@@ -66,7 +66,7 @@ export type DailySpend = {
   readonly nanos: bigint;
 };
 
-/** What became of one key: when it was last used, as far as the log reaches back, and what it came to since a day. */
+/** Last use of a key within the log's retention, and its usage since a day. */
 export type KeyUsage = {
   readonly keyId: string;
   readonly lastUsedMs: number | null;
@@ -75,13 +75,13 @@ export type KeyUsage = {
 };
 
 export type RollupStore = {
-  /** Of those of the keys that were used; sums from a day on (an ISO date). */
+  /** Only keys that were used; totals since an ISO date. */
   keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
-  /** Of every workspace, from a day on (an ISO date). */
+  /** All workspaces, since an ISO date. */
   spendSince(day: string): Promise<DailySpend[]>;
-  /** Days from the first to the last, both included, as ISO dates; oldest day first. */
+  /** ISO dates, both inclusive; oldest first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
-  /** Oldest step first; at most so many rows. */
+  /** Oldest step first. */
   usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
 };
 
@@ -104,36 +104,36 @@ function zeroUsage(): UsageSums {
   };
 }
 
-/** A request is counted once; one that another record takes the place of is taken back. */
+/** -1 subtracts a record that another one replaces. */
 type CountSign = 1 | -1;
 
-function addLatencies(sums: UsageSums, { streaming, ttfbMs, totalMs }: IngestFields, times: CountSign): void {
-  sums.timedRequests += times;
-  sums.totalMs += times * Math.round(totalMs);
+function addLatencies(sums: UsageSums, { streaming, ttfbMs, totalMs }: IngestFields, sign: CountSign): void {
+  sums.timedRequests += sign;
+  sums.totalMs += sign * Math.round(totalMs);
   if (!streaming || ttfbMs === null) return;
-  sums.streamedRequests += times;
-  sums.firstByteMs += times * Math.round(ttfbMs);
+  sums.streamedRequests += sign;
+  sums.firstByteMs += sign * Math.round(ttfbMs);
 }
 
-function addRecord(sums: UsageSums, record: IngestFields, times: CountSign): void {
+function addRecord(sums: UsageSums, record: IngestFields, sign: CountSign): void {
   const { errorCode, usage } = record;
-  sums.requests += times;
-  if (hasFailed(record)) sums.errors += times;
-  // A repetition is no error, and says nothing of how long answers take.
-  else if (!isIdempotentReplay(errorCode)) addLatencies(sums, record, times);
+  sums.requests += sign;
+  if (hasFailed(record)) sums.errors += sign;
+  // An idempotent replay is no error, and its duration is not representative.
+  else if (!isIdempotentReplay(errorCode)) addLatencies(sums, record, sign);
   if (usage === null) return;
-  sums.inputTokens += times * usage.inputTokens;
-  sums.cachedTokens += times * (usage.cachedTokens ?? 0);
-  sums.cacheWriteTokens += times * (usage.cacheWriteTokens ?? 0);
-  sums.outputTokens += times * usage.outputTokens;
-  sums.reasoningTokens += times * (usage.reasoningTokens ?? 0);
-  sums.characters += times * (usage.characters ?? 0);
-  sums.audioMs += times * Math.round((usage.seconds ?? 0) * 1000);
+  sums.inputTokens += sign * usage.inputTokens;
+  sums.cachedTokens += sign * (usage.cachedTokens ?? 0);
+  sums.cacheWriteTokens += sign * (usage.cacheWriteTokens ?? 0);
+  sums.outputTokens += sign * usage.outputTokens;
+  sums.reasoningTokens += sign * (usage.reasoningTokens ?? 0);
+  sums.characters += sign * (usage.characters ?? 0);
+  sums.audioMs += sign * Math.round((usage.seconds ?? 0) * 1000);
 }
 
-/** Adds requests up by hour and shape. */
+/** Aggregates requests by hour and shape. */
 export class HourlyRollup {
-  /** By shape; the requests of a batch are of few hours. */
+  /** By shape; a batch spans few hours. */
   readonly #rows = new Map<number, HourlyUsage[]>();
 
   add(record: IngestFields, shape: number, costNanos: bigint): void {
@@ -142,7 +142,7 @@ export class HourlyRollup {
     row.costNanos += costNanos;
   }
 
-  /** One that had cost nothing. */
+  /** Only free records are ever replaced, so there is no cost to subtract. */
   subtract(record: IngestFields, shape: number): void {
     addRecord(this.#row(record, shape), record, -1);
   }
@@ -163,9 +163,9 @@ export class HourlyRollup {
   }
 }
 
-/** Adds requests up by day, key, model, provider and environment. */
+/** Aggregates requests by day, key, model, provider and environment. */
 export class DailyRollup {
-  /** By key; one key has few combinations of the others. */
+  /** By key, which has few combinations of the other dimensions. */
   readonly #rows = new Map<string, DailyUsage[]>();
   readonly #days = new Map<number, string>();
 
@@ -175,7 +175,7 @@ export class DailyRollup {
     row.costNanos += costNanos;
   }
 
-  /** One that had cost nothing. */
+  /** Only free records are ever replaced, so there is no cost to subtract. */
   subtract(record: IngestFields): void {
     addRecord(this.#row(record), record, -1);
   }

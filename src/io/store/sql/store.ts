@@ -182,7 +182,7 @@ export function sqlStore(engine: Engine): Store {
       const answer = await db.transaction().execute(async (session) => {
         const changed = await work(writersOn(session, (...response) => freed.push(response)));
         if (changed.audit !== null) await auditStore(session).append(changed.audit);
-        if (changed.audit !== null && changed.reload !== "nobody") {
+        if (changed.audit !== null && changed.needsReload !== false) {
           const { workspaceId, atMs } = changed.audit;
           // Last, so that others are kept waiting for the commit alone.
           await engine.numberAlone?.(session);
