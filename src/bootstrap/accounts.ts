@@ -1,14 +1,14 @@
 import { type Accounts, openAccounts } from "../app/accounts/accounts.ts";
 import type { AccountsDeps, OidcProvider } from "../app/accounts/accounts-deps.ts";
 import { LoginThrottle } from "../app/accounts/login-throttle.ts";
-import type { MutationLock } from "../app/manage/deps.ts";
+import type { MutationLock } from "../app/manage/mutation-lock.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { smtpMailer } from "../io/upstream/mail.ts";
 import { promptsIn } from "../io/upstream/oidc-prompts.ts";
+import { smtpMailer } from "../io/upstream/smtp-mailer.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
@@ -21,24 +21,24 @@ import type { Config } from "../settings/config.ts";
 const TOKEN_BYTES = 32;
 const MAIL_TIMEOUT_MS = 30_000;
 
-const SECRET_SLOT: EncryptionContext = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
+const SECRET_CONTEXT: EncryptionContext = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
 const SECRET_NAME = "people_secret";
 
-type Parts = {
+type AccountsBootstrapDeps = {
   readonly store: Store;
   readonly vault: Vault;
   readonly directory: Directory;
-  readonly copies: CacheReloader;
+  readonly cacheReloader: CacheReloader;
   readonly ids: IdGenerator;
   readonly log: Logger;
   readonly origin: string;
-  readonly inTurn: MutationLock;
+  readonly mutationLock: MutationLock;
   readonly transport: Transport;
   readonly adminToken: string;
 };
 
-export function openPeopleRoom(config: Config, parts: Parts): Accounts {
-  const { store, vault, directory, copies: cacheReloader, ids, log, origin, inTurn: mutationLock, adminToken } = parts;
+export function createAccounts(config: Config, deps: AccountsBootstrapDeps): Accounts {
+  const { store, vault, directory, cacheReloader, ids, log, origin, mutationLock, adminToken, transport } = deps;
   return openAccounts({
     store,
     directory,
@@ -58,35 +58,35 @@ export function openPeopleRoom(config: Config, parts: Parts): Accounts {
       },
       systemClock,
     ),
-    secret: keptSecret(store.meta, vault),
+    secret: lazySessionSecret(store.meta, vault),
     publicUrl: config.GATEWAY_PUBLIC_URL,
     signUp: config.GATEWAY_SIGNUP,
-    oidc: oidcOf(config, parts.transport),
-    mail: mailOf(config, ids, log),
+    oidc: oidcProvider(config, transport),
+    mail: accountMailer(config, ids, log),
     warn: (detail, message) => log.warn(detail, message),
   });
 }
 
-/** Made once, and kept sealed: with the master key changed, it stays the same. */
-function keptSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
+/** Created once and stored encrypted; a rotation of the master key does not change it. */
+function lazySessionSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
   const open = async () => {
     const sealed = await meta.get(SECRET_NAME);
-    if (sealed !== undefined) return vault.open(SECRET_SLOT, Buffer.from(sealed, "base64"));
-    // Of instances that start together one makes it.
-    const made = Buffer.from(await vault.seal(SECRET_SLOT, randomToken(TOKEN_BYTES))).toString("base64");
-    return vault.open(SECRET_SLOT, Buffer.from(await meta.add(SECRET_NAME, made), "base64"));
+    if (sealed !== undefined) return vault.open(SECRET_CONTEXT, Buffer.from(sealed, "base64"));
+    // When instances start at the same time, the first write wins.
+    const created = Buffer.from(await vault.seal(SECRET_CONTEXT, randomToken(TOKEN_BYTES))).toString("base64");
+    return vault.open(SECRET_CONTEXT, Buffer.from(await meta.add(SECRET_NAME, created), "base64"));
   };
-  let opened: Promise<string> | undefined;
+  let secret: Promise<string> | undefined;
   return () => {
-    opened ??= open();
-    opened.catch(() => {
-      opened = undefined;
+    secret ??= open();
+    secret.catch(() => {
+      secret = undefined;
     });
-    return opened;
+    return secret;
   };
 }
 
-function oidcOf(config: Config, transport: Transport): OidcProvider | null {
+function oidcProvider(config: Config, transport: Transport): OidcProvider | null {
   const { GATEWAY_OIDC_ISSUER: issuer, GATEWAY_OIDC_CLIENT_ID: clientId } = config;
   const { GATEWAY_OIDC_CLIENT_SECRET: clientSecret, GATEWAY_OIDC_NAME: name } = config;
   return issuer === null || clientId === null || clientSecret === null
@@ -94,14 +94,14 @@ function oidcOf(config: Config, transport: Transport): OidcProvider | null {
     : { name, issuer, clientId, clientSecret, prompts: (url) => promptsIn(url, transport, systemTimers) };
 }
 
-/** Mails about accounts leave beside the call; one that did not is in the log, without what was in it. */
-function mailOf(config: Config, ids: IdGenerator, log: Logger): AccountsDeps["mail"] {
+/** Sends in the background; a failure is logged without the content of the mail. */
+function accountMailer(config: Config, ids: IdGenerator, log: Logger): AccountsDeps["mail"] {
   const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
   if (server === null || from === null) return null;
   const mailer = smtpMailer(server, from, MAIL_TIMEOUT_MS);
   return (mail) => {
-    void mailer({ ...mail, id: ids.next("mail_"), signal: AbortSignal.timeout(MAIL_TIMEOUT_MS) }).then((mailed) => {
-      if (mailed.is !== "sent") log.warn({ why: mailed.why }, "a mail about an account did not leave");
+    void mailer({ ...mail, id: ids.next("mail_"), signal: AbortSignal.timeout(MAIL_TIMEOUT_MS) }).then((result) => {
+      if (result.is !== "sent") log.warn({ reason: result.why }, "accounts: sending mail failed");
     });
   };
 }

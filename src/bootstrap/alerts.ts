@@ -5,31 +5,36 @@ import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import { egressProblem, guardedPost } from "../io/upstream/guarded-post.ts";
-import { smtpMailer } from "../io/upstream/mail.ts";
+import { smtpMailer } from "../io/upstream/smtp-mailer.ts";
 import { systemClock } from "../kit/clock.ts";
 import { HOUR_MS } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 
-/** A webhook or a mail server that takes longer is not there. */
 const ALERT_TIMEOUT_MS = 10_000;
 
-type AlertParts = Pick<AlertDeps, "watch" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
+type AlertsBootstrapDeps = Pick<AlertDeps, "monitor" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
+  readonly random: () => number;
   readonly metrics: Metrics;
   readonly log: Logger;
 };
 
-/** Alerts, with the rules that are kept; they are looked for from now on. */
-export async function openAlerts(config: Config, store: Store, parts: AlertParts): Promise<Alerts> {
-  const { metrics, log, ...given } = parts;
+/** Loads the alert rules and starts evaluating them. */
+export async function startAlerts(config: Config, store: Store, deps: AlertsBootstrapDeps): Promise<Alerts> {
+  const { monitor, directory, state, ownKeys, vault, ids, random, metrics, log } = deps;
   const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
   const egress = config.GATEWAY_WEBHOOK_PRIVATE === "on" ? "anywhere" : "public_https";
   const alerts = new Alerts({
-    ...given,
+    monitor,
+    directory,
+    state,
+    ownKeys,
+    vault,
+    ids,
+    random,
     store: store.alerts,
     clock: systemClock,
     timers: systemTimers,
-    random: Math.random,
     post: guardedPost(egress, ALERT_TIMEOUT_MS),
     mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
     addressProblem: (url) => egressProblem(url, egress),
@@ -47,17 +52,19 @@ export async function openAlerts(config: Config, store: Store, parts: AlertParts
   return alerts;
 }
 
-/** Advice only: webhooks are sent all the same. */
+/** Advice only: alerts with a webhook are delivered in any case. */
 export function alertCheck(alerts: Alerts): Check {
   return {
     name: "alerts",
     run: async () => {
       const rules = alerts.monitor.allRules();
-      const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
-      const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
+      const mailed = rules.filter((rule) => alerts.recipientsOf(rule).length > 0);
+      const undeliverable = rules.filter((rule) => rule.webhook === null && !mailed.includes(rule));
       const detail = [`workspaces with rules: ${rules.length}`];
-      if (deaf.length > 0)
-        detail.push(`those that reach nobody, without a webhook and without anybody who gets mail: ${deaf.length}`);
+      if (undeliverable.length > 0)
+        detail.push(
+          `those that reach nobody, without a webhook and without anybody who gets mail: ${undeliverable.length}`,
+        );
       if (mailed.length > 0 && !alerts.sendsMail)
         detail.push(
           `those that want mail, though no mail server is set: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,

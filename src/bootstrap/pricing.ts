@@ -7,7 +7,7 @@ import type { Fleet } from "../domain/fleet/fleet.ts";
 import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { ecbSource } from "../io/upstream/rate-source.ts";
+import { ecbSource } from "../io/upstream/ecb-rate-source.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
@@ -15,17 +15,17 @@ import { formatDecimal } from "../kit/money.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { ARRIVING_MAX_MS, holdMaxMs } from "./bounds.ts";
+import { holdMaxMs, REQUEST_READ_TIMEOUT_MS } from "./overload-protection.ts";
 
-/** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
-export async function openPrices(
+/** Loads margins and exchange rates; newer rates of the catalogue files are added to the store. */
+export async function loadPrices(
   config: Config,
   store: Store,
-  book: RateRegistry,
+  rates: RateRegistry,
   ids: IdGenerator,
 ): Promise<MarginRegistry> {
   const latest = await store.rates.latest();
-  const seeds = newerCatalogueRates(book.snapshot, latest).map(
+  const newer = newerCatalogueRates(rates.snapshot, latest).map(
     (currency): RateRow => ({
       id: ids.next("rate_"),
       code: currency.code,
@@ -35,25 +35,29 @@ export async function openPrices(
       recordedAtMs: systemClock.nowMs(),
     }),
   );
-  await store.rates.append(seeds);
-  book.apply([...latest, ...seeds]);
+  await store.rates.append(newer);
+  rates.apply([...latest, ...newer]);
   const margins = new MarginRegistry(parseMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
   for (const { workspaceId, share } of await store.margins.loadAll())
     margins.set(workspaceId, parseMargin(share) ?? null);
   return margins;
 }
 
-type RateDeps = Pick<ExchangeRateUpdaterDeps, "tenancy" | "store" | "book" | "inTurn"> & {
+type RateUpdaterBootstrapDeps = Pick<ExchangeRateUpdaterDeps, "tenancy" | "store" | "rateBook" | "mutationLock"> & {
   readonly fleet: Pick<Fleet, "isLeader">;
   readonly log: Logger;
   readonly transport: Transport;
 };
 
-/** Exchange rates while the gateway runs; they are fetched where the operator has named an address. */
-export function openRates(config: Config, { fleet, log, transport, ...parts }: RateDeps): ExchangeRateUpdater {
+/** Fetches exchange rates periodically when GATEWAY_RATES_URL is set. */
+export function startRateUpdater(config: Config, deps: RateUpdaterBootstrapDeps): ExchangeRateUpdater {
+  const { fleet, log, transport, tenancy, store, rateBook, mutationLock } = deps;
   const { GATEWAY_RATES_URL: address, GATEWAY_RATES_EVERY: every, GATEWAY_RATES_STALE_DAYS: staleDays } = config;
-  const rates = new ExchangeRateUpdater({
-    ...parts,
+  const updater = new ExchangeRateUpdater({
+    tenancy,
+    store,
+    rateBook,
+    mutationLock,
     source: address === null ? undefined : ecbSource(address, transport, systemTimers),
     everyMs: parseDurationMs(every) ?? 0,
     staleDays,
@@ -61,14 +65,14 @@ export function openRates(config: Config, { fleet, log, transport, ...parts }: R
     isLeader: () => fleet.isLeader,
     warn: (detail, message) => log.warn(detail, message),
   });
-  rates.start();
-  return rates;
+  updater.start();
+  return updater;
 }
 
-/** Money that moves by hand, by date or from outside. */
+/** Payment adapters, and the expiry of promotional credit. */
 export function openPayments(
   config: Config,
-  deps: Omit<PromotionExpiryDeps, "timers" | "requestMaxMs" | "lateMaxMs" | "warn">,
+  deps: Omit<PromotionExpiryDeps, "timers" | "requestMaxMs" | "lateChargeMaxMs" | "warn">,
   log: Logger,
 ): Promise<MoneyJobs> {
   const secretsOf = {
@@ -86,8 +90,8 @@ export function openPayments(
     adapters: openPaymentAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
     timers: systemTimers,
     requestMaxMs: holdMaxMs(config),
-    // Background work whose instance was killed is done once more by another.
-    lateChargeMaxMs: ARRIVING_MAX_MS + 2 * holdMaxMs(config),
+    // Another instance repeats the background job of a crashed one, so two holds can follow one another.
+    lateChargeMaxMs: REQUEST_READ_TIMEOUT_MS + 2 * holdMaxMs(config),
     warn: (detail, message) => log.warn(detail, message),
   });
 }

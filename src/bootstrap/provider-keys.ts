@@ -7,25 +7,24 @@ import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import { UNUSABLE } from "../io/upstream/authorize.ts";
-import type { Addresses } from "../io/upstream/connections.ts";
-import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/own-credential.ts";
 import { type OwnKeyParts, OwnKeys } from "../io/upstream/own-keys.ts";
+import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
-import { probeProvider } from "../io/upstream/probe-key.ts";
+import { probeProvider } from "../io/upstream/probe-credential.ts";
+import type { Addresses } from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { breakerRulesOf } from "./bounds.ts";
+import { circuitBreakerRules } from "./overload-protection.ts";
 
-export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
-  return new OwnKeys({ ...parts, clock: systemClock, breakerRules: breakerRulesOf(config) });
+export function createOwnKeys(config: Config, deps: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
+  return new OwnKeys({ ...deps, clock: systemClock, breakerRules: circuitBreakerRules(config) });
 }
 
-type OwnKeyDeps = {
-  readonly held: OwnKeys;
+type ProviderKeyDeps = {
+  readonly ownKeys: OwnKeys;
   readonly vault: Vault;
-  /** Of providers and endpoints, which stay as they are; rates are not read from it. */
   readonly snapshot: () => CatalogueSnapshot;
   readonly transport: Transport;
   readonly connections: PlatformConnections;
@@ -34,98 +33,99 @@ type OwnKeyDeps = {
   readonly log: Logger;
 };
 
-/** What is done with keys at providers: read, sealed, and tried there. Those that are kept are opened. */
-export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyManagement> {
-  const { held: registry, vault, transport, addresses, accountsAlone } = deps;
+/** Parses, encrypts and probes provider keys; decrypts all stored ones. */
+export async function openProviderKeys(store: Store, deps: ProviderKeyDeps): Promise<OwnKeyManagement> {
+  const { ownKeys: registry, vault, transport, addresses, accountsAlone } = deps;
   const snapshot = deps.snapshot();
-  const ways = { transport, clock: systemClock, timers: systemTimers };
-  const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
-  const room: OwnKeyManagement = {
+  const client = { transport, clock: systemClock, timers: systemTimers };
+  const parseOptions = { ...client, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
+  const management: OwnKeyManagement = {
     registry,
-    parse: (text, provider) => readOwnKey(text, provider, reading),
+    parse: (text, provider) => readOwnKey(text, provider, parseOptions),
     seal: (slot, secret) => vault.seal(slot, secret),
     reload: (workspaceId) =>
-      workspaceId === null ? reloadPlatformKeys(store, room, deps) : reloadOwnKeys(store, room, deps, workspaceId),
+      workspaceId === null
+        ? reloadPlatformKeys(store, management, deps)
+        : reloadOwnKeys(store, management, deps, workspaceId),
     async probe(provider, credential, owner) {
       const baseUrl = (endpoint: Endpoint) => addresses(endpoint, credential);
-      const parts = { ...ways, snapshot, owner: owner ?? undefined, baseUrl };
-      const probed = await probeProvider(provider, credential, parts);
-      // A key that may not be kept leaves no connection behind.
+      const options = { ...client, snapshot, owner: owner ?? undefined, baseUrl };
+      const result = await probeProvider(provider, credential, options);
+      // The key may not be stored in the end, so its connections are closed.
       if (owner !== null) transport.release(owner);
-      return probed;
+      return result;
     },
   };
-  await reloadPlatformKeys(store, room, deps);
-  for (const one of await store.ownKeys.all()) await openOwnKey(one, room, deps);
-  return room;
+  await reloadPlatformKeys(store, management, deps);
+  for (const stored of await store.ownKeys.all()) await loadOwnKey(stored, management, deps);
+  return management;
 }
 
-/** The platform's credentials as the store has them now, in the place of those that were known. */
-async function reloadPlatformKeys(store: Store, room: OwnKeyManagement, deps: OwnKeyDeps) {
+/** Replaces the operator's cached credentials by those in the store. */
+async function reloadPlatformKeys(store: Store, management: OwnKeyManagement, deps: ProviderKeyDeps) {
   const { connections } = deps;
-  const now = await store.platformKeys.all();
+  const stored = await store.platformKeys.all();
   for (const provider of connections.keptProviders)
-    if (!now.some(({ key }) => key.provider === provider)) connections.drop(provider);
-  for (const { key, sealed } of now) {
+    if (!stored.some(({ key }) => key.provider === provider)) connections.drop(provider);
+  for (const { key, sealed } of stored) {
     const { provider, changedAtMs, fingerprint } = key;
     const known = connections.kept(provider);
     if (known?.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
-    const slot = platformKeyEncryptionContext(provider);
-    const read = await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps);
-    // Whoever changed it meanwhile, here, knows better.
-    if (connections.kept(provider) === known) connections.put(key, read?.credential);
+    const context = platformKeyEncryptionContext(provider);
+    const parsed = await decryptKey({ context, sealed, provider, owner: "operator" }, management, deps);
+    // A change in this process during the decryption is newer.
+    if (connections.kept(provider) === known) connections.put(key, parsed?.credential);
   }
 }
 
-/** A workspace's own keys as the store has them now, in the place of those that were known. */
-async function reloadOwnKeys(store: Store, room: OwnKeyManagement, deps: OwnKeyDeps, workspaceId: string) {
-  const { held } = deps;
-  const now = await store.ownKeys.all(workspaceId);
-  const before = held.of(workspaceId)?.keys;
-  for (const provider of before?.keys() ?? [])
-    if (!now.some(({ key }) => key.provider === provider)) held.drop(workspaceId, provider);
-  for (const one of now) {
-    const known = before?.get(one.key.provider)?.key;
-    // A key that stays keeps its connections, and what is known of how it does.
-    if (known?.fingerprint !== one.key.fingerprint) await openOwnKey(one, room, deps);
-    else if (!isDescribed(known, one.key)) held.describe(one.key);
+/** Replaces the cached keys of a workspace by those in the store. */
+async function reloadOwnKeys(store: Store, management: OwnKeyManagement, deps: ProviderKeyDeps, workspaceId: string) {
+  const { ownKeys } = deps;
+  const stored = await store.ownKeys.all(workspaceId);
+  const cached = ownKeys.of(workspaceId)?.keys;
+  for (const provider of cached?.keys() ?? [])
+    if (!stored.some(({ key }) => key.provider === provider)) ownKeys.drop(workspaceId, provider);
+  for (const row of stored) {
+    const known = cached?.get(row.key.provider)?.key;
+    // An unchanged key keeps its connections and circuit state.
+    if (known?.fingerprint !== row.key.fingerprint) await loadOwnKey(row, management, deps);
+    else if (!hasSameMetadata(known, row.key)) ownKeys.describe(row.key);
   }
 }
 
-function isDescribed(known: OwnKey, now: OwnKey): boolean {
-  const isAsChanged = known.changedAtMs === now.changedAtMs && known.changedBy === now.changedBy;
-  return isAsChanged && known.testedAtMs === now.testedAtMs;
+function hasSameMetadata(a: OwnKey, b: OwnKey): boolean {
+  return a.changedAtMs === b.changedAtMs && a.changedBy === b.changedBy && a.testedAtMs === b.testedAtMs;
 }
 
-async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyManagement, deps: OwnKeyDeps) {
+async function loadOwnKey({ key, sealed }: SealedOwnKey, management: OwnKeyManagement, deps: ProviderKeyDeps) {
   const { provider } = key;
-  const read = await opened(
-    { slot: ownKeyEncryptionContext(key), sealed, provider, whose: "a workspace's own" },
-    room,
-    deps,
-  );
-  // One that does not open, or is of no use any more, lets nothing through. Were it left out, a workspace that wants only
-  // its own key would be served, and charged, with the platform's.
-  deps.held.put(key, read?.credential ?? UNUSABLE);
+  const context = ownKeyEncryptionContext(key);
+  const parsed = await decryptKey({ context, sealed, provider, owner: "workspace" }, management, deps);
+  // An unusable key blocks its provider: without an entry, requests would use and be charged for the operator's key.
+  deps.ownKeys.put(key, parsed?.credential ?? UNUSABLE);
 }
 
-type Sealed = {
-  readonly slot: EncryptionContext;
+type EncryptedKey = {
+  readonly context: EncryptionContext;
   readonly sealed: Uint8Array;
   readonly provider: string;
-  readonly whose: string;
+  readonly owner: "operator" | "workspace";
 };
 
-/** Undefined, and told, where it does not open or is of no use any more. Throws where SQL is away: that says nothing of it. */
-async function opened({ slot, sealed, provider, whose }: Sealed, room: OwnKeyManagement, { vault, log }: OwnKeyDeps) {
-  const about = { workspace: slot.workspaceId, provider };
-  const secret = await vault.open(slot, sealed).catch((error: unknown) => {
+/** Logs and returns undefined when the key cannot be decrypted or used. Throws when SQL does not respond. */
+async function decryptKey(
+  { context, sealed, provider, owner }: EncryptedKey,
+  management: OwnKeyManagement,
+  { vault, log }: ProviderKeyDeps,
+) {
+  const fields = { workspace: context.workspaceId, provider, owner };
+  const secret = await vault.open(context, sealed).catch((error: unknown) => {
     if (error instanceof StoreError) throw error;
     return undefined;
   });
-  const read = secret === undefined ? undefined : room.parse(secret, provider);
-  if (read === undefined) log.warn(about, `${whose} provider key does not open: connect it again`);
-  else if ("problem" in read) log.warn(about, `${whose} provider key is of no use: ${read.problem}`);
-  else return read;
+  const parsed = secret === undefined ? undefined : management.parse(secret, provider);
+  if (parsed === undefined) log.warn(fields, "provider-keys: decryption failed, connect the key again");
+  else if ("problem" in parsed) log.warn({ ...fields, problem: parsed.problem }, "provider-keys: key is unusable");
+  else return parsed;
   return undefined;
 }

@@ -1,11 +1,16 @@
+import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
+import { Reachability } from "../domain/routing/reachability.ts";
 import { createHttpClient } from "../http1/client/http-client.ts";
-import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-credentials.ts";
+import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-service-account.ts";
+import { accountsAlone, addressesFrom, connectionsFrom } from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
+import { isSpoken } from "../io/upstream/upstream-adapters.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
+import { createProofRegistry } from "./proofs.ts";
 
-export function openTransport(config: Config): Transport {
+export function createHttpTransport(config: Config): Transport {
   return createHttpClient({
     connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
     connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
@@ -14,8 +19,30 @@ export function openTransport(config: Config): Transport {
   });
 }
 
-/** Service accounts by the provider's name in its variable. */
-export function mintedFrom(config: Config, transport: Transport): Map<string, MintedCredential> {
+type ProviderDeps = {
+  readonly snapshot: () => CatalogueSnapshot;
+  readonly sandboxOrigins: Readonly<Record<string, string>>;
+  readonly transport: Transport;
+};
+
+export type Providers = ReturnType<typeof connectProviders>;
+
+/** Credentials and addresses of the operator's providers and of the sandbox, and which endpoints can be reached. */
+export function connectProviders(config: Config, { snapshot, sandboxOrigins, transport }: ProviderDeps) {
+  const minted = mintedCredentials(config, transport);
+  const connections = connectionsFrom(config.providers, snapshot, sandboxOrigins, minted);
+  const proofs = createProofRegistry(config, snapshot, connections);
+  return {
+    connections,
+    proofs,
+    addresses: addressesFrom(config.providers, sandboxOrigins),
+    accountsAlone: accountsAlone(config.providers, snapshot()),
+    reach: new Reachability(snapshot, connections, isSpoken, proofs),
+  };
+}
+
+/** Google service accounts, by the provider name in their variable. */
+function mintedCredentials(config: Config, transport: Transport): Map<string, MintedCredential> {
   const minted = new Map<string, MintedCredential>();
   for (const [name, text] of config.providers.credentials) {
     const account = readGoogleAccount(text);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseMasterKey } from "../io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/mail-server.ts";
+import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/smtp-server.ts";
 import { DAY_MS, parseDurationMs } from "../kit/time.ts";
 
 export const onOff = z.enum(["on", "off"], { error: "write on or off" });

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "../../src/http1/client/http-client.ts";
 import { CredentialRefused } from "../../src/io/upstream/authorize.ts";
-import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-credentials.ts";
+import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-service-account.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";

@@ -13,7 +13,7 @@ import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
-import { isSpoken } from "../../src/io/upstream/lanes.ts";
+import { isSpoken } from "../../src/io/upstream/upstream-adapters.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
 import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
 import { ALL_PROVEN } from "../support/proofs.ts";

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../io/upstream/classify.ts";
+import type { Verdict } from "../../io/upstream/classify-failure.ts";
 import type { StreamedReply, WholeReply } from "../../language/canon/reply.ts";
 
 /** How one attempt at one endpoint ended. */

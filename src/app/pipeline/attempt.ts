@@ -19,10 +19,10 @@ import {
   struckOut,
   type Verdict,
   withOwnKey,
-} from "../../io/upstream/classify.ts";
-import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
-import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
+} from "../../io/upstream/classify-failure.ts";
+import { heldToItsWord } from "../../io/upstream/response-plausibility.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { type Lane, requestHeaders } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { type AttemptOutcome, isMaybeAccepted } from "./attempt-outcome.ts";

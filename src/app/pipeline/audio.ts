@@ -1,4 +1,4 @@
-import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify.ts";
+import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify-failure.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";

@@ -1,8 +1,8 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
-import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
+import { cannotCount, countLane } from "../../io/upstream/count-tokens-adapter.ts";
+import type { InboundMessages, Lane } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import { expectedTextTokens } from "../../language/canon/estimate.ts";

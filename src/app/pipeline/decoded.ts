@@ -1,5 +1,5 @@
 import type { Fault } from "../../contract/faults.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
+import type { Inbound } from "../../io/upstream/upstream-adapter.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { ChatInferenceRequest } from "./chat-request.ts";
 import type { InferenceRequest } from "./inference-request.ts";

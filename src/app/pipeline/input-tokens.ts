@@ -1,5 +1,5 @@
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
+import type { Inbound } from "../../io/upstream/upstream-adapter.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/counting.ts";
 import { estimateInputTokens, estimateJsonTokens, type TextTokenEstimator } from "../../language/canon/estimate.ts";

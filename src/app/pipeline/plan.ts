@@ -9,7 +9,7 @@ import { type RoutingTarget, resolveTarget } from "../../domain/routing/routing-
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { dialectSupport } from "../../io/upstream/lanes.ts";
+import { dialectSupport } from "../../io/upstream/upstream-adapters.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";

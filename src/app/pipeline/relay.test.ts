@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
+import { type Lane, NOTHING_DROPPED } from "../../io/upstream/upstream-adapter.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";

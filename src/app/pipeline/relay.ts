@@ -1,9 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
-import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
-import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
-import type { Lane } from "../../io/upstream/lane.ts";
+import {
+  classifyFailure,
+  classifyMalformed,
+  classifyStatus,
+  type Verdict,
+} from "../../io/upstream/classify-failure.ts";
+import { ImpossibleFrame } from "../../io/upstream/response-plausibility.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import type { Lane } from "../../io/upstream/upstream-adapter.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";

@@ -1,6 +1,6 @@
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Lane } from "../../io/upstream/lane.ts";
+import type { Lane } from "../../io/upstream/upstream-adapter.ts";
 import type { ReasoningChoice } from "./reasoning-choice.ts";
 import type { RequestTrace } from "./request-trace.ts";
 

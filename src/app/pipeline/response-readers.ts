@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
-import type { Lane } from "../../io/upstream/lane.ts";
+import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify-failure.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import type { Lane } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";

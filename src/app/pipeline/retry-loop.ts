@@ -4,7 +4,7 @@ import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
-import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
+import { endedBy, type Told, type Verdict } from "../../io/upstream/classify-failure.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AttemptResult } from "./attempt.ts";

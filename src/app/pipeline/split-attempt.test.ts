@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
-import { classifyUnsayable } from "../../io/upstream/classify.ts";
+import { classifyUnsayable } from "../../io/upstream/classify-failure.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { askParts } from "./split-attempt.ts";
 

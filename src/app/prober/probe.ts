@@ -1,9 +1,9 @@
 import type { Endpoint, Model, Price } from "../../domain/catalogue/catalogue.ts";
 import type { ProvenSurface, SurfaceProof } from "../../domain/catalogue/proofs.ts";
-import type { Asked } from "../../io/upstream/ask-lane.ts";
-import type { Lane } from "../../io/upstream/lane.ts";
+import type { Asked } from "../../io/upstream/endpoint-call.ts";
+import type { Lane } from "../../io/upstream/upstream-adapter.ts";
 
-/** An endpoint that could be called on a surface, were it proven. */
+/** An endpoint and surface that meet every condition for calls except a proof. */
 export type ProbeTarget = {
   readonly surface: ProvenSurface;
   readonly endpoint: Endpoint;
@@ -12,21 +12,20 @@ export type ProbeTarget = {
   readonly baseUrl: string;
 };
 
-/** What came of asking. */
 export type ProbeFinding = Pick<
   SurfaceProof,
   "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs" | "withoutImages"
 >;
 
-/** Asks the candidate once, with the operator's credential. */
-export type ProbeCall = (lane: Lane, heard?: (bytes: Buffer) => void) => Promise<Asked>;
+/** Makes one call with the operator's credential; `onBytes` gets the response body. */
+export type ProbeCall = (adapter: Lane, onBytes?: (bytes: Buffer) => void) => Promise<Asked>;
 
-const NOTHING_USED = { inputTokens: null, outputTokens: null, audioMs: null };
+const NO_USAGE = { inputTokens: null, outputTokens: null, audioMs: null };
 
 export function failedFinding(reason: string, used: Partial<ProbeFinding> = {}): ProbeFinding {
-  return { ...NOTHING_USED, ...used, result: "failed", reason };
+  return { ...NO_USAGE, ...used, result: "failed", reason };
 }
 
 export function provenFinding(reason: string, used: Partial<ProbeFinding>): ProbeFinding {
-  return { ...NOTHING_USED, ...used, result: "proven", reason };
+  return { ...NO_USAGE, ...used, result: "proven", reason };
 }

@@ -10,7 +10,7 @@ import {
   proofSubject,
   type SurfaceProof,
 } from "../../domain/catalogue/proofs.ts";
-import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
+import { type AskingParts, askLane } from "../../io/upstream/endpoint-call.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
@@ -26,48 +26,47 @@ export type ProberDeps = AskingParts & {
   readonly proofs: ProofRegistry;
   readonly store: ProofStore;
   readonly ids: IdGenerator;
-  /** The surfaces that this deployment serves. */
   readonly surfaces: readonly ProvenSurface[];
-  /** How often a proof is repeated; null: only simulated providers are asked unasked. */
+  /** The interval of scheduled probes; null: only simulated providers are probed on a schedule. */
   readonly everyMs: number | null;
   readonly maxAgeMs: number;
   readonly keepMs: number;
-  /** Whether this instance is the one that asks; the others read what it found. */
+  /** Only the leader probes; the other instances load its proofs. */
   readonly isLeader: () => boolean;
-  readonly onProof: (proof: SurfaceProof, candidate: ProbeTarget) => void;
+  readonly onProof: (proof: SurfaceProof, target: ProbeTarget) => void;
   readonly warn: Log["warn"];
 };
 
-/** Where an endpoint stands: proven or not, and by what. */
+/** A probe target and its current proof. */
 export type EndpointProof = ProbeTarget & {
   readonly proven: boolean;
-  /** Whether pictures are sent to it; null: the catalogue names none. */
+  /** Whether it gets images; null: the catalogue lists no image input. */
   readonly images: boolean | null;
   readonly standing: ProofStatus | undefined;
 };
 
-const PROBES: Readonly<Record<ProvenSurface, (candidate: ProbeTarget, ask: ProbeCall) => Promise<ProbeFinding>>> = {
+const PROBES: Readonly<Record<ProvenSurface, (target: ProbeTarget, ask: ProbeCall) => Promise<ProbeFinding>>> = {
   decisions: proveDecisions,
   speech: proveSpeech,
 };
 
 const CONCURRENCY = 8;
-/** An endpoint that failed is asked again after this long, then after twice as long, up to the usual time. */
+/** First retry after a failed probe; doubles up to the regular interval. */
 const RETRY_MS = 10 * MINUTE_MS;
-/** Endpoints are spread over this share of the time between two proofs. */
+/** Jitter, as a share of the interval. */
 const SPREAD = 0.1;
-/** The catalogue's prices have dates, so who can be asked at all is looked up again. */
+/** Targets are recomputed at least this often, because catalogue prices have dates. */
 const RECHECK_MS = HOUR_MS;
-/** How often it is looked for what others proved, and how late a proof may get into the store. */
-const FOLLOW_MS = 15_000;
-const LATE_MS = 10 * MINUTE_MS;
+/** How often followers load new proofs, and how late a proof may appear in the store. */
+const LOAD_NEW_MS = 15_000;
+const STORE_DELAY_MAX_MS = 10 * MINUTE_MS;
 
-/** Asks endpoints whether they do what the catalogue says: at the start, now and again, and when told to. */
+/** Proves that endpoints do what the catalogue says: at start, on a schedule and on demand. */
 export class Prober {
   readonly #deps: ProberDeps;
   readonly #running = new Map<string, Promise<SurfaceProof | undefined>>();
   readonly #shutdown = new AbortController();
-  /** Proofs from then on may not have been read yet; of these, those that were. */
+  /** Proofs since this time may be missing; `#loadedIds` are the ones already loaded. */
   #readUntilMs = 0;
   #loadedIds: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
@@ -77,20 +76,20 @@ export class Prober {
     this.#deps = parts;
   }
 
-  /** What earlier processes proved. */
+  /** Loads the proofs of earlier processes. */
   async load(): Promise<void> {
     const { clock, maxAgeMs } = this.#deps;
     this.#readUntilMs = clock.nowMs() - maxAgeMs;
     await this.loadNew();
   }
 
-  /** What others proved since it was last looked for. */
+  /** Loads proofs that other instances stored since the last call. */
   async loadNew(): Promise<void> {
     const { store, proofs, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const kept = await store.since(this.#readUntilMs);
     proofs.record(kept.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isInFuture(atMs, nowMs)));
-    this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - LATE_MS);
+    this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - STORE_DELAY_MAX_MS);
     this.#loadedIds = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
   }
 
@@ -102,7 +101,7 @@ export class Prober {
     return this.#deps.maxAgeMs;
   }
 
-  /** Every endpoint that could be called, were it proven, and whether it is. */
+  /** All probe targets with their current proofs. */
   all(): readonly EndpointProof[] {
     const { snapshot, connections, clock, surfaces, proofs } = this.#deps;
     const nowMs = clock.nowMs();
@@ -116,12 +115,12 @@ export class Prober {
     const found: EndpointProof[] = [];
     for (const endpoint of snapshot().endpoints.values())
       for (const surface of surfaces) {
-        const candidate = probeTargetOf(endpoint, surface, context, snapshot());
-        if (candidate === undefined) continue;
+        const target = probeTargetOf(endpoint, surface, context, snapshot());
+        if (target === undefined) continue;
         const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.standing(endpoint, surface)];
         const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
         found.push({
-          ...candidate,
+          ...target,
           proven,
           images: hasImages ? proofs.acceptsImages(endpoint, nowMs) : null,
           standing,
@@ -130,27 +129,27 @@ export class Prober {
     return found;
   }
 
-  /** Asks all of them, a few at a time; each answer is kept as it comes. */
-  async prove(candidates: readonly ProbeTarget[], cause: SurfaceProof["cause"]): Promise<readonly SurfaceProof[]> {
-    const made: SurfaceProof[] = [];
-    const waiting = [...candidates];
+  /** Probes all targets with bounded concurrency and stores each proof as it completes. */
+  async prove(targets: readonly ProbeTarget[], cause: SurfaceProof["cause"]): Promise<readonly SurfaceProof[]> {
+    const proofs: SurfaceProof[] = [];
+    const queue = [...targets];
     const work = async () => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         const proof = await this.#proveOnce(next, cause);
-        if (proof !== undefined) made.push(proof);
+        if (proof !== undefined) proofs.push(proof);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, waiting.length) }, work));
-    return made;
+    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, queue.length) }, work));
+    return proofs;
   }
 
-  /** Simulated providers: over before anybody is served. */
+  /** Probes unproven simulated endpoints, before the gateway is ready. */
   async proveSandbox(): Promise<void> {
     const missing = this.all().filter(({ endpoint, proven }) => endpoint.sandbox && !proven);
     await this.prove(missing, "start");
   }
 
-  /** From now on, until it is stopped. */
+  /** Starts the schedule. */
   start(): void {
     this.#round = this.#runDue("start");
   }
@@ -174,11 +173,11 @@ export class Prober {
         );
       if (leads && !this.#shutdown.signal.aborted) await store.sweep(nowMs - keepMs);
     } catch (error) {
-      warn({ err: error }, "proofs of endpoints could not be made; they are tried again");
+      warn({ err: error }, "prober: run failed, will be retried");
     }
     if (this.#shutdown.signal.aborted) return;
     const nextMs = Math.min(...this.all().map((one) => this.#dueMs(one)), clock.nowMs() + RECHECK_MS);
-    const waitMs = leads ? Math.max(1_000, nextMs - clock.nowMs()) : FOLLOW_MS;
+    const waitMs = leads ? Math.max(1_000, nextMs - clock.nowMs()) : LOAD_NEW_MS;
     this.#timer = this.#deps.timers.after(waitMs, () => {
       this.#round = this.#runDue("schedule");
     });
@@ -190,34 +189,34 @@ export class Prober {
     if (standing === undefined) return 0;
     const { last, images } = standing;
     if (isInFuture(last.atMs, this.#deps.clock.nowMs())) return 0;
-    // Before the last proof is too old, there is time for a second try.
+    // Half the maximum age, so that a failed probe can be repeated before the last proof expires.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const failures = Math.max(standing.failures, images.failures);
     const waitMs = failures === 0 ? usualMs : exponentialBackoffMs(failures - 1, RETRY_MS, usualMs);
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * jitterOf(last.id)));
   }
 
-  #proveOnce(candidate: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
-    const key = `${candidate.surface} ${candidate.endpoint.id}`;
-    // Who asks for one that is being made gets that one.
-    const running = this.#running.get(key) ?? this.#runProbe(candidate, cause).finally(() => this.#running.delete(key));
+  #proveOnce(target: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
+    const key = `${target.surface} ${target.endpoint.id}`;
+    // Concurrent requests share one probe.
+    const running = this.#running.get(key) ?? this.#runProbe(target, cause).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
     return running;
   }
 
-  async #runProbe(candidate: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
+  async #runProbe(target: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
     const { clock, ids, connections, proofs, store, onProof, warn } = this.#deps;
-    const { endpoint, surface, baseUrl } = candidate;
+    const { endpoint, surface, baseUrl } = target;
     const { signal } = this.#shutdown;
     const credential = connections.credential(endpoint.provider);
-    const ask: ProbeCall = (lane, heard) =>
+    const call: ProbeCall = (lane, heard) =>
       askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#deps);
     const started = clock.monotonicMs();
-    const finding = await PROBES[surface](candidate, ask).catch((error: unknown) => {
-      warn({ err: error, endpoint: endpoint.id, surface }, "an endpoint could not be asked");
+    const finding = await PROBES[surface](target, call).catch((error: unknown) => {
+      warn({ err: error, endpoint: endpoint.id, surface }, "prober: probe failed");
       return failedFinding("the gateway could not ask");
     });
-    // What was given up because the gateway stops says nothing about anybody.
+    // A probe aborted by the shutdown proves nothing.
     if (signal.aborted) return undefined;
     const proof: SurfaceProof = {
       id: ids.next("prf_"),
@@ -231,18 +230,18 @@ export class Prober {
     };
     proofs.record([proof]);
     this.#loadedIds = new Set([...this.#loadedIds, proof.id]);
-    onProof(proof, candidate);
+    onProof(proof, target);
     await store.append([proof]).catch((error: unknown) => {
-      warn({ err: error, endpoint: endpoint.id, surface }, "a proof could not be kept; it holds until the next start");
+      warn({ err: error, endpoint: endpoint.id, surface }, "prober: proof not stored, valid until restart");
     });
     return proof;
   }
 }
 
-/** Whether it is proven is what is to be found out. */
+/** Leaves the proof out of the eligibility check. */
 const ASSUME_PROVEN = { isProven: () => true };
 
-/** Every catalogue has a rate for it: rates are stated by it. */
+/** Any currency works; every catalogue has a rate for this one. */
 const WALLET_CURRENCY = "EUR";
 
 function probeTargetOf(
@@ -258,7 +257,7 @@ function probeTargetOf(
   return { endpoint, surface, model, price: usable.price, baseUrl: usable.baseUrl };
 }
 
-/** A place between 0 and 1 that stays the same for a proof: its id ends at random. */
+/** A stable value from 0 to 1, from the random end of the proof's id. */
 function jitterOf(id: string): number {
   const digits = Number.parseInt(id.slice(-4), 16);
   return Number.isNaN(digits) ? 0 : digits / 0xffff;

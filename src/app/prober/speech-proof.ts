@@ -1,17 +1,17 @@
 import { speechFormats, speechUnit } from "../../domain/billing/speech-price.ts";
-import { speechLane } from "../../io/upstream/speech-lane.ts";
+import { speechLane } from "../../io/upstream/speech-adapter.ts";
 import { adtsMeter } from "../../language/audio/adts.ts";
 import { couldBeFormat, SNIFF_BYTES } from "../../language/audio/format-sniffer.ts";
 import { speechMeter } from "../../language/audio/speech-meter.ts";
 import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget, provenFinding } from "./probe.ts";
 
-const WORDS = "This is a short test of speech.";
+const INPUT = "This is a short test of speech.";
 
-/** Nobody says that in less. */
+/** Minimum duration of the spoken input. */
 const SECONDS_MIN = 0.3;
 
-/** A short text in the first format that the endpoint can be asked for: audio must come back, and last. */
-export async function proveSpeech({ endpoint, price }: ProbeTarget, ask: ProbeCall): Promise<ProbeFinding> {
+/** Requests a short text in the endpoint's first format; the response must be audio of a plausible duration. */
+export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeCall): Promise<ProbeFinding> {
   const { speech: facts } = endpoint;
   const [format] = facts === null ? [] : speechFormats(facts, price);
   const [voice] = facts?.voices ?? [];
@@ -20,26 +20,26 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, ask: ProbeCa
   const unit = speechUnit(price);
   const meter = format === "aac" ? adtsMeter() : speechMeter(format);
   let head = Buffer.alloc(0);
-  const heard = (bytes: Buffer) => {
+  const onBytes = (bytes: Buffer) => {
     if (head.length < SNIFF_BYTES) head = Buffer.concat([head, bytes.subarray(0, SNIFF_BYTES)]);
     meter?.push(bytes);
   };
-  const asked = await ask(speechLane({ input: WORDS, voice, format }, { endpoint, facts, unit }), heard);
-  if (asked.is === "failed") return failedFinding(asked.why);
-  if (asked.is === "whole") return failedFinding("it answered without audio");
+  const result = await call(speechLane({ input: INPUT, voice, format }, { endpoint, facts, unit }), onBytes);
+  if (result.is === "failed") return failedFinding(result.why);
+  if (result.is === "whole") return failedFinding("it answered without audio");
   const seconds = meter?.seconds() ?? 0;
-  const { usage } = asked.stream;
-  // By another unit than tokens a provider need not tell any.
-  const told = usage === undefined || usage.inputTokens + usage.outputTokens === 0 ? undefined : usage;
+  const { usage } = result.stream;
+  // A provider that bills by another unit need not report tokens.
+  const reported = usage === undefined || usage.inputTokens + usage.outputTokens === 0 ? undefined : usage;
   const used = {
-    inputTokens: told?.inputTokens ?? null,
-    outputTokens: told?.outputTokens ?? null,
+    inputTokens: reported?.inputTokens ?? null,
+    outputTokens: reported?.outputTokens ?? null,
     audioMs: Math.round(seconds * 1000),
   };
   if (head.length === 0 || !couldBeFormat(format, head))
     return failedFinding(`what came is not audio in ${format}`, used);
   if (seconds < SECONDS_MIN) return failedFinding(`its audio lasts ${seconds.toFixed(2)} s`, used);
-  // Where tokens are the price, there is nothing else to bill by.
+  // A price per token needs reported usage.
   if (unit === "tokens" && usage === undefined) return failedFinding("it does not report what it used", used);
   return provenFinding(`${seconds.toFixed(1)} s of audio in ${format}`, used);
 }

@@ -7,7 +7,7 @@ import {
   type StoredResponse,
 } from "../../domain/responses/response-store.ts";
 import type { Store } from "../../io/store/sql/store.ts";
-import type { InboundResponses } from "../../io/upstream/lane.ts";
+import type { InboundResponses } from "../../io/upstream/upstream-adapter.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
 import { parsePreciseJson } from "../../kit/lossless-json.ts";
@@ -24,29 +24,29 @@ import type { WorkElsewhere } from "./remote-jobs.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { type NoRoom, noRoomFault, noRoomFor } from "./storage-quota.ts";
 
-/** How what a key did to a stored response is written down. */
+/** Writes audited changes. */
 export type Audited = { readonly change: Store["change"]; readonly ids: IdGenerator };
 
-/** What the use cases of responses share. */
+/** Dependencies shared by the handlers of the responses API. */
 export type ResponsesRoom = ResponsesDeps &
   Audited & {
     readonly gateway: GatewayDeps;
     readonly jobs: Jobs;
-    /** Undefined where there are no other instances. */
+    /** Undefined with a single instance. */
     readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;
   };
 
-/** A request for a response, with what the gateway decided where it left something open. */
+/** A decoded request of the responses API, with defaults resolved. */
 export type Asked = {
   readonly inbound: InboundResponses;
   readonly request: ResponsesRequest;
-  /** The new input, as it was sent. */
+  /** The new input items, before references are resolved. */
   readonly input: readonly JsonObject[];
   readonly store: boolean;
   readonly background: BackgroundKind;
 };
 
-/** `row`: whether it is stored already, as work that is taken up again after a restart is. */
+/** `row`: `stored` when a resumed job already has its row. */
 export async function askedOf(
   room: ResponsesRoom,
   exchange: Exchange,
@@ -56,7 +56,7 @@ export async function askedOf(
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, withExactSchemas(sent, "responses"));
   const { workspace, key } = principalOf(exchange);
-  // A request may demand of itself what its workspace does not, and then the gateway is no exception.
+  // A request with `provider.zdr` binds the gateway's own storage, too.
   const demandsNone = request.provider?.zdr === true;
   const mayKeep = room.mayKeep(workspace.id, key.id) && !demandsNone ? "anything" : "nothing";
   const noRoom = row === "new" ? noRoomFor(room, workspace.id, bytes.length) : undefined;
@@ -68,7 +68,7 @@ export async function askedOf(
     input,
     nowMs: room.clock.nowMs(),
   });
-  // A provider that streams can be stopped, and is heard of all the time: background work does not wait in silence.
+  // Background jobs always stream from the provider, so that they can be cancelled and idle timeouts apply.
   const inBackground = state.background !== "none";
   const body = inBackground && request.stream !== true ? streamedBody(sent) : sent;
   const call = decodeRequest(inBackground ? { ...request, stream: true } : request, items);
@@ -76,7 +76,7 @@ export async function askedOf(
   return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...state };
 }
 
-/** Whether the answer is kept and who waits for it. `mayKeep`: what the workspace's policy lets anyone keep. */
+/** Resolves `store` and `background` by policy and quota. */
 function stateOf(
   { store, background, stream }: ResponsesRequest,
   mayKeep: "anything" | "nothing",
@@ -89,7 +89,7 @@ function stateOf(
   }
   if (noRoom !== undefined && background === true) throw noRoomFault(noRoom, "background");
   if (noRoom !== undefined && store === true) throw noRoomFault(noRoom, "store");
-  // Who did not ask for it is served all the same, and told by the answer's `store`.
+  // Without an explicit `store` the request is served unstored, and the reply says `store: false`.
   if (background !== true) return { store: store ?? noRoom === undefined, background: "none" };
   if (store === false)
     throw invalidValue(
@@ -112,7 +112,7 @@ function streamedBody(sent: ParsedBody): ParsedBody {
   return body;
 }
 
-/** The row of an answer that is whole. */
+/** The row of a complete response. */
 export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
   const response = parsePreciseJson(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
@@ -124,7 +124,7 @@ export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, fin
   };
 }
 
-/** The row of an answer that is to be made. */
+/** The row of a queued background response. */
 export function queuedResponse(room: ResponsesRoom, exchange: Exchange, asked: Asked): StoredResponse {
   const row = baseRow(room, exchange, asked);
   const response = {
@@ -158,10 +158,9 @@ function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, back
   };
 }
 
-/** Headers that the record of a request repeats, and the one by which it is made once. They are sealed with the rest. */
+/** Headers needed to run the request again: log labels and the idempotency key. They are stored encrypted. */
 const LABELS = ["x-title", "user-agent", "x-client-request-id", "idempotency-key"] as const;
 
-/** What is needed to run it again. */
 export function requestOf({ headers, clientAddress }: Exchange, bytes: Buffer): BackgroundRequest {
   const labels: Record<string, string> = {};
   for (const name of LABELS) {

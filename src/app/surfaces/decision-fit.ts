@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
-import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
+import { logprobsFactsOf } from "../../io/upstream/decisions-adapter.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import {
   criteriaPath,

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Requirements } from "../../domain/routing/capability.ts";
-import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
+import { decisionsLane } from "../../io/upstream/decisions-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
 import {

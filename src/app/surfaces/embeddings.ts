@@ -3,7 +3,7 @@ import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
-import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
+import { embeddingsLane } from "../../io/upstream/embeddings-adapter.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
-import type { InboundMessages } from "../../io/upstream/lane.ts";
+import type { InboundMessages } from "../../io/upstream/upstream-adapter.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { toCallerParameterNames } from "../../language/dialects/messages/client/parameter-names.ts";

@@ -3,7 +3,7 @@ import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech-price.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";
+import { inputTokensOf, speechLane } from "../../io/upstream/speech-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import {
   countCodePoints,

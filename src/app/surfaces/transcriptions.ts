@@ -6,7 +6,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
-import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
+import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-adapter.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import {

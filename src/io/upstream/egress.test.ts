@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { isPublicAddress, readEgressUrl } from "./egress.ts";
 import { egressProblem, guardedPost } from "./guarded-post.ts";
-import { isOwnMachine, readMailServer, readSender } from "./mail-server.ts";
+import { isOwnMachine, readMailServer, readSender } from "./smtp-server.ts";
 
 const CLOSED = [
   ...[

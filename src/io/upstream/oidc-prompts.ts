@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { askOnce } from "./ask-once.ts";
+import { askOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 const BYTES_MAX = 1024 * 1024;

@@ -6,9 +6,9 @@ import { Reachability } from "../../domain/routing/reachability.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { secretsIn } from "./authorize.ts";
-import { type Addresses, connectionsOf } from "./connections.ts";
-import { isSpoken } from "./lanes.ts";
+import { type Addresses, connectionsOf } from "./provider-connections.ts";
 import type { Transport } from "./transport.ts";
+import { isSpoken } from "./upstream-adapters.ts";
 
 /** One key in use. What is secret of it stands in private fields, so that no print of it shows any. */
 export class HeldKey {

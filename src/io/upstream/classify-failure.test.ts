@@ -13,7 +13,7 @@ import {
   endedBy,
   type Verdict,
   withOwnKey,
-} from "./classify.ts";
+} from "./classify-failure.ts";
 
 const NO_WORDS = { message: "m", code: null, type: null, status: null };
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
-import { heldToItsWord } from "./held-to-its-word.ts";
-import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+import { heldToItsWord } from "./response-plausibility.ts";
+import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
 
 const ANSWER: WholeReply = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
 

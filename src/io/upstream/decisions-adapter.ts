@@ -33,8 +33,8 @@ import {
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";
-import { type Lane, NOTHING_DROPPED } from "./lane.ts";
-import { factsOf } from "./lanes.ts";
+import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
+import { factsOf } from "./upstream-adapters.ts";
 
 /** Who is asked, and for whom the answer is written. */
 export type DecisionTarget = {

@@ -7,8 +7,8 @@ import { decodeDirectReply, type ResponseOwnership } from "../../language/dialec
 import { type DirectResponsesFacts, requestPatches } from "../../language/dialects/responses/direct/request.ts";
 import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
 import { decodeResponsesProblem } from "../../language/dialects/responses/upstream/errors.ts";
-import type { InboundResponses, Lane, Target } from "./lane.ts";
-import { sealsThoughts } from "./through-responses.ts";
+import { sealsThoughts } from "./responses-detour.ts";
+import type { InboundResponses, Lane, Target } from "./upstream-adapter.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
 export function directResponses(

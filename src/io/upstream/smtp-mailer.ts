@@ -1,4 +1,4 @@
-import { isOwnMachine, type MailServer, type Sender } from "./mail-server.ts";
+import { isOwnMachine, type MailServer, type Sender } from "./smtp-server.ts";
 
 export type Mail = {
   /** Stays the same when it is sent again, so that readers see it once. */

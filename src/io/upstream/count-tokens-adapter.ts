@@ -12,8 +12,8 @@ import {
   invokedWith,
   messagesDoor,
   patched,
-} from "./direct-messages.ts";
-import type { InboundMessages, Lane, Target } from "./lane.ts";
+} from "./passthrough-messages.ts";
+import type { InboundMessages, Lane, Target } from "./upstream-adapter.ts";
 
 /** What only matters for an answer: those that count refuse it as unknown. */
 const OF_ANSWERS = [

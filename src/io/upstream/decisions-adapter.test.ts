@@ -5,8 +5,8 @@ import type { DecisionCall } from "../../language/decisions/call.ts";
 import { decodeImage } from "../../language/decisions/image.ts";
 import { decisionRenderer } from "../../language/decisions/render.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { decisionsLane } from "./decisions-lane.ts";
-import type { Lane } from "./lane.ts";
+import { decisionsLane } from "./decisions-adapter.ts";
+import type { Lane } from "./upstream-adapter.ts";
 
 const PIXEL = decodeImage(
   `data:image/png;base64,${Buffer.from("89504e470d0a1a0a0000000d4948445200000001000000010802000000", "hex").toString("base64")}`,

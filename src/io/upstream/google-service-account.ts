@@ -4,8 +4,8 @@ import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { askOnce } from "./ask-once.ts";
 import { CredentialRefused } from "./authorize.ts";
+import { askOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 /** The parts of a service account's key file that are used. */

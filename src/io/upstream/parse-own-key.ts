@@ -3,8 +3,8 @@ import type { CatalogueSnapshot, Credential } from "../../domain/catalogue/catal
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { sha256Hex } from "../../kit/secret.ts";
-import { placesInProjects, signedProviders } from "./connections.ts";
-import { type Minting, mintedCredential, readGoogleAccount } from "./google-credentials.ts";
+import { type Minting, mintedCredential, readGoogleAccount } from "./google-service-account.ts";
+import { placesInProjects, signedProviders } from "./provider-connections.ts";
 
 /** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
 export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {

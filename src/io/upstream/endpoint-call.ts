@@ -6,9 +6,9 @@ import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { authorize } from "./authorize.ts";
-import { classifyStatus } from "./classify.ts";
-import { type Lane, requestHeaders } from "./lane.ts";
+import { classifyStatus } from "./classify-failure.ts";
 import type { BodyReader, Transport, UpstreamCall } from "./transport.ts";
+import { type Lane, requestHeaders } from "./upstream-adapter.ts";
 
 /** One question of the gateway itself, outside of any request. */
 export type Asking = {

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/jso
 import { NO_CEILING, plausibleTokensMax, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
 import { measureMessage } from "../../language/dialects/chat/direct/reply.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
-import type { FrameReader, Lane } from "./lane.ts";
+import type { FrameReader, Lane } from "./upstream-adapter.ts";
 
 /** A frame that says what cannot be; its message is in words without content. */
 export class ImpossibleFrame extends Error {}

@@ -24,7 +24,7 @@ import {
   RAW_PREDICT_VERSION,
   rawPredictPath,
 } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import type { InboundMessages, Lane, Target } from "./lane.ts";
+import type { InboundMessages, Lane, Target } from "./upstream-adapter.ts";
 
 const CLAUDE = "anthropic/claude-";
 /** How much of a beta's name is told in the log. */

@@ -1,11 +1,11 @@
 import type { CatalogueSnapshot, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { askOnce } from "./ask-once.ts";
 import { authorize } from "./authorize.ts";
-import type { Probe } from "./lane.ts";
-import { probesOf } from "./lanes.ts";
+import { askOnce } from "./fetch-once.ts";
 import type { Transport, UpstreamFailure } from "./transport.ts";
+import type { Probe } from "./upstream-adapter.ts";
+import { probesOf } from "./upstream-adapters.ts";
 
 /** What a provider makes of a key. */
 export type Probed = {

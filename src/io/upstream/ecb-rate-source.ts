@@ -1,7 +1,7 @@
 import { ECB_SOURCE, parseEcbRates } from "../../domain/catalogue/ecb-rates.ts";
 import type { RateSource } from "../../domain/catalogue/exchange-rates.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { askOnce } from "./ask-once.ts";
+import { askOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 /** The file of a day has two kilobytes, that of ninety days some hundred. */

@@ -5,7 +5,7 @@ import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
-import { leavingOut, roomFor } from "./leaving-out.ts";
+import { leavingOut, roomFor } from "./drop-unsupported.ts";
 
 const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>
   leavingOut({ ...callOf({}), ...more }, chatUpstream, { ...FACTS, maxOutputTokens });

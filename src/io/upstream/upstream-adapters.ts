@@ -37,11 +37,10 @@ import { shortenToolNames } from "../../language/dialects/tool-names.ts";
 import { TranslatedStream, translatedReply } from "../../language/dialects/translation.ts";
 import type { MediaKind, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { decisionsPath } from "./decision-wires.ts";
-import { directChat, outputLimitOf } from "./direct-chat.ts";
-import { directMessages, messagesDoor } from "./direct-messages.ts";
-import { directResponses, isInTheWayOfTools } from "./direct-responses.ts";
-import { type Inbound, type Lane, NOTHING_DROPPED, type Probe, type Target } from "./lane.ts";
-import { leavingOut, roomFor } from "./leaving-out.ts";
+import { leavingOut, roomFor } from "./drop-unsupported.ts";
+import { directChat, outputLimitOf } from "./passthrough-chat.ts";
+import { directMessages, messagesDoor } from "./passthrough-messages.ts";
+import { directResponses, isInTheWayOfTools } from "./passthrough-responses.ts";
 import {
   goesThroughResponses,
   needsResponses,
@@ -49,7 +48,8 @@ import {
   sealsThoughts,
   TOOLLESS_CHAT,
   throughResponses,
-} from "./through-responses.ts";
+} from "./responses-detour.ts";
+import { type Inbound, type Lane, NOTHING_DROPPED, type Probe, type Target } from "./upstream-adapter.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {

@@ -13,7 +13,7 @@ import {
 } from "../../language/dialects/chat/direct/request.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
-import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
+import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./upstream-adapter.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {

@@ -9,9 +9,9 @@ import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { accountsAlone } from "./connections.ts";
-import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./own-credential.ts";
 import { HeldKey } from "./own-keys.ts";
+import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./parse-own-key.ts";
+import { accountsAlone } from "./provider-connections.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };

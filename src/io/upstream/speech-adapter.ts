@@ -14,7 +14,7 @@ import { mistralSpeech } from "../../language/speech/mistral.ts";
 import { openaiSpeech } from "../../language/speech/openai.ts";
 import { type SpeechExpectation, SpeechStream } from "../../language/speech/stream.ts";
 import type { SpeechWireFormat } from "../../language/speech/wire-format.ts";
-import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>> = {
   openai: openaiSpeech,

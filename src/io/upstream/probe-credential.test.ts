@@ -6,7 +6,7 @@ import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { probeProvider } from "./probe-key.ts";
+import { probeProvider } from "./probe-credential.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };

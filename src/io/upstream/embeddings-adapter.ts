@@ -22,7 +22,7 @@ import {
   type VectorFormat,
 } from "../../language/embeddings/render.ts";
 import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
-import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>> = {
   openai: openaiEmbeddings,

@@ -13,8 +13,8 @@ import { renderTranscript, renderUsage, transcriptContentType } from "../../lang
 import type { Transcript } from "../../language/transcriptions/reply.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
 import type { TranscriptionWireFormat } from "../../language/transcriptions/wire-format.ts";
-import { type FormFile, outgoingForm } from "./form-data.ts";
-import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+import { type FormFile, outgoingForm } from "./multipart-body.ts";
+import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWireFormat>> = {
   openai: openaiTranscriptions,

@@ -5,7 +5,7 @@ import type { Part } from "../../language/canon/parts.ts";
 import { ONE_SAMPLING, withOneSampling } from "../../language/canon/sampling.ts";
 import { withoutUnsupportedEffort } from "../../language/dialects/optional-effort.ts";
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
-import { NOTHING_DROPPED } from "./lane.ts";
+import { NOTHING_DROPPED } from "./upstream-adapter.ts";
 
 /** A call as one endpoint is told it, and the fields it is not told: the log names them. */
 export type Told = { readonly call: Call; readonly dropped: readonly string[] };
