@@ -4,7 +4,7 @@ import type { Parameter } from "./parameters.ts";
 import type { CacheBreakpoint, ConversationTurn } from "./parts.ts";
 import type { RoutingHints } from "./routing-hints.ts";
 
-/** One chat call, whatever dialect it came in. */
+/** One chat request in canonical form, independent of the caller's dialect. */
 export type Call = {
   readonly model: string;
   readonly turns: readonly ConversationTurn[];
@@ -18,27 +18,27 @@ export type Call = {
   readonly topK: number | undefined;
   readonly stop: readonly string[];
   readonly stream: boolean;
-  /** Whether the client wants usage in the stream; it is metered either way. */
+  /** Whether the client asked for usage in the stream; the gateway meters it either way. */
   readonly includeUsage: boolean;
-  /** Parameters that were sent, by the name of their row in the parameter table. */
+  /** Parameters that the caller sent, by their name in the parameter table. */
   readonly parameters: readonly Parameter[];
-  /** Those of them that say what holds without them too; absent for most. */
+  /** Sent parameters whose value equals the default. */
   readonly defaultValued?: readonly Parameter[] | undefined;
-  /** Where the caller's dialect has another name for such a row. */
+  /** The caller's own names of parameters that its dialect names differently. */
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
-  /** Values of rows that only the dialects of chat completions and of responses have a place for, by the name of the row. */
+  /** Values of parameters that only the chat-completions and responses dialects can carry. */
   readonly openAiParameters?: Readonly<Partial<Record<Parameter, unknown>>>;
-  /** Fields that no other dialect than the caller's own can say: only an endpoint that speaks it can be asked. */
+  /** Fields that only the caller's own dialect can express: only endpoints that speak it are eligible. */
   readonly native?: readonly string[];
-  /** Fields that change nothing of the answer, and are left out where the dialect has to be translated. */
+  /** Fields that do not change the reply; translation drops them. */
   readonly advisory?: readonly string[];
-  /** What is billed apart where it is had; absent for most. */
+  /** Requested features that the provider bills separately. */
   readonly extras?: readonly BillableExtra[];
-  /** Where it names files and other things that a provider keeps; absent where the parts of turns tell all of them. */
+  /** Paths of the fields that reference files or other resources stored at a provider. */
   readonly uploadPaths?: readonly string[];
-  /** From so many tokens of input on a provider of the caller's own dialect is to shorten the conversation first. */
+  /** Input size from which a provider of the caller's dialect compacts the conversation first. */
   readonly compactionThresholdTokens?: number;
-  /** What is asked of the gateway itself. */
+  /** Addressed to the gateway, never to a provider. */
   readonly routingHints?: RoutingHints;
 };
 
@@ -71,12 +71,12 @@ export type ResponseFormat =
 export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 export type Effort = (typeof EFFORTS)[number];
 
-/** How hard the model should think; `budgetTokens` only where the caller gave a budget instead of a word. */
+/** Requested reasoning; `budgetTokens` is set only if the caller sent a token budget. */
 export type ReasoningSettings = {
   readonly effort: Effort;
   readonly budgetTokens: number | null;
-  /** A model that cannot be told is asked without it, instead of not at all. */
+  /** Dropped for models without reasoning control, instead of excluding them. */
   readonly isOptional?: true;
-  /** The caller left the word to the model: `effort` is told only to who has to be told one. */
+  /** The caller left the effort open: `effort` is sent only to models that require one. */
   readonly isEffortDefaulted?: true;
 };

@@ -2,7 +2,7 @@ import type { Call } from "./call.ts";
 import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { Part } from "./parts.ts";
 
-/** What a tokenizer can count of a call, and an estimate of what it cannot. */
+/** Texts that a tokenizer can count, and an estimate for the rest of the call. */
 export type CountableInput = { readonly texts: readonly string[]; readonly otherTokens: number };
 
 export function countableInput({ turns, tools, responseFormat }: Call): CountableInput {

@@ -6,24 +6,23 @@ const BUDGET_STEPS: readonly { readonly upToTokens: number; readonly effort: Eff
   { upToTokens: 8192, effort: "medium" },
 ];
 
-/** The word for a budget of tokens to think with. */
 export function effortForBudget(tokens: number): Effort {
   return BUDGET_STEPS.find((step) => tokens <= step.upToTokens)?.effort ?? "high";
 }
 
 const HIGH_OR_NONE = "effort-high-or-none";
-/** Known to planners as well: such a model is not asked for both. */
+/** Exported because the planner also excludes such models when a call needs both. */
 export const TOOLS_OR_THINKING = "tools-or-thinking";
 
-/** The words that a model takes; null: nobody knows. */
+/** Efforts that a model accepts; null: unknown. */
 export type SupportedEfforts = readonly Effort[] | null | undefined;
 
-/** What every model that can be told a word is known to take. */
+/** Every model with reasoning control accepts these. */
 const UNIVERSAL_EFFORTS: readonly Effort[] = ["low", "medium", "high"];
 
 /**
- * The word that a model is told, where it has to be told one. One that thinks or does not, with nothing in between, refuses
- * the others; one that cannot think while it is offered tools has to be told so, whether or not anyone spoke of thinking.
+ * The effort to send, undefined for none. On/off models reject intermediate efforts, and a model that cannot reason
+ * with tools needs an explicit "none" even if the caller sent no effort.
  */
 export function effortFor(
   { reasoning, tools }: Call,
@@ -36,8 +35,8 @@ export function effortFor(
 }
 
 /**
- * The nearest word that the model knows, and of two the lower. Where nobody knows its words, a caller's demand goes out as
- * it is, and a wish that can be done without in words that every model takes.
+ * The closest supported effort, the lower of two at equal distance. With unknown support a required effort is sent
+ * unchanged and an optional one is mapped to the universal efforts.
  */
 export function nearestEffort({ effort, isOptional }: ReasoningSettings, efforts: SupportedEfforts): Effort {
   const known = efforts ?? (isOptional === true ? UNIVERSAL_EFFORTS : undefined);

@@ -4,12 +4,12 @@ import type { Part } from "./parts.ts";
 
 const WEIGHT_PER_TOKEN = 4;
 export const TOKENS_PER_TURN = 4;
-/** What a provider may count for one picture or one document page; only used for estimates. */
+/** Estimate for one image or document page. */
 export const TOKENS_PER_MEDIA = 1600;
 
 /**
- * The length of a text in characters of English: four of them are a token, whatever the script. The figures are those of
- * common tokenizers; all are sums of powers of two, so that the parts of a text weigh as much as the whole.
+ * Text length in English-character equivalents: four of them make one token in any script. The weights approximate
+ * common tokenizers and are sums of powers of two, so the weights of parts add up exactly to the weight of the whole.
  */
 export function weightOf(text: string): number {
   let weight = text.length;
@@ -21,22 +21,21 @@ export function weightOf(text: string): number {
   return weight;
 }
 
-/** A shorter text is walked through sooner than it is measured. */
+/** Below this length the character loop is faster than `Buffer.byteLength`. */
 const ASCII_CHECK_MIN_CHARS = 48;
 
-/** Nothing in it weighs more than one: as many bytes as characters, which is found out many at a time. */
 function isLongAscii(text: string): boolean {
   return text.length >= ASCII_CHECK_MIN_CHARS && Buffer.byteLength(text) === text.length;
 }
 
-/** From here on nearly every character is a word, or half of one. */
+/** From this code point on, most characters are a whole or half word. */
 const DENSE_FROM = 0x1100;
 const DENSE_EXTRA = 2.25;
 /** Two thirds of a token each. */
 const CONSERVATIVE_EXTRA = 5 / 3;
 
 function extraWeight(code: number): number {
-  // Letters with accents stand alone in words of others.
+  // Accented Latin letters usually occur singly.
   if (code < 0x250) return 1.625;
   // Greek, Cyrillic, Armenian, Hebrew, Arabic.
   if (code < 0x900) return 0.375;
@@ -44,14 +43,14 @@ function extraWeight(code: number): number {
   return code < DENSE_FROM ? 0.75 : DENSE_EXTRA;
 }
 
-/** Tokens of a text, as near as its length tells: for what fits, and for what is expected. */
+/** Best estimate, used for context limits and expected cost. */
 export function expectedTextTokens(text: string): number {
   return tokensOfWeight(weightOf(text));
 }
 
 /**
- * Tokens of a text, rather too many, and never fewer than the near estimate: older tokenizers take twice as many for some
- * scripts. For what is reserved, and for what is cut to fit at once.
+ * Overestimate, never below `expectedTextTokens`: older tokenizers need twice as many tokens for some scripts. Used
+ * for holds and for truncation to fit.
  */
 export function conservativeTextTokens(text: string): number {
   let tokens = text.length / WEIGHT_PER_TOKEN;
@@ -69,7 +68,6 @@ export function tokensOfWeight(weight: number): number {
 
 export type TextTokenEstimator = (text: string) => number;
 
-/** The input of a call, by an estimate of its texts. */
 export function estimateInputTokens(call: Call, toolsJsonLength: number, textTokens: TextTokenEstimator): number {
   let tokens = tokensOfWeight(toolsJsonLength);
   for (const turn of call.turns) {
@@ -98,10 +96,10 @@ function estimatePartTokens(part: Part, textTokens: TextTokenEstimator): number 
 }
 
 const INLINE_MEDIA = /^data:[^,]{0,200};base64,/i;
-/** No picture and no page of a document has more tokens than its base64 has hundreds of characters. */
+/** No image or document page has more tokens than this ratio of its base64 length implies. */
 const MEDIA_CHARS_PER_TOKEN = 100;
 
-/** Tokens of JSON that only its reader understands: every word in it, whatever it means there. */
+/** Counts every string in provider-specific JSON, since the gateway cannot tell which of them reach the model. */
 export function estimateJsonTokens(value: unknown, textTokens: TextTokenEstimator): number {
   if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : textTokens(value);
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + estimateJsonTokens(item, textTokens), 0);

@@ -1,6 +1,6 @@
 /**
- * What a provider bills apart from tokens, or at other prices for tokens, because a request asks for it. The names are
- * those of price rows in the catalogue.
+ * Features that a provider bills separately from tokens, or that change the token price. The names match the price
+ * rows in the catalogue.
  */
 export const EXTRAS = [
   "web_search",
@@ -19,18 +19,18 @@ export const EXTRAS = [
 ] as const;
 export type BillableExtraName = (typeof EXTRAS)[number];
 
-/** One of them, as a request asks for it. */
+/** A billable extra that a request asks for. */
 export type BillableExtra = {
   readonly name: BillableExtraName;
-  /** The field that asks, by its path. */
+  /** Path of the requesting field. */
   readonly field: string;
-  /** The most uses, where the request states it. */
+  /** Upper limit of uses, if the request states one. */
   readonly usesMax?: number;
-  /** `said`: also where the request is translated; `native`: only to an endpoint of the caller's own dialect. */
+  /** `said`: kept in translation; `native`: sent only to endpoints of the caller's dialect. */
   readonly forwarding: "said" | "native";
-  /** It is never dearer than the usual price, which is taken where it has none of its own. */
+  /** Never costs more than the standard price, which applies if the extra has no price row. */
   readonly isCheaper?: true;
-  /** The place in `tools` of one that is only offered, so that it can be left out. */
+  /** Index in `tools` of an optional tool, which may be dropped. */
   readonly toolIndex?: number;
 };
 

@@ -1,7 +1,7 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 
-/** What a call asks of an endpoint beyond plain text. */
+/** Capabilities beyond plain text that a call requires of an endpoint. */
 export const NEEDS = [
   "tools",
   "forced_tools",
@@ -19,7 +19,7 @@ export const NEEDS = [
 ] as const;
 export type Need = (typeof NEEDS)[number];
 
-/** A need and the field of the request that has it, so that a refusal can name it. */
+/** A required capability and the field that causes it, for the error's `param`. */
 export type NeedSource = { readonly need: Need; readonly param: string };
 
 export function needsOf(call: Call): NeedSource[] {
@@ -44,7 +44,7 @@ export function needsOf(call: Call): NeedSource[] {
     const { parts = [], partPaths } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {
       const part = parts[at];
-      // Most parts are words, which need nothing: their places are not worth naming.
+      // Text parts need nothing; building their paths would be wasted work.
       if (part === undefined || (part.is !== "tool_result" && MEDIA_NEEDS[part.is] === undefined)) continue;
       const own = `messages.${turn}.content.${at}`;
       addMediaNeeds(needs, part, partPaths?.[at] ?? (part.is === "tool_result" ? `${own}.content` : own));
@@ -53,16 +53,15 @@ export function needsOf(call: Call): NeedSource[] {
   return needs;
 }
 
-/** So many sequences to stop at are taken by everyone. */
 const STOPS_SUPPORTED_BY_ALL = 4;
 
-/** Two ways to choose words that both are demanded, and neither with the value that holds anyway. */
+/** Both sampling parameters are required and neither has its default value. */
 function setsBothSamplings({ temperature, topP, parameters }: Call): boolean {
   if (temperature === undefined || temperature === 1 || topP === undefined || topP === 1) return false;
   return parameters.includes("temperature") && parameters.includes("top_p");
 }
 
-/** Pictures inside the result of a tool are pictures, too. */
+/** Images inside a tool result count too. */
 function addMediaNeeds(needs: NeedSource[], part: Part, param: string): void {
   if (part.is === "tool_result") {
     for (const [index, inner] of part.content.entries()) addMediaNeeds(needs, inner, `${param}.${index}`);
@@ -75,7 +74,7 @@ function addMediaNeeds(needs: NeedSource[], part: Part, param: string): void {
   if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
 }
 
-/** Whether the call may name things that a provider keeps: files, or whatever fields of its own dialect stand for. */
+/** True if the call references provider-side resources, either as files or through native fields. */
 export function referencesStoredResources(call: Call): boolean {
   return (call.native?.length ?? 0) > 0 || needsOf(call).some(({ need }) => need === "uploaded_file");
 }
@@ -86,7 +85,7 @@ const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
   file: "pdf_input",
 };
 
-/** Whether the call asks to keep anything in a cache for an hour, which costs more than the usual five minutes. */
+/** One-hour cache writes cost more than the default five minutes. */
 export function usesOneHourCache({ tools, turns }: Call): boolean {
   if (tools.some(({ cache }) => cache?.ttl === "1h")) return true;
   return turns.some(({ parts }) => parts.some((part) => "cache" in part && part.cache?.ttl === "1h"));

@@ -1,4 +1,3 @@
-/** The rows of the parameter table of `POST /chat/completions`. */
 export const PARAMETERS = [
   "temperature",
   "top_p",

@@ -1,4 +1,7 @@
-/** Ordered content of a turn. What a provider needs back unchanged (signatures, blobs) travels with its part. */
+/**
+ * Ordered content of a turn. Data that a provider needs back unchanged (signatures, encrypted blobs) stays on its
+ * part.
+ */
 export type Part =
   | { readonly is: "text"; readonly text: string; readonly cache?: CacheBreakpoint }
   | { readonly is: "refusal"; readonly text: string }
@@ -17,12 +20,12 @@ export type Part =
 export type ImagePart = {
   readonly is: "image";
   readonly source: MediaSource;
-  /** The caller's word for how closely it is looked at; absent: that is left to the model. */
+  /** Requested resolution; absent: the model decides. */
   readonly detail?: string;
   readonly cache?: CacheBreakpoint;
 };
 
-/** One word of the callers says what holds without any. */
+/** "auto" is the default and is not carried. */
 export function imageDetail(word: string | null | undefined): Pick<ImagePart, "detail"> {
   return word == null || word === "auto" ? {} : { detail: word };
 }
@@ -33,9 +36,9 @@ export type ToolCallPart = {
   readonly name: string;
   /** JSON text as the model wrote it; may be empty for a call without arguments. */
   readonly argumentsText: string;
-  /** A provider's signature that stands on the call itself. */
+  /** Signature that the provider attached to the call itself. */
   readonly signature?: ReasoningSignature;
-  /** It stands in a response that is kept here: whoever goes on from that does not send the call. */
+  /** The call is part of a stored response, so the caller cannot remove it from its request. */
   readonly isStored?: true;
 };
 
@@ -47,7 +50,7 @@ export type ToolResultPart = {
   readonly cache?: CacheBreakpoint;
 };
 
-/** The caller marked a prefix worth caching; `ttl` only where it was said. */
+/** End of a prefix to cache; null `ttl`: the provider's default. */
 export type CacheBreakpoint = { readonly ttl: "5m" | "1h" | null };
 
 export type MediaSource =
@@ -55,20 +58,18 @@ export type MediaSource =
   | { readonly is: "inline"; readonly mediaType: string; readonly base64: string }
   | { readonly is: "uploaded"; readonly id: string };
 
-/** Whose seal it is: a signature only opens at the family of endpoints that made it. */
+/** Only endpoints of the same family can verify or decrypt a signature. */
 export type SignatureFamily = "anthropic" | "google" | "openai";
 export type ReasoningSignature = { readonly family: SignatureFamily; readonly data: string };
 
-/** One block of reasoning, readable or opaque, as it must be sent back. */
+/** One block of reasoning that must be sent back unchanged. */
 export type ReasoningDetail =
-  /** Readable text, with the seal of the provider when it gave one. */
   | { readonly is: "readable"; readonly text: string; readonly signature: ReasoningSignature | null }
-  /** Nothing readable: only the seal. */
   | { readonly is: "encrypted"; readonly signature: ReasoningSignature };
 
 export type ConversationTurn = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";
   readonly parts: readonly Part[];
-  /** The caller's own names of its parts (of a result: of the content in it), where turns are not simply `messages`. */
+  /** The caller's paths of the parts (for a tool result: of its content), if turns are not simply `messages`. */
   readonly partPaths?: readonly string[];
 };

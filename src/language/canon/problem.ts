@@ -1,10 +1,10 @@
-/** What a provider says went wrong, in its own words. */
+/** An error reported by a provider. */
 export type UpstreamProblem = {
   readonly message: string;
   readonly code: string | null;
   readonly type: string | null;
-  /** A status that stands in the body, for errors inside a stream. */
+  /** Status stated in the body, for errors inside a stream. */
   readonly status: number | null;
-  /** Where the body says when to come back; a header wins. */
+  /** Retry delay stated in the body; a `Retry-After` header takes precedence. */
   readonly retryAfterSeconds?: number;
 };

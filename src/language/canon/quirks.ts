@@ -1,4 +1,4 @@
-/** Deviations that the code knows, by the names that the catalogue has for them; docs/guides/catalogue.md says what each means. */
+/** Known deviations of endpoints, by their catalogue names; docs/guides/catalogue.md explains each. */
 export const QUIRKS = [
   "all-roles",
   "bills-on",

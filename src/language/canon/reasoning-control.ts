@@ -1,4 +1,4 @@
-/** Ways of telling a model how hard to think that the code knows; docs/guides/catalogue.md says what each means. */
+/** Known ways to control a model's reasoning; docs/guides/catalogue.md explains each. */
 export const REASONING_CONTROLS = [
   "adaptive",
   "always",

@@ -4,26 +4,25 @@ import type { Usage } from "./usage.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** A source the model names for what it wrote. */
+/** A source that the model cites. */
 export type Citation = {
   readonly url: string | null;
   readonly title: string | null;
-  /** Where in the written text it belongs, in UTF-16 units; null when the provider does not say. */
+  /** Position in the output text in UTF-16 units; null if the provider does not state it. */
   readonly start: number | null;
   readonly end: number | null;
 };
 
 /**
- * An answer as it comes into being. A whole answer is the same list of events at once, so that a stream and a reply
- * of one dialect are read by one reader and can be held against each other.
+ * One step of a reply. A whole reply is the complete list of events, so each dialect needs one reader for streams and
+ * whole replies.
  */
 export type ReplyEvent =
   | { readonly is: "begin"; readonly upstreamId: string | null }
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "refusal"; readonly text: string }
-  /** A readable piece of the reasoning. */
   | { readonly is: "reasoning"; readonly text: string }
-  /** A block of reasoning is complete, with what must be sent back unchanged. */
+  /** A reasoning block is complete; `detail` must be sent back unchanged. */
   | { readonly is: "reasoning_detail"; readonly detail: ReasoningDetail }
   /** A tool call opens; `index` counts tool calls from 0. */
   | {
@@ -35,10 +34,10 @@ export type ReplyEvent =
     }
   | { readonly is: "tool_arguments"; readonly index: number; readonly text: string }
   | { readonly is: "citation"; readonly citation: Citation }
-  /** Figures so far: the last ones win, nothing is added up. */
+  /** Cumulative usage: the last event replaces earlier ones. */
   | { readonly is: "figures"; readonly usage: Usage }
-  /** `stopSequence`: the caller's own sequence that ended it, where the provider says which. */
+  /** `stopSequence`: the caller's sequence that ended the reply, if the provider reports it. */
   | { readonly is: "finish"; readonly reason: FinishReason; readonly stopSequence?: string }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
-  /** The dialect's own end marker. */
+  /** The dialect's end marker. */
   | { readonly is: "end" };

@@ -1,25 +1,25 @@
 import type { WishFields } from "../../contract/schemas/wishes.ts";
 
-/** What a caller asks of the gateway itself: none of it goes to a provider, and none of it can loosen a policy. */
+/** Preferences of the caller for the gateway itself. They never reach a provider and can only tighten a policy. */
 export type RoutingHints = {
   readonly provider?: ProviderPreferences;
   readonly sessionId?: string;
   readonly costTier?: CostTier;
-  /** How many further turns the caller expects of this conversation. */
+  /** Turns that the caller still expects in this conversation. */
   readonly remainingTurns?: number;
 };
 
 export type CostTier = "low" | "medium" | "high";
 export type ProviderSort = "price" | "throughput" | "latency";
 
-/** Names of providers are slugs; `slug/region` and the id of an endpoint are taken as well. */
+/** Providers are named by slug, `slug/region` or endpoint id. */
 export type ProviderPreferences = {
   readonly only?: readonly string[];
   readonly ignore?: readonly string[];
   readonly order?: readonly string[];
-  /** False: only the first choice is tried. */
+  /** False: only the first candidate is attempted. */
   readonly allowFallbacks?: boolean;
-  /** `deny`: nobody who trains on data. */
+  /** `deny` excludes providers that train on data. */
   readonly dataCollection?: "allow" | "deny";
   readonly zeroDataRetention?: boolean;
   readonly maxPrice?: MaxPrice;
@@ -34,7 +34,7 @@ export type MaxPrice = {
   readonly image?: number;
 };
 
-/** The fields that carry wishes: every surface takes them, and no provider is sent them. */
+/** Accepted on every surface and removed before a request goes upstream. */
 export const ROUTING_HINT_FIELDS = [
   "provider",
   "session_id",
@@ -42,7 +42,7 @@ export const ROUTING_HINT_FIELDS = [
   "remaining_turns",
 ] as const satisfies readonly (keyof WishFields)[];
 
-/** Undefined when the caller wishes nothing. */
+/** Undefined if the caller sent none. */
 export function decodeRoutingHints({
   provider,
   session_id,
@@ -58,7 +58,7 @@ export function decodeRoutingHints({
   };
 }
 
-/** `require_parameters` asks for what is always so. */
+/** `require_parameters` is ignored: the gateway always requires them. */
 function decodePreferences(wire: NonNullable<WishFields["provider"]>): ProviderPreferences {
   const { only, ignore, order, allow_fallbacks, data_collection, zdr, max_price, sort } = wire;
   return {

@@ -1,18 +1,18 @@
 import type { Call } from "./call.ts";
 import type { Parameter } from "./parameters.ts";
 
-/** Of temperature and top_p the model takes one. */
+/** Quirk: the model accepts only one of temperature and top_p. */
 export const ONE_SAMPLING = "one-sampling";
 
-/** While it thinks, the model chooses its words by itself, and does not tell how likely they were. */
+/** Quirk: while reasoning, the model rejects sampling parameters and returns no logprobs. */
 export const SAMPLING_OR_THINKING = "sampling-or-thinking";
 
-/** The value that holds anyway. Models that take no other are known to refuse even this one, so it is never sent. */
+/** Never sent: some models reject even the default value. */
 export function isDefaultSampling(sampling: number | undefined): boolean {
   return sampling === undefined || sampling === 1;
 }
 
-/** Whether a call asks for what such a model does only without thinking. */
+/** Whether a call uses parameters that such a model supports only without reasoning. */
 export function setsSampling({ temperature, topP, parameters }: Call): boolean {
   return (
     !isDefaultSampling(temperature) || !isDefaultSampling(topP) || parameters.some((row) => LOGPROB_PARAMETERS.has(row))
@@ -20,7 +20,7 @@ export function setsSampling({ temperature, topP, parameters }: Call): boolean {
 }
 const LOGPROB_PARAMETERS: ReadonlySet<Parameter> = new Set(["logprobs", "top_logprobs"]);
 
-/** The call with one of the two, without the one that says what holds anyway; of two that say something, the temperature stays. */
+/** Removes the parameter with the default value; if neither has it, temperature wins. */
 export function withOneSampling(call: Call): { readonly call: Call; readonly lost: "top_p" | undefined } {
   const { temperature, topP } = call;
   if (temperature === undefined || topP === undefined) return { call, lost: undefined };

@@ -1,15 +1,14 @@
 import { tokensOfWeight } from "./estimate.ts";
 import { type TokenCounts, tokensOutsidePrompts, type Usage } from "./usage.ts";
 
-/** The end of what can be true of a request: figures beyond it are a provider's mistake, and nobody is billed by them. */
+/** Upper bounds of plausible usage for one request. Reports above them are provider errors and are not billed. */
 export type UsageCeiling = {
   readonly inputTokens: number;
-  /** Of the output, what is not told as thought. */
+  /** Output tokens not reported as reasoning. */
   readonly visibleOutputTokens: number;
   readonly outputTokens: number;
 };
 
-/** Nothing of the request says where its figures end. */
 export const NO_CEILING: UsageCeiling = {
   inputTokens: Infinity,
   visibleOutputTokens: Infinity,
@@ -17,34 +16,33 @@ export const NO_CEILING: UsageCeiling = {
 };
 
 /**
- * There are many ways to count, and facts of a catalogue get old: only what is many times more cannot be. Nobody makes more
- * tokens of a character than this either.
+ * Tokenizers differ and catalogue facts age, so only a multiple counts as implausible. No tokenizer produces more
+ * tokens per character than this.
  */
 export const PLAUSIBLE_FACTOR = 4;
 
-/** What a provider may put around that which it is told: templates and instructions of its own. */
+/** Prompt templates and instructions that a provider may add. */
 export const PROVIDER_OVERHEAD_TOKENS = 16_384;
-/** What a model may think without telling it apart, and beyond a limit: not everyone counts thoughts as output there. */
+/** Reasoning that a model may produce beyond the limit or without reporting it separately. */
 export const REASONING_ALLOWANCE_TOKENS = 65_536;
-/** What a model may look up by itself and read, without being asked to. */
+/** Search results that a model may fetch and read unasked. */
 export const SEARCH_ALLOWANCE_TOKENS = 524_288;
-/** More than any provider counts for one picture. */
 export const IMAGE_TOKENS_MAX = 65_536;
 
-/** More than any model holds at once. */
+/** Larger than any known context window. */
 const DEFAULT_CONTEXT_TOKENS = 2_000_000;
 
-/** The end of what one prompt and its answer can be, for a model that holds so much at once; null: nobody says how much. */
+/** Plausible sum of one prompt and its reply; null: unknown context window. */
 export function plausibleTokensMax(contextTokens: number | null): number {
   return PLAUSIBLE_FACTOR * (contextTokens ?? DEFAULT_CONTEXT_TOKENS);
 }
 
-/** What a provider told of an answer, and what is known of it. */
+/** Usage as reported by a provider, with what is needed to check it. */
 export type ReportedUsage = {
   readonly usage: Usage;
-  /** Everything the model wrote, as an estimate weighs it: asked for only where that decides. */
+  /** Weight of the generated text; a function because it is rarely needed. */
   readonly outputWeight: () => number;
-  /** How often a prompt may have been read for them: once for each input of many; absent: once. */
+  /** How many prompts the provider may have read; absent: one. */
   readonly promptReads?: number | undefined;
 };
 
@@ -61,7 +59,7 @@ export function isImplausibleUsage(
   if (inputTokens > end.inputTokens) return true;
   const writtenTokens = outputTokens - reasoningTokens;
   if (outputTokens <= end.outputTokens && writtenTokens <= end.visibleOutputTokens) return false;
-  // What can be seen is true, whatever was asked for.
+  // Text that was received is plausible whatever limit was requested.
   const seen = PLAUSIBLE_FACTOR * tokensOfWeight(outputWeight());
   return outputTokens > Math.max(seen, end.outputTokens) || writtenTokens > Math.max(seen, end.visibleOutputTokens);
 }

@@ -1,9 +1,9 @@
-/** Token figures include their parts: input includes cached and written, output includes reasoning. */
+/** Totals include their parts: input includes cached and cache-written tokens, output includes reasoning. */
 export type TokenCounts = {
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
-  /** The part of cacheWriteTokens that is kept for an hour; absent where none was told. */
+  /** Part of cacheWriteTokens with a one-hour lifetime. */
   readonly cacheWrite1hTokens?: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
@@ -11,13 +11,12 @@ export type TokenCounts = {
   readonly audioOutputTokens: number;
 };
 
-/** What one answer used. */
+/** Usage of one reply. */
 export type Usage = TokenCounts & {
-  /** Prompts that the provider told each by itself, as those that shortened the conversation. The figures include them. */
+  /** Prompts that the provider reported separately, such as compactions; included in the totals. */
   readonly prompts?: readonly TokenCounts[];
 };
 
-/** Nothing was used, or nothing that is counted in tokens. */
 export const NO_TOKENS: TokenCounts = {
   inputTokens: 0,
   cachedTokens: 0,
@@ -28,17 +27,16 @@ export const NO_TOKENS: TokenCounts = {
   audioOutputTokens: 0,
 };
 
-/** What stands for figures that cannot be true: more than any request takes, so nobody is ever billed by it. */
+/** Marks reported usage that cannot be true: larger than any request, so billing always rejects it. */
 export const IMPLAUSIBLE_TOKENS: TokenCounts = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
 
-/** Where all figures are told again and again: the last ones count, but those that cannot be do not undo good ones. */
+/** Cumulative reports: the latest wins, but an implausible one does not replace a valid one. */
 export function latestUsage<T extends TokenCounts>(before: T | undefined, told: T | undefined): T | undefined {
   return told === undefined || (told === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : told;
 }
 
 const TOKENS_MAX = 1_000_000_000;
 
-/** Whether a number can be one of tokens. */
 export function isTokenCount(figure: number): boolean {
   return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
 }
@@ -47,7 +45,7 @@ export function sumTokens(all: readonly TokenCounts[]): TokenCounts {
   return all.reduce((sum, one) => combineTokens(sum, one, 1), NO_TOKENS);
 }
 
-/** What of the figures is of no prompt that was told by itself. */
+/** Usage that belongs to no separately reported prompt. */
 export function tokensOutsidePrompts(usage: Usage): TokenCounts {
   if (usage.prompts === undefined) return usage;
   const { prompts, ...sum } = usage;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type ParsedBody } from "../../kit/json.ts";
 import { mayLosePrecision, parsePreciseJson } from "../../kit/lossless-json.ts";
 
-/** The way to a schema in a body: names of members, and `EACH` for all items of a list. */
+/** Path of a schema in a request body; `EACH` stands for every array item. */
 type SchemaPath = readonly [member: string, ...inside: string[]];
 
 const EACH = "*";
@@ -23,8 +23,8 @@ const RESPONSES: readonly SchemaPath[] = [
 const SCHEMA_PATHS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
 
 /**
- * What a body says, the numbers in its schemas with all the digits that they came with: an id that a schema allows must
- * not become another one on the way. Numbers elsewhere stay numbers, and so do those that lose nothing.
+ * The parsed body with lossless numbers inside its JSON schemas, so that large ids in an enum keep all digits. Other
+ * numbers stay plain.
  */
 export function withExactSchemas(body: ParsedBody, dialect: keyof typeof SCHEMA_PATHS): JsonObject {
   let { value } = body;
@@ -38,7 +38,7 @@ export function withExactSchemas(body: ParsedBody, dialect: keyof typeof SCHEMA_
   return value;
 }
 
-/** The value with what is exact put in the places that the way leads to, where there is an object now. */
+/** Replaces objects on the path by their lossless counterparts. */
 function replaceAt(value: unknown, exact: unknown, [next, ...rest]: readonly string[]): unknown {
   if (next === undefined) return isJsonObject(value) ? exact : value;
   if (next === EACH) {

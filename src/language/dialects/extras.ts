@@ -3,12 +3,11 @@ import { type BillableExtra, type BillableExtraName, EXTRAS, NO_EXTRAS } from ".
 import { listOf, offeredTools } from "./offered-tools.ts";
 
 /**
- * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
- * it was used. What a request can ask of a provider and is not here costs nothing but tokens.
+ * All knowledge about separately billed features: how a request asks for them and how a reply reports their use.
+ * Everything else costs only tokens.
  */
 type ExtrasReader = (request: JsonObject) => readonly BillableExtra[];
 
-/** Words for the service that everyone gets at the usual price. */
 const STANDARD_TIERS: ReadonlySet<unknown> = new Set([
   undefined,
   null,
@@ -31,7 +30,7 @@ const CHAT: ExtrasReader = (request) => tierOf(request, "said");
 
 type ToolRow = { readonly type: RegExp; readonly is: BillableExtraName | "tokens" };
 
-/** Tools of the messages dialect by their type. Those that the caller runs itself, or that only read, cost tokens. */
+/** Server tools of the messages dialect by type. Tools that the caller runs cost only tokens. */
 const MESSAGE_TOOLS: readonly ToolRow[] = [
   { type: /^(custom|(bash|text_editor|computer|memory|tool_search_tool_\w+?)_\d+|mcp_toolset)$/, is: "tokens" },
   { type: /^web_search_\d+$/, is: "web_search" },
@@ -40,7 +39,7 @@ const MESSAGE_TOOLS: readonly ToolRow[] = [
   { type: /^advisor_\d+$/, is: "other_models" },
 ];
 
-/** Tools of the responses dialect. A shell runs at the caller's, unless it is given a container of the provider. */
+/** Server tools of the responses dialect. A shell costs only tokens unless it uses a provider container. */
 const RESPONSE_TOOLS: readonly ToolRow[] = [
   { type: /^(function|custom|namespace|local_shell|shell|apply_patch|mcp|tool_search)$/, is: "tokens" },
   { type: /^computer(_use(_preview)?)?(_\d{4}_\d{2}_\d{2})?$/, is: "tokens" },
@@ -66,7 +65,7 @@ const MESSAGES: ExtrasReader = (request) => {
   if (container != null) ask("hosted_container", "container");
   if (fallbacks != null && !(Array.isArray(fallbacks) && fallbacks.length === 0)) ask("other_models", "fallbacks");
   for (const [at, tool] of listOf(tools).entries()) found.push(...extrasInMessageTool(tool, `tools.${at}`));
-  // A tool can also come in the middle of the conversation.
+  // Tools can also be added mid-conversation.
   for (const [at, message] of listOf(messages).entries())
     for (const [place, block] of listOf(isJsonObject(message) ? message["content"] : undefined).entries())
       if (isJsonObject(block) && block["type"] === "tool_addition")
@@ -82,13 +81,13 @@ function extrasInMessageTool(tool: unknown, path: string): BillableExtra[] {
   return [{ name, field: `${path}.type`, forwarding: "native", ...usesMax }];
 }
 
-/** One that is only referred to stands among the tools of the request. */
+/** A referenced tool is defined in the request's `tools`. */
 function inlineDefinition(tool: unknown): unknown {
   if (!isJsonObject(tool) || tool["type"] === "tool_reference") return undefined;
   return tool["definition"] ?? tool;
 }
 
-/** Agents offer these with every request to every model: where they cannot be had they are left out. */
+/** Agents offer these with every request, so they are dropped if the endpoint lacks them. */
 const DROPPABLE_TOOLS: ReadonlySet<BillableExtraName> = new Set(["web_search", "image_generation"]);
 
 const RESPONSES: ExtrasReader = (request) => {
@@ -109,7 +108,7 @@ function usesHostedContainer({ environment }: JsonObject): boolean {
   return isJsonObject(environment) && String(environment["type"]).startsWith("container");
 }
 
-/** Whether the model may do without the tools of the provider. */
+/** Whether tool_choice can be met without server tools. */
 function areHostedToolsOptional({ tools, tool_choice: choice }: JsonObject): boolean {
   if (choice == null || choice === "auto" || choice === "none") return true;
   if (choice === "required") return listOf(tools).some((tool) => extraForTool(tool, RESPONSE_TOOLS) === "tokens");
@@ -118,7 +117,7 @@ function areHostedToolsOptional({ tools, tool_choice: choice }: JsonObject): boo
 
 const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES } as const;
 
-/** Everything a request asks for that is billed apart; mostly nothing. */
+/** Absent for most requests. */
 export function extrasOf(
   dialect: keyof typeof READERS,
   request: JsonObject,
@@ -130,7 +129,7 @@ const NOTHING = {};
 
 export type ExtraUses = Readonly<Partial<Record<BillableExtraName, number>>>;
 
-/** What `usage` of the messages dialect says of tools that the provider ran; what was seen of them, where that cannot be. */
+/** Server tool uses reported in `usage`; implausible counts are replaced by the uses seen in the blocks. */
 export function extraUsesInMessage(usage: unknown, seen: ExtraUses): ExtraUses | undefined {
   const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
   if (!isJsonObject(told)) return undefined;
@@ -141,15 +140,15 @@ export function extraUsesInMessage(usage: unknown, seen: ExtraUses): ExtraUses |
   };
 }
 
-/** Prompts that the figures of a message are the sums of. Those of an adviser are another model's, at other prices. */
+/** Iterations whose sum is the message's usage. Adviser iterations belong to another model and price. */
 export const PROMPT_ITERATION_TYPES: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
 
-/** So many prompts are believed of one answer. */
+/** Upper bound of plausible prompts per reply. */
 export const PROMPTS_MAX = 50;
 
 /**
- * How many prompts the figures of a message are of: after tools that the provider ran it asks its model again, and tells
- * the sum. Where it does not tell them apart, each use stands for one, told or seen as a block.
+ * Number of prompts that a message's usage covers: after a server tool run the provider prompts its model again.
+ * Without separate reports each run counts as one prompt.
  */
 export function promptCountInMessage(usage: unknown, runs: number): number {
   const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
@@ -159,13 +158,13 @@ export function promptCountInMessage(usage: unknown, runs: number): number {
   return Math.min(1 + Math.max(uses, runs), PROMPTS_MAX);
 }
 
-/** Whether a block of a message is of a tool that the provider ran, its own or an MCP server's. */
+/** Server tools and MCP tools. */
 export function isServerToolRun(block: unknown): boolean {
   return isJsonObject(block) && (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use");
 }
 
 const NO_USES: ExtraUses = {};
-/** No model uses a tool more often for one answer. */
+/** Upper bound of plausible uses per reply. */
 const USES_MAX = 1_000;
 
 function usesEntry(name: BillableExtraName, count: unknown, seen: ExtraUses): ExtraUses {
@@ -182,14 +181,12 @@ const SERVER_TOOLS: Readonly<Record<string, BillableExtraName>> = {
   text_editor_code_execution: "code_execution",
 };
 
-/** The tool of the provider's that a block of a message is a use of. */
 export function extraUsedInBlock(block: unknown): BillableExtraName | undefined {
   if (!isJsonObject(block) || block["type"] !== "server_tool_use") return undefined;
   const name = String(block["name"]);
   return Object.hasOwn(SERVER_TOOLS, name) ? SERVER_TOOLS[name] : undefined;
 }
 
-/** The uses of the provider's tools that the blocks of a whole message show. */
 export function extraUsesInBlocks(blocks: readonly unknown[]): ExtraUses {
   const seen: Partial<Record<BillableExtraName, number>> = {};
   for (const block of blocks) {
@@ -199,7 +196,7 @@ export function extraUsesInBlocks(blocks: readonly unknown[]): ExtraUses {
   return seen;
 }
 
-/** The larger count of each: what was told may be older than what was seen. */
+/** The larger count of each extra, since reported counts may lag. */
 export function maxExtraUses(told: ExtraUses | undefined, seen: ExtraUses): ExtraUses | undefined {
   const names = EXTRAS.filter((name) => told?.[name] !== undefined || seen[name] !== undefined);
   if (names.length === 0) return told;
@@ -213,7 +210,7 @@ const ITEM_EXTRAS: Readonly<Record<string, BillableExtraName>> = {
   image_generation_call: "image_generation",
 };
 
-/** How many prompts the figures of a response are of: the model reads on after whatever the provider ran for it. */
+/** The model is prompted again after each tool run. */
 export function promptCountInResponse(output: unknown): number {
   const runs = listOf(output).filter((item) => isJsonObject(item) && isProviderRun(String(item["type"])));
   return Math.min(1 + runs.length, PROMPTS_MAX);
@@ -223,12 +220,12 @@ function isProviderRun(type: string): boolean {
   return Object.hasOwn(ITEM_EXTRAS, type) || type === "mcp_call";
 }
 
-/** To open a page that a search has found, or to look for words in it, is no search of its own. */
+/** Opening or searching a found page is not a billed search. */
 function isPageRead({ action }: JsonObject): boolean {
   return isJsonObject(action) && (action["type"] === "open_page" || action["type"] === "find_in_page");
 }
 
-/** What the items of a response say of tools that the provider ran. A container that is used again is one use. */
+/** Counts server tool items; reuse of one container counts once. */
 export function extraUsesInResponse(output: unknown): ExtraUses | undefined {
   const uses: Partial<Record<BillableExtraName, number>> = {};
   const containers = new Set<unknown>();

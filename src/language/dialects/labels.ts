@@ -3,7 +3,7 @@ import type { Call } from "../canon/call.ts";
 
 const LABELS = ["safety_identifier", "user"] as const;
 
-/** Dialects without a place for these ignore them whatever they are; the others are told a string or nothing. */
+/** Other dialects ignore these labels; those that carry them require a string. */
 export function validateLabels({ openAiParameters }: Call): void {
   const odd = LABELS.find((row) => openAiParameters?.[row] != null && typeof openAiParameters[row] !== "string");
   if (odd !== undefined) throw invalidValue(odd, "it must be a string");

@@ -4,10 +4,10 @@ import type { MediaSource } from "../canon/parts.ts";
 
 type InlineMedia = Extract<MediaSource, { is: "inline" }>;
 
-/** Enough characters of base64 for the longest of the signatures below. */
+/** Base64 characters that cover the longest signature below. */
 const HEAD_CHARS = 24;
 
-/** What the bytes are, whatever their sender calls them. */
+/** The actual type of the bytes, whatever the sender declares. */
 export function sniffMediaType(base64: string): string | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
   if (head.startsWith("\x89PNG")) return "image/png";
@@ -17,7 +17,6 @@ export function sniffMediaType(base64: string): string | undefined {
   return head.startsWith("%PDF") ? "application/pdf" : undefined;
 }
 
-/** With the type that the bytes have, where they tell. */
 export function dataUrl({ mediaType, base64 }: InlineMedia): string {
   return `data:${sniffMediaType(base64) ?? mediaType};base64,${base64}`;
 }
@@ -26,7 +25,7 @@ type EncodedFile =
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "file"; readonly filename: string; readonly file_data: string };
 
-/** A file as OpenAI's dialects are sent it. Text is said as text: few servers read files of it, and all of them read words. */
+/** A file for OpenAI's dialects. Text files become text, because few servers accept them as files. */
 export function encodeFile(source: InlineMedia, filename: string | null, param: string): EncodedFile {
   const type = sniffMediaType(source.base64) ?? source.mediaType;
   if (type.startsWith("text/")) {

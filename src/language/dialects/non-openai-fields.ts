@@ -1,6 +1,6 @@
 import type { FieldTable } from "./upstream-dialect.ts";
 
-/** The parameter table of dialects that know none of OpenAI's own parameters. */
+/** Parameter support shared by the dialects that have none of OpenAI's own parameters. */
 export const NON_OPENAI_FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 export type OfferedTool = { readonly tool: JsonObject; readonly path: string };
 
 /**
- * The tools of a request of the responses dialect with their places: its own, those that are grouped in one of them, and
- * those in the middle of the conversation, as what a search for tools has found.
+ * All tools of a responses request with their paths: top-level, grouped in a namespace, and added mid-conversation by
+ * a tool search.
  */
 export function offeredTools({ tools, input }: JsonObject): OfferedTool[] {
   const found = toolsInGroup(tools, "tools");

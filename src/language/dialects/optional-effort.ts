@@ -3,7 +3,7 @@ import { TOOLS_OR_THINKING } from "../canon/effort.ts";
 import type { Quirk } from "../canon/quirks.ts";
 import type { ModelFacts } from "./upstream-dialect.ts";
 
-/** The call without a wish that the caller can do without and the model cannot be told. */
+/** Removes an optional effort that the model does not support. */
 export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   const { reasoning } = call;
   if (reasoning?.isOptional !== true) return call;
@@ -14,7 +14,7 @@ export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   return isHeard ? call : { ...call, reasoning: undefined };
 }
 
-/** Where nobody knows that a model thinks, its server may refuse the word. */
+/** Servers may reject the field for models that are not known to reason. */
 function canDisableReasoning({ reasoning, thinking, acceptsEffort, quirks }: ModelFacts): boolean {
   const isKnown = thinking !== null || acceptsEffort === true;
   return (
@@ -24,7 +24,6 @@ function canDisableReasoning({ reasoning, thinking, acceptsEffort, quirks }: Mod
 
 const ALWAYS_REASONING: readonly Quirk[] = ["thinks-always", "no-word-for-off"];
 
-/** Some models think or are offered tools. */
 function conflictsWithTools({ tools }: Call, { quirks }: ModelFacts): boolean {
   return tools.length > 0 && quirks.includes(TOOLS_OR_THINKING);
 }

@@ -6,7 +6,7 @@ import type { ToolCallPart, ToolResultPart } from "../canon/parts.ts";
 
 const NAME_CHARS_SHOWN = 64;
 
-/** Arguments for a dialect that has them as an object, where they are text here; what is no object cannot be said in it. */
+/** Parses the arguments for dialects that require an object; other JSON is rejected. */
 export function decodeCallArguments({ name, argumentsText, isStored }: ToolCallPart, callParam: string): JsonObject {
   if (argumentsText.trim() === "") return {};
   const value = parseObject(argumentsText);
@@ -23,7 +23,7 @@ export function decodeCallArguments({ name, argumentsText, isStored }: ToolCallP
 }
 
 function parseObject(text: string): JsonObject | undefined {
-  // Numbers that are kept as they were written are objects as well.
+  // Lossless numbers are objects too, so the first character decides.
   if (!text.trimStart().startsWith("{")) return undefined;
   try {
     const value = parseLosslessJson(text);
@@ -33,24 +33,22 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The words of a tool's result as one text: where a tool gave several, they stay apart. */
+/** Several text parts are separated by a blank line. */
 export function resultText(content: ToolResultPart["content"]): string {
   return content.flatMap((part) => (part.is === "text" && part.text !== "" ? [part.text] : [])).join("\n\n");
 }
 
-/** What the schema of a function is that takes nothing. */
 export const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
 
-/** Strictly: servers refuse a strict schema that leaves anything open. */
+/** Servers reject strict schemas that leave anything open. */
 const NO_ARGUMENTS_STRICT: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
 
-/** The arguments of a function as OpenAI's dialects describe them: they want a schema also where there are none. */
+/** OpenAI's dialects require a schema even for functions without arguments. */
 export function argumentsSchema({ schema, strict }: Pick<ToolDefinition, "schema" | "strict">): JsonObject {
   if (schema !== null && Object.keys(schema).length > 0) return schema;
   return strict === true ? NO_ARGUMENTS_STRICT : NO_ARGUMENTS;
 }
 
-/** Where no tools are offered: none can be demanded. */
 export function rejectForcedChoice(choice: ToolChoice | undefined): void {
   if (choice?.is === "required" || choice?.is === "named")
     throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
@@ -61,7 +59,7 @@ type ToolEncoders = {
   choice(choice: ToolChoice | undefined, allowed: unknown): JsonObject;
 };
 
-/** Tools in OpenAI's dialects. Whatever is said about tools is refused by servers when there are none. */
+/** Servers reject all tool fields if `tools` is empty. */
 export function encodeTools({ tools, toolChoice, openAiParameters }: Call, words: ToolEncoders): JsonObject {
   if (tools.length === 0) {
     rejectForcedChoice(toolChoice);

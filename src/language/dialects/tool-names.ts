@@ -4,17 +4,17 @@ import type { ConversationTurn, Part } from "../canon/parts.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { ReplyEventReader } from "./upstream-dialect.ts";
 
-/** The longest name of a tool in most dialects. Callers of some may send longer ones. */
+/** Limit of most dialects; some callers may send longer names. */
 export const TOOL_NAME_MAX = 64;
 
-/** A call with names of tools that a dialect takes, and the way back for what is answered to it. */
+/** A call with shortened tool names, and the reverse mapping for its reply. */
 export type ShortenedToolNames = {
   readonly call: Call;
   restoreNames(events: readonly ReplyEvent[]): readonly ReplyEvent[];
   reader(reader: ReplyEventReader): ReplyEventReader;
 };
 
-/** The same name always becomes the same, so that turns before, and what a provider keeps of them, stay as they were. */
+/** The mapping is stable, so that earlier turns and prompt caches stay valid. */
 export function shortenToolNames(call: Call, max: number): ShortenedToolNames {
   const short = new Map<string, string>();
   for (const name of toolNamesIn(call)) if (name.length > max) short.set(name, shortenName(name, max));
@@ -37,7 +37,7 @@ export function shortenToolNames(call: Call, max: number): ShortenedToolNames {
 const HEAD_CHARS = 10;
 const DIGEST_CHARS = 12;
 
-/** Its ends, for the model to read, most of all the last one; between them a digest of the whole keeps names apart. */
+/** Keeps both ends readable for the model; a digest in between prevents collisions. */
 function shortenName(name: string, max: number): string {
   const head = `${name.slice(0, HEAD_CHARS)}_${sha256Hex(name).slice(0, DIGEST_CHARS)}_`;
   return head + name.slice(head.length - max);

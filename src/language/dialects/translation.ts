@@ -7,12 +7,12 @@ import type { Usage } from "../canon/usage.ts";
 import type { ClientDialect, FinishEvent, ReplyHead, ReplyWriter } from "./client-dialect.ts";
 import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 
-/** A stream of one dialect, read into canonical events and written in another. */
+/** Decodes one dialect into canonical events and encodes another. */
 export class TranslatedStream implements ReplyStream {
   readonly #reader: ReplyEventReader;
   readonly #writer: ReplyWriter;
   readonly #meter = new ReplyMeter();
-  /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
+  /** Held until the end: some servers send a reason with every frame, and only the last is valid. */
   #finish: FinishEvent | undefined;
 
   constructor(reader: ReplyEventReader, writer: ReplyWriter) {
@@ -65,7 +65,6 @@ export class TranslatedStream implements ReplyStream {
   }
 }
 
-/** A whole answer of one dialect, to be written in another. */
 export function translatedReply(
   events: readonly ReplyEvent[],
   client: ClientDialect,
@@ -83,7 +82,6 @@ export function translatedReply(
   };
 }
 
-/** What an answer is billed by. */
 class ReplyMeter {
   usage: Usage | undefined;
   outputWeight = 0;

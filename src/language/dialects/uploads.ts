@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { listOf, type OfferedTool } from "./offered-tools.ts";
 
-/** Where a block, a part or an item holds others. */
+/** Members that contain further blocks. */
 const CONTAINER_MEMBERS = ["content", "output", "source"] as const;
-/** A file that code of the provider's container made: its id is told, and no file is read. */
+/** Output files of code execution are results, not inputs. */
 const PRODUCED_FILE = /code_execution_output$/;
 const DEPTH_MAX = 12;
 
-/** The places of messages or items that name files which a provider keeps, whatever kind of block does it. */
+/** Paths of messages or items that reference files stored at a provider. */
 export function fileReferencesIn(
   items: readonly JsonObject[],
   pathOf: (at: number, inside: string) => string,
@@ -32,7 +32,7 @@ function referencesFile(value: unknown, depth: number): boolean {
   return isNamed || CONTAINER_MEMBERS.some((name) => referencesFile(value[name], depth + 1));
 }
 
-/** Members of a tool that name what an account at the provider keeps, wherever in it they stand. */
+/** Tool members that reference resources of a provider account. */
 const STORED_RESOURCE_MEMBERS: ReadonlySet<string> = new Set([
   "file_id",
   "file_ids",
@@ -41,12 +41,11 @@ const STORED_RESOURCE_MEMBERS: ReadonlySet<string> = new Set([
   "skill_id",
   "tunnel_id",
 ]);
-/** Skills that a provider offers everybody. */
 const PUBLIC_SKILL = /^openai-/;
-/** The caller's own: their schemas may say anything. The tools of a group stand beside it. */
+/** Schemas of the caller's own tools may contain any names; grouped tools are listed separately. */
 const CALLER_TOOL_TYPES: ReadonlySet<unknown> = new Set([undefined, null, "function", "custom", "namespace"]);
 
-/** Where tools of the provider's are given files or other things that an account there keeps. */
+/** Paths of account resources in server tools. */
 export function storedResourcesInTools(tools: readonly OfferedTool[]): string[] {
   return tools.flatMap(({ tool, path }) => {
     const place = CALLER_TOOL_TYPES.has(tool["type"]) ? undefined : firstStoredResource(tool, path, 0);
@@ -71,7 +70,7 @@ function isStoredResource(name: string, value: unknown): boolean {
   return name === "container" ? typeof value === "string" : STORED_RESOURCE_MEMBERS.has(name);
 }
 
-/** A container of the messages dialect that an account keeps, or one with skills that were made there. */
+/** A container of an account, or one with custom skills. */
 export function storedResourcesInContainer(container: unknown): string[] {
   if (typeof container === "string") return ["container"];
   if (!isJsonObject(container)) return [];

@@ -5,81 +5,77 @@ import type { Quirk } from "../canon/quirks.ts";
 import type { ReasoningControl } from "../canon/reasoning-control.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 
-/** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
+/** Honoured, rejected with 400, accepted and ignored, or addressed to the gateway. */
 export type FieldSupport = "yes" | "400" | "no-op" | "svc";
 
 export type FieldTable = Readonly<Record<Parameter, FieldSupport>>;
 
-/** One frame of a provider's stream, whatever carries it: an SSE event, or a message of a binary event stream. */
+/** One frame of an upstream stream: an SSE event or a binary event-stream message. */
 export type StreamFrame = { readonly event: string | null; readonly data: string };
 
-/** What the catalogue knows of the model as this endpoint serves it: facts, so that no code names a model. */
+/** Catalogue facts about the model at this endpoint, so that no code names a model. */
 export type ModelFacts = {
-  /** Its id in the catalogue: what callers are told of it. */
+  /** Catalogue id, as shown to callers. */
   readonly model: string;
-  /** Its name at the provider. */
   readonly upstreamModel: string;
   readonly maxOutputTokens: number | null;
-  /** False: the model refuses temperature, top_p and top_k. */
+  /** False: the model rejects temperature, top_p and top_k. */
   readonly sampling: boolean | null;
-  /** How the model is told to think; null: the dialect's usual way. */
+  /** Null: the dialect's default. */
   readonly thinking: ReasoningControl | null;
-  /** The words for how hard to think that it takes; absent or null: nobody knows. */
+  /** Efforts that the model accepts; absent or null: unknown. */
   readonly efforts?: readonly Effort[] | null;
-  /** How the endpoint is held to a JSON schema; absent or null: by the dialect's own field. */
+  /** How JSON schemas are enforced; absent or null: by the dialect's own field. */
   readonly structuredOutput?: "native" | "tool" | null;
-  /** Whether marks for the prompt cache are understood; absent or null: not known. */
+  /** Absent or null: unknown. */
   readonly promptCaching?: boolean | null;
-  /** The model never thinks, or thinks and cannot be told how hard; absent or null: it can be told, or nothing is known. */
+  /** The model never reasons, or its reasoning cannot be controlled; absent or null: controllable or unknown. */
   readonly reasoning?: "never" | "untold" | null;
-  /** It is known to think, and nothing says that it cannot be told how hard; absent: not known. */
+  /** The model is known to accept an effort. */
   readonly acceptsEffort?: boolean;
-  /** The name the limit of output tokens goes by, where the dialect has two; absent or null: the usual one. */
+  /** Name of the output limit; absent or null: the dialect's default. */
   readonly outputLimit?: "max_tokens" | "max_completion_tokens" | null;
-  /** The provider, where it gives the thoughts of its models out encrypted and only it can open them; absent or null: it does not. */
+  /** Provider that returns reasoning encrypted for itself; absent or null: none. */
   readonly reasoningEncryptedBy?: string | null;
   readonly quirks: readonly Quirk[];
 };
 
-/** What a dialect's requests can carry besides text. */
 export type MediaKind = "image" | "audio" | "file" | "remote_url" | "uploaded_file";
 
-/** What an answer answers, for dialects whose answers cannot be read without it. */
+/** The request behind a reply, for dialects that need it for decoding. */
 export type ReplyContext = { readonly call: Call; readonly facts: ModelFacts };
 
-/** Reads the frames of one stream, in order. A frame it cannot read at all gives undefined. */
+/** Decodes the frames of one stream in order; undefined for an unreadable frame. */
 export type ReplyEventReader = { read(frame: StreamFrame): readonly ReplyEvent[] | undefined };
 
-/** A way to speak to providers: pure translation from the canonical call and back to canonical events. */
+/** The upstream half of a dialect: pure translation from the canonical call and back to canonical events. */
 export type UpstreamDialect = {
   readonly fields: FieldTable;
-  /** Which API of the provider it is, for X-Svc-Upstream-Surface. */
+  /** Value of X-Svc-Upstream-Surface. */
   readonly surface: "chat" | "messages" | "responses";
   readonly media: ReadonlySet<MediaKind>;
-  /** The longest name of a tool. */
   readonly toolNameMax: number;
-  /** Its words for how closely a picture is looked at; absent: it has none. */
+  /** Supported image resolutions; absent: none. */
   readonly imageDetails?: ReadonlySet<string>;
-  /** How the provider is shown the operator's credential. */
+  /** How the credential is sent. */
   readonly auth: "bearer" | "x-api-key" | "x-goog-api-key";
-  /** Headers that every request of the dialect carries. */
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: "sse" | "event-stream";
-  /** Whether this model is told what is worth caching; absent: none is. */
+  /** Absent: never. */
   supportsCacheBreakpoints?(facts: ModelFacts): boolean;
-  /** Where the scale of temperatures ends; absent: where the caller's does. */
+  /** Absent: the caller's own scale. */
   readonly temperatureMax?: number;
-  /** The path behind the provider's base address. */
+  /** Path below the provider's base URL. */
   path(call: Call, facts: ModelFacts): string;
-  /** The level of reasoning the provider is told, where the dialect has no word for the one asked for. */
+  /** The effort that the provider receives, after mapping. */
   effort?(call: Call, facts: ModelFacts): Effort | undefined;
-  /** The most that is written where thoughts can come on top of the limit that a call states. */
+  /** Maximum output if reasoning may exceed the stated limit. */
   outputTokensMax?(call: Call, limit: number, facts: ModelFacts): number;
-  /** Whether how hard to think, where a router chose it, gets in the way of something that the caller asked for. */
+  /** Whether an effort that a router chose would conflict with the caller's request. */
   conflictsWithEffort?(call: Call, facts: ModelFacts): boolean;
-  /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
+  /** JSON body. Throws a Fault with the field's name if the dialect cannot express the call. */
   encodeRequest(call: Call, facts: ModelFacts): string;
-  /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */
+  /** Undefined if the bytes are not a reply of this dialect. */
   decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined;
   openReader(asked?: ReplyContext): ReplyEventReader;
   decodeProblem(

@@ -1,7 +1,7 @@
 import type { Parameter } from "../../canon/parameters.ts";
 import type { FieldTable } from "../upstream-dialect.ts";
 
-/** The parameter table as the chat-completions dialect (D1) treats it. */
+/** Parameter support of the chat-completions dialect (D1). */
 export const FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",
@@ -38,12 +38,12 @@ export const FIELDS: FieldTable = {
   chat_template_kwargs: "400",
 };
 
-/** Fields of the wire that are other names of a row. */
+/** Wire fields that are aliases of a parameter. */
 export const ALIASES: ReadonlyMap<string, Parameter> = new Map([
   ["max_completion_tokens", "max_tokens"],
   ["reasoning", "reasoning_effort"],
   ["thinking", "reasoning_effort"],
 ]);
 
-/** Fields that are the call itself. */
+/** Wire fields that belong to the call itself. */
 export const CALL_FIELDS: ReadonlySet<string> = new Set(["model", "messages", "stream", "stream_options", "n"]);

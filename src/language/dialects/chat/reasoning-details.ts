@@ -3,7 +3,7 @@ import { isJsonObject } from "../../../kit/json.ts";
 import type { ReasoningDetail, SignatureFamily } from "../../canon/parts.ts";
 import { hasProviderPrefix } from "../responses/reasoning-signatures.ts";
 
-/** Names of the seals' families on the wire, as other gateways write them. */
+/** Wire names of signature families, as used by other gateways. */
 const FORMATS: Readonly<Record<SignatureFamily, string>> = {
   anthropic: "anthropic-claude-v1",
   google: "google-gemini-v1",
@@ -17,7 +17,6 @@ function familyOf(format: unknown): SignatureFamily | undefined {
   return family === "anthropic" || family === "google" || family === "openai" ? family : undefined;
 }
 
-/** A block of reasoning as a client gets it and sends it back. */
 export function encodeDetail(detail: ReasoningDetail, index: number): ReasoningDetailWire & { index: number } {
   if (detail.is === "encrypted") {
     return {
@@ -32,7 +31,7 @@ export function encodeDetail(detail: ReasoningDetail, index: number): ReasoningD
   return { type: "reasoning.text", text: detail.text, ...signed, index };
 }
 
-/** Undefined for a block that nobody here could have made. */
+/** Undefined for a block that this gateway cannot have produced. */
 export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undefined {
   const family = familyOf(wire.format);
   if (wire.type === "reasoning.encrypted") {
@@ -44,8 +43,8 @@ export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undef
 }
 
 /**
- * Whether the block, as a client sent it, is sealed and a model of that creator cannot open it: another family made it, or
- * a provider's responses API, which alone can.
+ * Whether a block that a client sent back carries a signature that models of this creator cannot verify: another
+ * family's, or one of a provider's responses API.
  */
 export function isSignedElsewhere(wire: unknown, creator: string | null): boolean {
   if (!isJsonObject(wire)) return false;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The parts of a provider's answer that the gateway reads. Padding and anything unknown is stepped over. */
+/** The reply fields that the gateway reads; others are ignored. */
 const count = z.number().nullish();
 
 export const WireUsage = z.object({
@@ -8,10 +8,10 @@ export const WireUsage = z.object({
   outputTokens: count,
   cacheReadInputTokens: count,
   cacheWriteInputTokens: count,
-  /** The same figures under their older names. */
+  /** Older names of the same counts. */
   cacheReadInputTokenCount: count,
   cacheWriteInputTokenCount: count,
-  /** What was written to the cache, by how long it is kept. */
+  /** Cache writes by lifetime. */
   cacheDetails: z.array(z.object({ ttl: z.string().nullish(), inputTokens: count })).nullish(),
 });
 export type WireUsage = z.output<typeof WireUsage>;
@@ -22,7 +22,7 @@ const citation = z.object({
 });
 export type WireCitation = z.output<typeof citation>;
 
-/** A block is a union: one of these keys is there. */
+/** A union: exactly one key is set. */
 const block = z.object({
   text: z.string().nullish(),
   toolUse: z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown().optional() }).nullish(),

@@ -1,9 +1,6 @@
 import { z } from "zod";
 
-/**
- * The parts of an answer that the gateway reads; everything else passes unseen. Fields that a server leaves out when
- * they are empty or zero may be missing anywhere.
- */
+/** The reply fields that the gateway reads. Servers omit empty and zero fields. */
 const count = z.number().nullish();
 const text = z.string().nullish();
 
@@ -75,7 +72,7 @@ const candidate = z.looseObject({
 });
 export type WireCandidate = z.output<typeof candidate>;
 
-/** A whole answer, and one chunk of a stream: they have the same shape. */
+/** A whole reply and a stream chunk have the same shape. */
 export const WireAnswer = z.looseObject({
   candidates: z.array(candidate).nullish(),
   promptFeedback: z.looseObject({ blockReason: text, blockReasonMessage: text }).nullish(),

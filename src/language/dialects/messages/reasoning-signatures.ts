@@ -1,13 +1,12 @@
 import type { ReasoningSignature, SignatureFamily } from "../../canon/parts.ts";
 
 /**
- * Seals of every family in the two fields that this dialect has for its own: a thinking block's `signature` and a redacted
- * block's `data`. A seal of the dialect's own family stands there as it is; of another one with a prefix that says whose
- * it is, and whether it belongs to the tool call that follows. Callers send both fields back unchanged, so nothing is lost.
+ * Signatures of all families share the two fields of this dialect: `signature` of a thinking block and `data` of a
+ * redacted block. Foreign signatures get a prefix with their family and whether they belong to the next tool call.
+ * Callers return both fields unchanged.
  */
 const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
 
-/** What a seal is set on: the block of reasoning that carries it, or the tool call right behind it. */
 export type SignatureCarrier = "block" | "call";
 export type CarriedSignature = { readonly carrier: SignatureCarrier; readonly signature: ReasoningSignature };
 
@@ -25,7 +24,6 @@ export function decodeSignature(text: string): CarriedSignature {
   };
 }
 
-/** Written by the gateway for another family: the dialect's own providers cannot read it. */
 export function isForeignSignature(text: unknown): boolean {
   return typeof text === "string" && PREFIX.test(text);
 }

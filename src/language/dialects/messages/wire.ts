@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The parts of a provider's answer that the gateway reads. Everything else is left out, and new things break nothing. */
+/** The reply fields that the gateway reads; others are ignored. */
 const count = z.number().nullish();
 const word = z.string().nullish();
 
@@ -15,11 +15,11 @@ export const WireUsage = z.looseObject({
 });
 export type WireUsage = z.output<typeof WireUsage>;
 
-/** Where a sentence comes from: a page of the web, a result of a search, or a document of the request. */
+/** A citation of a web page, a search result or a document of the request. */
 export const WireCitation = z.looseObject({ url: word, source: word, title: word, document_title: word });
 export type WireCitation = z.output<typeof WireCitation>;
 
-/** A block as it opens in a stream, or whole in an answer. */
+/** A block as it opens in a stream, or complete in a whole reply. */
 export const WireBlock = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("text"), text: word, citations: z.array(WireCitation).nullish() }),
   z.looseObject({ type: z.literal("thinking"), thinking: word, signature: word }),
@@ -33,7 +33,6 @@ export const WireBlock = z.discriminatedUnion("type", [
 ]);
 export type WireBlock = z.output<typeof WireBlock>;
 
-/** Why the model stopped: at the end of a stream in an event of its own, in a whole answer beside the content. */
 export const WireStop = z.looseObject({
   stop_reason: word,
   stop_details: z.looseObject({ explanation: word }).nullish(),
@@ -45,5 +44,4 @@ export const WireMessage = z.looseObject({
   usage: z.unknown().optional(),
 });
 
-/** The head of an answer in a stream. */
 export const WireStart = z.looseObject({ id: word, usage: z.unknown().optional() });

@@ -1,6 +1,6 @@
 import type { FieldTable } from "../upstream-dialect.ts";
 
-/** The parameter table as the responses dialect treats it, where an endpoint is asked in it for callers of another one. */
+/** Parameter support of the responses dialect. */
 export const FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",

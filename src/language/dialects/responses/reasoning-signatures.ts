@@ -2,21 +2,21 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { ReasoningDetail, ReasoningSignature, SignatureFamily } from "../../canon/parts.ts";
 
 /**
- * What a provider needs back unchanged travels in `encrypted_content`, with the name of the family that can open it. A
- * caller cannot read it and sends it back; the gateway knows from the name where it may go.
+ * Signatures travel in `encrypted_content` with the name of their family. Callers return it unchanged, and the name
+ * tells where it may be sent.
  */
 const SIGNATURE_PREFIXES: Readonly<Record<SignatureFamily, string>> = {
   anthropic: "gw1:anthropic:",
   google: "gw1:google:",
   openai: "gw1:openai:",
 };
-/** A block of reasoning of which nothing was readable. */
+/** Reasoning without readable text. */
 const ENCRYPTED_ONLY_PREFIXES: Readonly<Record<SignatureFamily, string>> = {
   anthropic: "gw1:anthropic.bare:",
   google: "gw1:google.bare:",
   openai: "gw1:openai.bare:",
 };
-/** The seal of the call that follows: the item of a call has no place of its own for it. */
+/** Signature of the next tool call, whose item has no field for it. */
 const TOOL_CALL_PREFIXES: Readonly<Record<SignatureFamily, string>> = {
   anthropic: "gw1:anthropic.call:",
   google: "gw1:google.call:",
@@ -36,13 +36,12 @@ export function encodeCallSignature({ family, data }: ReasoningSignature): strin
   return TOOL_CALL_PREFIXES[family] + data;
 }
 
-/** A reasoning item, read: a block of reasoning, the seal of the next call, or nothing that could be sent anywhere. */
 type DecodedReasoningItem =
   | { readonly is: "detail"; readonly detail: ReasoningDetail }
   | { readonly is: "call_signature"; readonly signature: ReasoningSignature }
   | { readonly is: "nothing" };
 
-/** A seal that this gateway did not make, or that belongs to an endpoint of the responses dialect, is left out. */
+/** Drops content that this gateway did not create or that belongs to a responses endpoint. */
 export function decodeReasoningItem(readable: string, carrier: string | null | undefined): DecodedReasoningItem {
   const call = carrier ? matchPrefix(TOOL_CALL_PREFIXES, carrier) : undefined;
   if (call !== undefined) return { is: "call_signature", signature: call };
@@ -65,26 +64,26 @@ function matchPrefix(
 }
 
 /**
- * What an endpoint of this dialect has encrypted for callers of another one. It opens where it was made and nowhere else,
- * so the name of who made it stands before it.
+ * Encrypted reasoning of a responses endpoint for callers of other dialects. Only its creator can decrypt it, so the
+ * provider's name is prepended.
  */
 export function providerSignature(provider: string, encrypted: string): ReasoningSignature {
   return { family: "openai", data: `${provider}:${encrypted}` };
 }
 
-/** Whether the name of who made it stands before it: what servers of this dialect encrypt has no colon in it. */
+/** Encrypted data of responses servers contains no colon. */
 export function hasProviderPrefix(data: unknown): boolean {
   return typeof data === "string" && data.includes(":");
 }
 
-/** What the provider itself wrote; undefined: another one made it, or the provider gives nothing sealed out. */
+/** Undefined: created by another provider, or the provider encrypts nothing. */
 export function dataForProvider(provider: string | null, signature: ReasoningSignature | null): string | undefined {
   if (provider === null || signature?.family !== "openai" || !signature.data.startsWith(`${provider}:`))
     return undefined;
   return signature.data.slice(provider.length + 1);
 }
 
-/** Whether the caller sees what is sealed: when asked for, and when the response is stored and can be gone on from. */
+/** Shown if requested, or if the response is stored and can be continued. */
 export type SignatureVisibility = "shown" | "hidden";
 
 const ENCRYPTED = "reasoning.encrypted_content";

@@ -1,6 +1,6 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 
-/** An error frame; the status stays 200, and no end marker follows. */
+/** The status stays 200 and no end marker follows. */
 export function encodeStreamError(envelope: ErrorEnvelope): string {
   return `data: ${JSON.stringify(envelope)}\n\n`;
 }

@@ -3,10 +3,10 @@ import type { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import type { Effort, ReasoningSettings } from "../../../canon/call.ts";
 import { effortForBudget } from "../../../canon/effort.ts";
 
-/** One of the places that speak of thinking: a word for how hard, tokens to think with, or only that it shall be done. */
+/** One of the request fields that control reasoning; "on" requests it without an effort. */
 type ReasoningField = { readonly field: string; readonly value: Effort | number | "on" };
 
-/** How hard to think, which the aliases say in other words. What they say together is one wish, or refused. */
+/** Combines reasoning_effort and its aliases into one setting; contradicting fields are rejected. */
 export function decodeReasoning(request: ChatRequest): ReasoningSettings | undefined {
   const { model, reasoning, thinking } = request;
   if (typeof reasoning === "object" && reasoning?.exclude)
@@ -33,7 +33,7 @@ function reasoningFields({ reasoning_effort, reasoning, thinking }: ChatRequest)
   ];
 }
 
-/** What is switched off is off, whatever stands beside the switch: some clients always send a word with it. */
+/** `enabled: false` wins over an effort, which some clients always send. */
 function fieldsInReasoning(reasoning: ChatRequest["reasoning"]): ReasoningField[] {
   if (typeof reasoning === "string") return reasoningField("reasoning", reasoning);
   if (reasoning?.enabled === false) return reasoningField("reasoning.enabled", "none");
@@ -68,7 +68,7 @@ function rejectConflicts(controls: readonly ReasoningField[]): void {
   }
 }
 
-/** Words and tokens go together: which word an amount stands for is told differently by everyone. */
+/** An effort and a token budget are compatible, because there is no standard mapping between them. */
 function areCompatible(one: ReasoningField["value"], other: ReasoningField["value"]): boolean {
   if (one === other) return true;
   if (one === "none" || other === "none") return one === "minimal" || other === "minimal";

@@ -32,7 +32,7 @@ type FoldedReply = {
   reason: FinishReason;
 };
 
-/** Folding the events gives the same message that a client would put together from the stream. */
+/** Builds the message that a client would assemble from the stream. */
 function fold(events: readonly ReplyEvent[]): FoldedReply {
   const folded: FoldedReply = {
     content: null,

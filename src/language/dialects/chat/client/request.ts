@@ -9,7 +9,6 @@ import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeReasoning } from "./reasoning.ts";
 import { cacheMark, decodeTurn } from "./turns.ts";
 
-/** The canonical call behind a chat-completions request. */
 export function decodeRequest(request: ChatRequest): Call {
   const { max_tokens, max_completion_tokens } = request;
   if (max_tokens && max_completion_tokens && max_tokens !== max_completion_tokens) {
@@ -70,16 +69,16 @@ function parametersOf(request: ChatRequest): Parameter[] {
     const row = ALIASES.get(field) ?? field;
     if (isParameter(row)) add(row);
   }
-  // The wire's own form of a list of allowed tools is the same wish.
+  // The nested form of allowed tools in tool_choice counts as the same parameter.
   const choice = request.tool_choice;
   if (choice && typeof choice === "object" && choice.type === "allowed_tools") add("allowed_tools");
   return rows;
 }
 
-/** In the order in which they are heard. */
+/** In order of precedence. */
 const EFFORT_ALIASES = ["reasoning", "thinking"] as const;
 
-/** The names that rows were sent by, where those are not their own. */
+/** The caller's names of parameters that were sent under an alias. */
 function sentNames(request: ChatRequest): Pick<Call, "parameterNames"> {
   const limit = request.max_tokens == null && request.max_completion_tokens != null;
   const effort = request.reasoning_effort ? undefined : EFFORT_ALIASES.find((name) => request[name] != null);
@@ -92,7 +91,7 @@ function sentNames(request: ChatRequest): Pick<Call, "parameterNames"> {
   };
 }
 
-/** Rows that no canonical field holds, and that another dialect has a place for all the same. */
+/** Parameters without a canonical field that another dialect can carry. */
 const PASSED_PARAMETERS = [
   "parallel_tool_calls",
   "verbosity",
@@ -119,7 +118,7 @@ function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined
   return DEFAULT_ONE.filter((field) => request[field] === 1);
 }
 
-/** What demands a tool that is not there is refused here: some providers would ignore it and answer in words. */
+/** Rejected here because some providers ignore a choice that cannot be met and reply with text. */
 export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
   if (!tool_choice) return undefined;
   if (typeof tool_choice === "string" || tool_choice.type !== "function") {
@@ -144,7 +143,7 @@ function modeOfAllowed({ mode }: JsonObject): "auto" | "required" {
 
 const invalidToolChoice = (why: string) => invalidValue("tool_choice", why);
 
-/** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
+/** Ignored without tools; a name that is not in `tools` is rejected. */
 export function allowedTools(request: ChatRequest): readonly string[] | undefined {
   const allowed = sentAllowedTools(request);
   if (allowed === undefined) return undefined;
@@ -158,7 +157,6 @@ export function allowedTools(request: ChatRequest): readonly string[] | undefine
   );
 }
 
-/** In whichever of its two forms the list was sent. */
 function sentAllowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
   if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools")
     return allowed_tools ?? undefined;

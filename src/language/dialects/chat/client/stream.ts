@@ -7,7 +7,7 @@ import { encodeStreamError } from "./errors.ts";
 import { annotation, toolCall } from "./reply.ts";
 import { encodeUsage } from "./usage.ts";
 
-/** Canonical events as a chat-completions stream. */
+/** Encodes canonical events as chat-completion chunks. */
 export class ChunkWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #includeUsage: boolean;
@@ -36,7 +36,7 @@ export class ChunkWriter implements ReplyWriter {
     return delta === undefined ? "" : this.#role() + this.#before + JSON.stringify(delta) + this.#after;
   }
 
-  /** The role comes first, right before the first thing that is shown. */
+  /** The role chunk precedes the first visible content. */
   #role(): string {
     if (this.#begun) return "";
     this.#begun = true;

@@ -53,7 +53,7 @@ function textParts(content: TextContent): TextPart[] {
   return content.map(({ text, cache_control }) => ({ is: "text", text, ...cacheMark(cache_control) }));
 }
 
-/** Reasoning comes before what it led to; sealed blocks win over the plain text they contain. */
+/** Reasoning precedes the content it led to; signed blocks replace the plain text they contain. */
 function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
   const parts: Part[] = [];
   const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
@@ -108,7 +108,7 @@ function decodeUserPart(part: UserPart): Part {
   }
 }
 
-/** Parameters of the media type, such as a character set or a name, say nothing here. */
+/** Media type parameters, such as a charset, are ignored. */
 const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
 
 function mediaSource(url: string): MediaSource {

@@ -6,7 +6,10 @@ import { encodeUsage } from "../client/usage.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 
-/** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
+/**
+ * Patches the id, the usage and non-conforming choices of a provider's reply; undefined if the bytes are not a reply
+ * of this dialect.
+ */
 export function decodeDirectReply(bytes: Buffer, ownId: string): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
@@ -44,7 +47,7 @@ class DirectChatReply implements WholeReply {
     this.#messages = messages;
   }
 
-  /** Only asked for where the provider told no figures. */
+  /** Computed on demand, only if the provider reports no usage. */
   get outputWeight(): number {
     return this.#messages.reduce((sum, message) => sum + measureMessage(message, weightOf), 0);
   }
@@ -74,14 +77,14 @@ export function encodeDirectUsage(wireUsage: unknown, billed: Usage, cost: Repor
   return usage;
 }
 
-/** Whether what was counted is what the provider told, as it wrote it or as it is read. */
+/** Whether the billed usage equals the provider's, literally or after decoding. */
 function matchesWireUsage(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolean {
   if (wire["prompt_tokens"] === inputTokens && wire["completion_tokens"] === outputTokens) return true;
   const read = decodeUsage(wire);
   return read?.inputTokens === inputTokens && read.outputTokens === outputTokens;
 }
 
-/** All that a message or a delta says, measured: text, reasoning, refusal and tool arguments. */
+/** Sums a measure over text, reasoning, refusal, tool names and arguments. */
 export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
   const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
   let sum = 0;

@@ -20,45 +20,44 @@ import { TOOL_IDS_9, ToolIds } from "../upstream/tool-ids.ts";
 import { ALL_ROLES, SIGNED_TOOL_CALLS } from "../upstream/turns.ts";
 
 /**
- * It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too, and
- * knows no name but a tool's.
+ * Quirk: the server rejects assistant messages with anything besides text and tool calls, and `name` outside tool
+ * messages.
  */
 const PLAIN_HISTORY = "plain-history";
 const REPLY_EXTRAS: ReadonlySet<string> = new Set(["reasoning_content", "reasoning_details", "annotations", "audio"]);
-/** It has no place for thoughts over chat completions, or none of the name that they are given out by. */
+/** Quirk: the server rejects reasoning in the message history. */
 const THOUGHTLESS_HISTORY = "thoughtless-history";
-/** It has a cache that callers fill by marks of the messages dialect. */
+/** Quirk: the server supports cache_control as in the messages dialect. */
 const CACHE_MARKS = "cache-marks";
 const CACHE_CONTROL = "cache_control";
 
-/** What the catalogue says of the server and its model. */
 type HistoryFacts = {
   readonly quirks: readonly Quirk[];
-  /** Whose seals on thoughts the model can open: its creator's; null: nobody's. */
+  /** The creator whose reasoning signatures the model can verify; null: none. */
   readonly signer: string | null;
 };
 
 type HistoryRules = {
-  /** How much of an answer stays here. What another family or another API has sealed is for them alone, so it does always. */
+  /** What is removed from assistant messages. Signatures of another family or API are always removed. */
   readonly strips: "everything" | "reasoning" | "foreign_signatures";
   readonly signer: HistoryFacts["signer"];
   readonly developerRole: "known" | "unknown";
-  /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
+  /** Signatures next to tool calls are valid only for the model that created them. */
   readonly signatures: "wanted" | "foreign";
-  /** Of what is worth caching; kept as well where the caller set none, so that nobody looks for them. */
+  /** "kept" also if the body has no cache_control, to skip the search. */
   readonly cacheControl: "kept" | "cut";
-  /** Undefined: it takes every id. */
+  /** Undefined: the server accepts any id. */
   readonly toolIds: ToolIds | undefined;
 };
 
 type HistoryPatches = {
-  /** Messages and tools as the server takes them: only what it refuses is written anew. */
+  /** Messages and tools rewritten only where the server rejects them. */
   readonly patches: readonly MemberPatch[];
-  /** By the names that the log has for it. */
+  /** Log names of removed content. */
   readonly dropped: readonly string[];
 };
 
-/** The caller's conversation without what a server refuses in it. Undefined where there is none of it. */
+/** Removes history content that the server rejects; undefined if there is none. */
 export function historyPatches(
   { messages, tools }: ChatRequest,
   body: ParsedBody,
@@ -79,7 +78,7 @@ export function historyPatches(
   return { patches, dropped: [...found] };
 }
 
-/** A list of the body, its refused items written anew. */
+/** Rewrites the matching items of one list and keeps all other bytes. */
 function listPatches(
   body: ParsedBody,
   key: "messages" | "tools",
@@ -119,7 +118,7 @@ function stripLevel(quirks: readonly Quirk[]): HistoryRules["strips"] {
 
 function isRefused(message: JsonObject, server: HistoryRules): boolean {
   const { role } = message;
-  // Marks and names alone are ever refused of these.
+  // Non-assistant messages need rewriting only for cache_control and names.
   if (server.cacheControl === "kept" && server.strips !== "everything" && (role === "user" || role === "system"))
     return false;
   for (const key in message) if (retainedValue(role, key, message[key], server) !== message[key]) return true;
@@ -130,7 +129,7 @@ function isRenamed(id: unknown, { toolIds }: HistoryRules): boolean {
   return toolIds !== undefined && typeof id === "string" && toolIds.encode(id) !== id;
 }
 
-/** Of a key that is given twice the last one counts, as for every reader of the whole. */
+/** The last of duplicate keys wins, as in any JSON parser. */
 function withUniqueKeys(text: string): ParsedBody | undefined {
   const parsed = parseJsonText(text);
   const unique = "problem" in parsed ? parseJsonText(JSON.stringify(parseLosslessJson(text))) : parsed;
@@ -149,7 +148,7 @@ function patchesFor(message: ParsedBody, server: HistoryRules, found: Set<string
   });
 }
 
-/** What the log says of a member that does not go on as it is; undefined: nothing is lost with it. */
+/** Log name of removed content; undefined if nothing of value is lost. */
 function droppedName(key: string, value: unknown, server: HistoryRules): string | undefined {
   switch (key) {
     case "role":
@@ -166,7 +165,7 @@ function droppedName(key: string, value: unknown, server: HistoryRules): string 
   }
 }
 
-/** What of a member goes on, the value itself where that is all of it; undefined: nothing. */
+/** The part of a member to send: the same value if unchanged, undefined if removed. */
 function retainedValue(role: unknown, key: string, value: unknown, server: HistoryRules): unknown {
   switch (key) {
     case "role":
@@ -234,7 +233,7 @@ function hasForeignSignature(call: unknown, { signatures }: HistoryRules): boole
   return signatures === "foreign" && isJsonObject(call) && call["extra_content"] !== undefined;
 }
 
-/** Many clients send every member of an answer back, empty ones as well: nothing is lost with those. */
+/** Clients send empty members back; removing those is not reported. */
 function isNonEmpty(value: unknown): boolean {
   return value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
@@ -243,7 +242,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
+/** All other members reach the provider byte for byte. */
 export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
   const { upstreamModel, outputLimit, quirks } = facts;
   validateLabels(call);
@@ -261,7 +260,7 @@ export function requestPatches(request: ChatRequest, call: Call, facts: DirectCh
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) {
     patches.push({ key: "allowed_tools", json: null });
-    // Without tools it limits nothing, and servers refuse to be told of it.
+    // Servers reject the field without tools.
     if (call.tools.length > 0) {
       const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
       patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) });
@@ -272,17 +271,16 @@ export function requestPatches(request: ChatRequest, call: Call, facts: DirectCh
   return patches;
 }
 
-/** The two names of one limit: servers that know only one of them refuse or overlook the other. */
+/** Two names of one limit: servers that know only one reject or ignore the other. */
 export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
 
 export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
 
-/** What the catalogue says of the server behind the direct lane. */
 export type DirectChatFacts = {
   readonly upstreamModel: string;
-  /** Null: the client's own name is left as it is. */
+  /** Null: the client's own name is kept. */
   readonly outputLimit: OutputLimit | null;
-  /** The words for how hard to think that it takes; absent or null: nobody knows. */
+  /** Efforts that the model accepts; absent or null: unknown. */
   readonly efforts?: readonly Effort[] | null;
   readonly quirks: readonly Quirk[];
 };
@@ -296,7 +294,7 @@ function limitPatches(request: ChatRequest, wanted: OutputLimit): MemberPatch[] 
   ];
 }
 
-/** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
+/** Some servers reject null, which means absent. */
 function dropNulls(patches: MemberPatch[], request: ChatRequest): void {
   const fields: Readonly<Record<string, unknown>> = request;
   for (const key in fields) {

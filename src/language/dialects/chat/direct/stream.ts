@@ -13,7 +13,7 @@ import { encodeDirectUsage, measureMessage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
-/** Reads a stream of this dialect and rewrites the top-level id of each frame, and what is not of the dialect. */
+/** Relays a chat-completions stream: replaces the id of each frame and normalizes non-conforming choices. */
 export class DirectChatStream implements ReplyStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
@@ -45,7 +45,6 @@ export class DirectChatStream implements ReplyStream {
     return this.#upstreamId;
   }
 
-  /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
   get isFinished(): boolean {
     return this.#finished;
   }
@@ -69,11 +68,11 @@ export class DirectChatStream implements ReplyStream {
     const mended = this.#mender.normalize(choices);
     if (mended === undefined) return this.#readChunk(chunk, choices, frame);
     const data = patchMember(frame.data, "choices", JSON.stringify(mended));
-    // The name of the event keeps it from being the pattern of those that follow.
+    // The event name prevents a normalized frame from becoming the template.
     return this.#readChunk({ ...chunk, choices: mended }, mended, { event: "mended", data });
   }
 
-  /** Some servers leave the empty list of choices out of the frame with their figures. */
+  /** Some servers omit the empty `choices` of the usage frame. */
   #readBare({ choices, usage }: JsonObject): StreamPiece {
     if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
     if (usage != null) this.#figures(usage);
@@ -86,7 +85,7 @@ export class DirectChatStream implements ReplyStream {
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
     if (usage != null) this.#figures(usage);
-    // Who did not ask for usage does not see the empty place that the provider leaves for it.
+    // Clients that did not request usage do not see the provider's null.
     const hidden = !this.#includeUsage && chunk["usage"] === null;
     const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
     if (weight > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, weight, own);
@@ -94,7 +93,7 @@ export class DirectChatStream implements ReplyStream {
     return { is: weight > 0 || finishes ? "content" : "preamble", text };
   }
 
-  /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
+  /** Hot path: most frames differ from the template only in their text and are not parsed. */
   #like({ start, end, ownStart, ownEnd }: FrameTemplate, { data, event }: StreamFrame): StreamPiece | undefined {
     const from = start.length;
     const to = data.length - end.length;
@@ -114,13 +113,13 @@ export class DirectChatStream implements ReplyStream {
       if (isJsonObject(choice["delta"])) weight += measureMessage(choice["delta"], weightOf);
       if (typeof choice["finish_reason"] !== "string") continue;
       finishes = true;
-      // Some servers have their figures in the choice that ends.
+      // Some servers put usage into the last choice.
       usage = choice["usage"];
     }
     return { weight, finishes, usage };
   }
 
-  /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
+  /** Usage is cumulative: the last report wins. */
   #figures(usage: unknown): void {
     this.#usage = latestUsage(this.#usage, decodeUsage(usage));
     this.#wireUsage = usage;
@@ -130,7 +129,7 @@ export class DirectChatStream implements ReplyStream {
     this.#figures(chunk["usage"]);
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
-      // Figures beside content: the content goes on at once, the figures only with the last frame.
+      // Usage beside content: the content is relayed now, the usage with the last frame.
       const text = `data: ${withoutUsage(data, chunk, this.#ownId)}\n\n`;
       return { is: weight > 0 || finishes ? "content" : "preamble", text };
     }
@@ -138,7 +137,6 @@ export class DirectChatStream implements ReplyStream {
     return { is: "figures" };
   }
 
-  /** The last frames: usage with its cost when the client asked for it, and the end marker. */
   fail(envelope: ErrorEnvelope): string {
     return encodeStreamError(envelope);
   }
@@ -166,7 +164,7 @@ type FrameTemplate = {
 /** A quote, a backslash or a control character. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
 
-/** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
+/** Position of the text if it is one plain string that occurs once; otherwise undefined. */
 function templateOf(data: string, chunk: JsonObject, weight: number, own: string): FrameTemplate | undefined {
   const choices = chunk["choices"];
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
@@ -191,18 +189,18 @@ function templateOf(data: string, chunk: JsonObject, weight: number, own: string
   return undefined;
 }
 
-/** One piece of memory instead of a view of, or a knot of, others. */
+/** Copies into one contiguous string, so comparisons do not walk ropes or slices. */
 function flatten(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
+/** In JSON a line break occurs only between tokens, so a space can replace it. */
 function onOneLine(frame: StreamFrame): StreamFrame {
   const { event, data } = frame;
   return tryParseJsonObject(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }
 
-/** Servers write the id first, nearly always; only where they do not is the frame searched for it. */
+/** Fast path for the usual position of the id; otherwise the frame is searched. */
 function withId(data: string, chunk: JsonObject, ownId: string): string {
   const start = `{"id":"${String(chunk["id"])}"`;
   if (data.slice(0, start.length) === start && !start.includes("\\"))

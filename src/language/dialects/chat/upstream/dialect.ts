@@ -8,7 +8,7 @@ import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ChatReader } from "./stream.ts";
 
-/** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
+/** Chat completions (D1) for callers of other dialects; callers of the same dialect use the direct adapter. */
 export const chatUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",

@@ -4,7 +4,7 @@ import { isAborted } from "./normalize.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 
-/** The status that a code or a type stands for where none came with it: inside a stream. The code says more. */
+/** Statuses of errors inside a stream, by code or type; the code takes precedence. */
 const STATUSES: ReadonlyMap<string | null, number> = new Map([
   ["context_length_exceeded", 400],
   ["cyber_policy", 400],
@@ -17,10 +17,10 @@ const STATUSES: ReadonlyMap<string | null, number> = new Map([
   ["rate_limit_error", 429],
 ]);
 
-/** Some answer a bad key with 400, and only their words tell. Further on, and in lists of places, a caller's own stand. */
+/** Some providers report a bad key with 400. Anchored, because callers' text may follow later in the message. */
 const INVALID_KEY = /^\s*(api key not valid|(incorrect|invalid) api key)/i;
 
-/** Reads every error shape that servers of this dialect are known to send; never fails. */
+/** Accepts every known error shape of this dialect; never throws. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return problem(null, null, null, status);
@@ -47,7 +47,7 @@ function problem(
 const RETRY_HINT = /\btry again in ((?:\d{1,6}(?:\.\d{1,6})?(?:ms|h|m|s))+)/i;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
 
-/** Inside a stream no header says when to come back, only the words do: "Please try again in 6m1.2s." */
+/** Inside a stream only the message states the delay: "Please try again in 6m1.2s." */
 function retryHintSeconds(message: string): number | undefined {
   const stated = RETRY_HINT.exec(message)?.[1]?.toLowerCase();
   if (stated === undefined) return undefined;
@@ -57,7 +57,7 @@ function retryHintSeconds(message: string): number | undefined {
   return Math.ceil(seconds);
 }
 
-/** As a number or as text; some have numbers of their own in its place. */
+/** Providers also put their own numeric codes into this field. */
 function statusIn(value: unknown): number | undefined {
   const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
@@ -67,7 +67,7 @@ function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** A sentence, or what a validator says: a list of places, which some have in a `detail` of its own. */
+/** A message, or the list of a validator, which some servers nest in `detail`. */
 function messageIn(said: unknown): string | null {
   const places = isJsonObject(said) ? said["detail"] : said;
   if (!Array.isArray(places)) return textOf(said);
@@ -75,7 +75,7 @@ function messageIn(said: unknown): string | null {
   return lines.length === 0 ? null : lines.join("; ");
 }
 
-/** The place as callers know it and the sentence, and never what stood there. */
+/** Path and message only: the rejected input is not repeated. */
 function validationLine({ loc, msg }: JsonObject): string[] {
   if (typeof msg !== "string") return [];
   const place = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
@@ -84,7 +84,7 @@ function validationLine({ loc, msg }: JsonObject): string[] {
 
 const ABORTED_MESSAGE = "the model gave its answer up";
 
-/** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
+/** Errors and aborted replies can arrive with status 200. */
 export function problemInChunk(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
   const { choices, error, object } = chunk;
   if (isJsonObject(error) || typeof error === "string" || object === "error" || event === "error")

@@ -22,7 +22,7 @@ function imageUrl(source: MediaSource, param: string): string {
   throw unsupportedMedia(param, "an image as a URL or inside the request");
 }
 
-/** Names of audio formats that are not the end of their media type. */
+/** Audio formats whose name differs from the media subtype. */
 const AUDIO_FORMATS: Readonly<Record<string, string>> = {
   mpeg: "mp3",
   "x-wav": "wav",

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 
-/** Reasons of almost-compatible servers in the words of the dialect. */
+/** Finish reasons of almost compatible servers. */
 const REASONS: ReadonlyMap<string, string | null> = new Map([
   ["", null],
   ["eos", "stop"],
@@ -14,26 +14,26 @@ const REASONS: ReadonlyMap<string, string | null> = new Map([
   ["safety", "content_filter"],
 ]);
 
-/** Reasons that say the answer is not whole. */
+/** Finish reasons of an incomplete reply. */
 const ABORT_REASONS: ReadonlySet<unknown> = new Set(["error", "network_error", "insufficient_system_resource"]);
 
-/** What a choice says: a piece of it in a stream, or all of it. */
+/** A streamed delta or a whole message. */
 type ChoiceForm = "delta" | "message";
 
-/** A server that gives a choice up says so in the place of a finish reason. */
+/** Servers report an aborted choice as its finish reason. */
 export function isAborted(choices: readonly unknown[]): boolean {
   return choices.some((choice) => isJsonObject(choice) && ABORT_REASONS.has(choice["finish_reason"]));
 }
 
 /**
- * Puts right what almost-compatible servers write otherwise than the dialect: content as a list of parts, reasoning under
- * another name, tool calls without index or id, arguments that are no text, unknown finish reasons. What is of the dialect
- * is left alone, to the byte.
+ * Converts replies of almost compatible servers to the dialect: content as a list of parts, reasoning under another
+ * name, tool calls without index or id, arguments that are not text, unknown finish reasons. Conforming replies stay
+ * byte-identical.
  */
 export class ReplyNormalizer {
   readonly #ownId: string;
   readonly #form: ChoiceForm;
-  /** Made with the first call: most answers have none. */
+  /** Created on demand: most replies have no tool calls. */
   #calls: ToolCallNormalizer | undefined;
 
   constructor(ownId: string, form: ChoiceForm) {
@@ -41,7 +41,7 @@ export class ReplyNormalizer {
     this.#form = form;
   }
 
-  /** Undefined when there is nothing to put right. */
+  /** Undefined if nothing needs normalizing. */
   normalize(choices: readonly unknown[]): readonly unknown[] | undefined {
     let changed = false;
     const mended = choices.map((choice) => {
@@ -83,13 +83,11 @@ export class ReplyNormalizer {
   }
 }
 
-/** The tool calls of one answer, as far as they are known. */
 class ToolCallNormalizer {
   readonly #ownId: string;
   readonly #form: ChoiceForm;
-  /** By their index. */
   readonly #calls = new Map<number, KnownCall>();
-  /** Where the call now stands that a server gave the index of another one. */
+  /** New index of calls that a server numbered like an earlier one. */
   readonly #moved = new Map<number, number>();
   #latest = 0;
 
@@ -124,7 +122,7 @@ class ToolCallNormalizer {
     else if (own !== undefined && isJsonObject(called["arguments"])) own.isComplete = true;
     return {
       ...(this.#form === "delta" && call["index"] !== index ? { index } : {}),
-      // A made id is told once, with the call's name, and a later one of the server's would be another.
+      // A generated id is sent once; a later id of the server would contradict it.
       ...(own?.isIdGenerated === true && known === undefined ? { id: own.id } : {}),
       ...(own?.isIdGenerated === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
       ...(isOpening && textIn(call["type"]) === undefined ? { type: "function" } : {}),
@@ -132,12 +130,12 @@ class ToolCallNormalizer {
     };
   }
 
-  /** Short enough for every server that may get it back. */
+  /** Short enough for servers that limit the length of ids. */
   #madeId(index: number): string {
     return `call_${this.#ownId.slice(-24)}_${index}`;
   }
 
-  /** Without an index a call is known by its id; a name or a new id opens one, anything else belongs to the latest. */
+  /** Without an index the id identifies the call; a name or new id opens one, other fragments continue the latest. */
   #indexOf(stated: unknown, sign: CallFragment): number {
     const { id, isOpening } = sign;
     if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return this.#placeOf(stated, sign);
@@ -145,12 +143,12 @@ class ToolCallNormalizer {
     return isOpening || id !== undefined ? this.#calls.size : this.#latest;
   }
 
-  /** Some servers give every call the same index: one that opens behind a call that is whole is another call. */
+  /** Some servers give every call the same index: a fragment that opens after a complete call is a new call. */
   #placeOf(stated: number, { id, isOpening, argumentsText }: CallFragment): number {
     const place = this.#moved.get(stated) ?? stated;
     const known = this.#calls.get(place);
     if (!isOpening || known === undefined || !known.isComplete) return place;
-    // A few repeat the name with every piece: without ids only a new object tells.
+    // Some servers repeat the name in every fragment: without ids only a new JSON object marks a new call.
     const isOther = known.isIdGenerated
       ? id === undefined && argumentsText?.startsWith("{")
       : id !== undefined && id !== known.id;
@@ -168,14 +166,13 @@ class ToolCallNormalizer {
   }
 }
 
-/** What a piece of a call is known by. */
 type CallFragment = {
   readonly id: string | undefined;
   readonly isOpening: boolean;
   readonly argumentsText: string | undefined;
 };
 
-/** `made`: the server gave no id. `whole`: its arguments end as an object does. */
+/** `isComplete`: the arguments end with a closing brace. */
 type KnownCall = { readonly id: string; readonly isIdGenerated: boolean; isComplete: boolean };
 
 function textIn(value: unknown): string | undefined {
@@ -189,7 +186,7 @@ function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObj
     : { reasoning: undefined, reasoning_content: text };
 }
 
-/** Parts of text and parts of thinking, which are lists of text themselves. */
+/** Text parts and thinking parts, which are lists of text themselves. */
 function flattenContent(parts: readonly unknown[]): JsonObject {
   const thoughts = parts.map((part) => (isJsonObject(part) ? textOf(part["thinking"]) : "")).join("");
   return { content: textOf(parts), ...(thoughts === "" ? {} : { reasoning_content: thoughts }) };

@@ -1,9 +1,9 @@
 import type { ConversationTurn } from "../../../canon/parts.ts";
 
-/** The quirk of servers that hold to an order of roles, and want an answer that is to be gone on with marked as one. */
+/** Quirk: the server enforces an order of roles and wants a prefill marked. */
 export const STRICT_TURNS = "strict-turns";
 
-/** The words at the end of the conversation that the model shall go on with; undefined where somebody else spoke last. */
+/** Assistant text at the end of the conversation that the model continues. */
 export function prefillOf(turns: readonly ConversationTurn[]): string | undefined {
   const last = turns.at(-1);
   if (last?.role !== "assistant" || last.parts.some(({ is }) => is === "tool_call" || is === "tool_result"))
@@ -11,7 +11,7 @@ export function prefillOf(turns: readonly ConversationTurn[]): string | undefine
   return last.parts.map((part) => (part.is === "text" || part.is === "refusal" ? part.text : "")).join("") || undefined;
 }
 
-/** Takes the words that a model was to go on with off the beginning of its answer, where the server repeats them. */
+/** Removes the prefill from the start of a reply, if the server repeats it. */
 export class PrefillEcho {
   readonly #words: string;
   #heard = 0;
@@ -21,7 +21,7 @@ export class PrefillEcho {
     this.#words = words;
   }
 
-  /** What is new in the next piece of the answer. */
+  /** Returns the part of `text` that is not an echo. */
   strip(text: string): string {
     if (this.#isOver) return text;
     if (this.#words.startsWith(text, this.#heard)) {
@@ -37,7 +37,7 @@ export class PrefillEcho {
     return this.close() + text;
   }
 
-  /** No more comes: what began like the words and did not go on like them is the answer's own. */
+  /** Releases text that matched the start of the prefill but did not continue like it. */
   close(): string {
     const own = this.#isOver ? "" : this.#words.slice(0, this.#heard);
     this.#isOver = true;

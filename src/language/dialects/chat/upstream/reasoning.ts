@@ -7,8 +7,8 @@ import { textIn } from "./tool-calls.ts";
 type ReasoningBlock = { readonly key: unknown; text: string; signature: string; format: string | null };
 
 /**
- * Reads reasoning, which servers tell once or twice: as plain text, and as blocks that carry the seal of who thought
- * it. A block may come in pieces beside the plain text, or whole behind it.
+ * Decodes reasoning that servers send as plain text, as signed blocks, or as both. A block may come in fragments
+ * beside the plain text or whole after it.
  */
 export class ReasoningReader {
   readonly #form: "delta" | "message";
@@ -34,7 +34,7 @@ export class ReasoningReader {
     return events;
   }
 
-  /** Something else follows: the last block is complete. */
+  /** Other content follows, so the last block is complete. */
   close(): readonly ReplyEvent[] {
     const block = this.#block;
     this.#block = undefined;
@@ -42,7 +42,7 @@ export class ReasoningReader {
     if (block === undefined) return [];
     const { text, signature, format } = block;
     const detail = decodeDetail({ type: "reasoning.text", text, signature, format });
-    // Without a seal nobody needs it back as a block.
+    // A block without a signature need not be sent back.
     return detail?.signature ? [{ is: "reasoning_detail", detail }] : [];
   }
 
@@ -58,7 +58,7 @@ export class ReasoningReader {
       events.push(...this.close());
     this.#block ??= { key, text: "", signature: "", format: null };
     const text = detailText(wire);
-    // What was told as plain text already comes once more with its seal.
+    // The block repeats plain text that was already emitted.
     const isRepeated = this.#block.text === "" && text === this.#plain;
     if (text !== "" && tell === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
     this.#block.text += text;

@@ -4,7 +4,7 @@ import type { ReplyContext } from "../../upstream-dialect.ts";
 import { problemInChunk } from "./errors.ts";
 import { ChatReader } from "./stream.ts";
 
-/** A whole answer as the events it consists of; undefined when it is not one. */
+/** Undefined if the bytes are not a reply of this dialect. */
 export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = parseJsonObject(bytes);
   if ("problem" in parsed) return undefined;
@@ -17,7 +17,7 @@ export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly Reply
   const events = reader.readChunk(body, null);
   if (events === undefined || events.some(({ is }) => is === "problem")) return events;
   const ended = reader.end();
-  // An answer without a word and without a reason is whole all the same: it came in one piece.
+  // A whole reply is complete even without content and finish reason.
   const finish: ReplyEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
     ? []
     : [{ is: "finish", reason: "stop" }];

@@ -8,7 +8,6 @@ import { encodeTurns } from "./turns.ts";
 
 const INCLUDE_USAGE: JsonObject = { stream_options: { include_usage: true } };
 
-/** The canonical call as the body of `POST /chat/completions`. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   const { maxOutputTokens, stop, stream } = call;
   return JSON.stringify({
@@ -50,14 +49,14 @@ function encodeFormat(format: ResponseFormat): JsonObject {
   return { response_format: { type: "json_schema", json_schema } };
 }
 
-/** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
+/** Servers reject the field for models without reasoning. */
 function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
   const effort = effortFor(call, facts);
   if (effort === undefined || (facts.reasoning === "never" && effort === "none")) return {};
   return { reasoning_effort: effort };
 }
 
-/** Of these two only: the dialect has no other. */
+/** The dialect has no top_k. */
 function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): JsonObject {
   if (sampling === false) return {};
   return {
@@ -66,7 +65,7 @@ function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): 
   };
 }
 
-/** Rows that no canonical field holds, and that go out under their own names. */
+/** Parameters without a canonical field, sent under their own names. */
 const PASSED_PARAMETERS = [
   "seed",
   "logprobs",
@@ -86,15 +85,15 @@ function passedParameters({ openAiParameters = {} }: Call): JsonObject {
   const sent = PASSED_PARAMETERS.flatMap((row) =>
     openAiParameters[row] == null ? [] : [[row, openAiParameters[row]] as const],
   );
-  // How many alternatives are told says nothing unless they are told at all.
+  // top_logprobs requires logprobs.
   const asked = openAiParameters.top_logprobs != null && openAiParameters.logprobs == null ? { logprobs: true } : {};
   return { ...asked, ...Object.fromEntries(sent) };
 }
 
-/** Its streams tell what was used by themselves, and to ask for it is refused. */
+/** Quirk: the server always streams usage and rejects stream_options. */
 export const USAGE_UNASKED = "usage-unasked";
 
-/** The dialect's own form of a list of allowed tools is a kind of choice; no call, or a call of one tool, says more than it. */
+/** A list of allowed tools is a kind of tool_choice; "none" and a named tool take precedence. */
 export function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): JsonObject {
   if (Array.isArray(allowed) && choice?.is !== "none" && choice?.is !== "named") {
     const tools = allowed.map((name) => ({ type: "function", function: { name } }));

@@ -11,7 +11,7 @@ import { decodeUsage } from "./usage.ts";
 
 const NOTHING: readonly ReplyEvent[] = [];
 
-/** Reads chat completions into canonical events: the chunks of a stream in their order, or one whole answer. */
+/** Decodes chat completions into canonical events: the chunks of a stream, or one whole reply. */
 export class ChatReader implements ReplyEventReader {
   readonly #form: "delta" | "message";
   readonly #asked: ReplyContext | undefined;
@@ -44,13 +44,13 @@ export class ChatReader implements ReplyEventReader {
     const problem = problemInChunk(chunk, event);
     if (problem !== undefined) return [{ is: "problem", problem }];
     const { choices } = chunk;
-    // Some servers leave the empty list of choices out of the chunk with their figures.
+    // Some servers omit the empty `choices` of the usage chunk.
     if (!Array.isArray(choices) && (choices != null || (choices === undefined && chunk["usage"] == null)))
       return undefined;
     this.#upstreamId ??= textIn(chunk["id"]);
     const choice = Array.isArray(choices) ? this.#mended(choices) : undefined;
     const events: ReplyEvent[] = choice === undefined ? [] : [...this.#read(choice)];
-    // Some servers have their figures in the choice that ends.
+    // Some servers put usage into the last choice.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
     if (wireUsage != null) this.#usage = latestUsage(this.#usage, decodeUsage(wireUsage));
     if (wireUsage != null && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
@@ -58,21 +58,21 @@ export class ChatReader implements ReplyEventReader {
     return this.#afterBegin(events);
   }
 
-  /** The end marker. A server that never said why the model stopped says with it that it did. */
+  /** The end marker implies "stop" if the server sent no finish reason. */
   end(): readonly ReplyEvent[] {
     const events: ReplyEvent[] = [...this.#close()];
     if (this.#said && this.#finish === undefined) events.push(...this.#finished("stop"));
     return this.#afterBegin([...events, { is: "end" }]);
   }
 
-  /** The answer begins with the first thing that is said in it, not with the chunks that only announce it. */
+  /** The reply begins with its first content, not with empty chunks. */
   #afterBegin(events: readonly ReplyEvent[]): readonly ReplyEvent[] {
     if (this.#begun || events.length === 0) return events;
     this.#begun = true;
     return [{ is: "begin", upstreamId: this.#upstreamId ?? null }, ...events];
   }
 
-  /** Only one choice is ever asked for. */
+  /** Requests ask for one choice only. */
   #mended(choices: readonly unknown[]): JsonObject | undefined {
     if (choices.length === 0) return undefined;
     this.#mender ??= new ReplyNormalizer(this.#idSeed(), this.#form);
@@ -80,7 +80,7 @@ export class ChatReader implements ReplyEventReader {
     return list.find(({ index }) => index === 0) ?? list[0];
   }
 
-  /** Where a server names neither its calls nor its answer, the length of the conversation keeps two answers apart. */
+  /** Without ids from the server, the number of turns keeps the ids of two replies apart. */
   #idSeed(): string {
     const own = this.#upstreamId?.replace(/[^a-zA-Z0-9_-]/g, "");
     return own || `turn${this.#asked?.call.turns.length ?? 0}`;
@@ -104,19 +104,18 @@ export class ChatReader implements ReplyEventReader {
     return textEvents("text", text === undefined || this.#echo === undefined ? text : this.#echo.strip(text));
   }
 
-  /** What waited for more of its kind. */
   #close(): readonly ReplyEvent[] {
     return [...textEvents("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
   }
 
-  /** In a whole answer a call is known by its place: what some servers write as its index there means nothing. */
+  /** In a whole reply the position identifies a call: some servers send a meaningless index. */
   #call(call: unknown, at: number): readonly ReplyEvent[] {
     if (!isJsonObject(call)) return NOTHING;
     const stated = call["index"];
     return this.#calls.add(call, this.#form === "delta" && typeof stated === "number" ? stated : at);
   }
 
-  /** Some servers state a reason early, and a call can come after it: only a change is news. */
+  /** Some servers send the reason early and a call after it, so only changes are emitted. */
   #conclude(choice: JsonObject): readonly ReplyEvent[] {
     const stated = textIn(choice["finish_reason"]);
     if (stated !== undefined) {
@@ -135,7 +134,7 @@ export class ChatReader implements ReplyEventReader {
     return [...closed, { is: "finish", reason, ...(sequence === undefined ? {} : { stopSequence: sequence }) }];
   }
 
-  /** A few servers tell which sequence ended the answer; one that the caller did not send is the model's own affair. */
+  /** Some servers report the stop sequence; one that the caller did not send is not reported. */
   #ownSequence(told: unknown): string | undefined {
     return typeof told === "string" && this.#asked?.call.stop.includes(told) ? told : undefined;
   }
@@ -146,7 +145,7 @@ function prefillEchoFor(asked: ReplyContext | undefined): PrefillEcho | undefine
   return words === undefined ? undefined : new PrefillEcho(words);
 }
 
-/** What was called must be answered, whatever reason a server states beside it. */
+/** A reply with tool calls always finishes with "tool_calls", whatever the server states. */
 function finishReason(stated: string, calls: "calls" | "no_calls"): FinishReason {
   if (stated === "length" || stated === "content_filter") return stated;
   return calls === "calls" ? "tool_calls" : "stop";

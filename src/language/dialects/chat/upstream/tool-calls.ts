@@ -5,15 +5,15 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 
 type OpenToolCall = {
   id: string | undefined;
-  /** Its place among the calls that have opened; none until its name is known. */
+  /** Position among the opened calls; undefined until the name is known. */
   index: number | undefined;
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   heldArguments: string;
   state: "empty" | "written" | "closed_empty";
   signature: ReasoningSignature | null;
 };
 
-/** Puts tool calls together from pieces that a Mender has put right; pieces of several calls may be mixed. */
+/** Assembles tool calls from normalized fragments; fragments of several calls may interleave. */
 export class ToolCallReader {
   readonly #calls = new Map<number, OpenToolCall>();
   #opened = 0;
@@ -22,7 +22,7 @@ export class ToolCallReader {
     return this.#opened;
   }
 
-  /** `index` is the server's own: it tells the calls apart, and need not begin at 0. */
+  /** `index` is the server's own and need not start at 0. */
   add(wire: JsonObject, index: number): readonly ReplyEvent[] {
     const called = isJsonObject(wire["function"]) ? wire["function"] : {};
     const call = this.#at(index);
@@ -47,7 +47,6 @@ export class ToolCallReader {
     return call;
   }
 
-  /** A call opens once, whatever is repeated later. */
   #open(call: OpenToolCall, name: string | undefined): ReplyEvent[] {
     if (call.index !== undefined || name === undefined) return [];
     const index = this.#opened++;
@@ -55,7 +54,7 @@ export class ToolCallReader {
     return [{ is: "tool_call", index, id: call.id ?? `call_${index}`, name, signature: call.signature }];
   }
 
-  /** Nothing more comes: a call without arguments gets the empty object, and one without a name cannot be made. */
+  /** Calls without arguments get an empty object; a call without a name is malformed. */
   close(): readonly ReplyEvent[] {
     const events: ReplyEvent[] = [];
     for (const call of this.#calls.values()) {
@@ -78,14 +77,14 @@ function write(call: OpenToolCall, index: number, text: string): ReplyEvent[] {
   return [{ is: "tool_arguments", index, text }];
 }
 
-/** The signature of a call, where the compatible endpoints of its maker put it. */
+/** Google's compatible endpoints put the signature into extra_content. */
 function signatureOf({ extra_content }: JsonObject): ReasoningSignature | null {
   const google = isJsonObject(extra_content) ? extra_content["google"] : undefined;
   const data = isJsonObject(google) ? textIn(google["thought_signature"]) : undefined;
   return data === undefined ? null : { family: "google", data };
 }
 
-/** The model's own failure, as if the server had said so with a status. */
+/** Reported as 502, so that the gateway may try another endpoint. */
 function malformedReply(message: string): UpstreamProblem {
   return { message, code: "malformed_answer", type: null, status: 502 };
 }

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Quirk } from "../../../canon/quirks.ts";
 
-/** The quirk of servers that take ids of nine letters and digits only. */
+/** Quirk: the server accepts only ids of nine letters and digits. */
 export const TOOL_IDS_9 = "tool-ids-9";
 const NINE_ALPHANUMERIC = /^[a-zA-Z0-9]{9}$/;
-/** The longest id that servers of the dialect are known to take. */
 const ID_CHARS_MAX = 40;
 
-/** Ids of tool calls as the server can take them: the same id always becomes the same, and two never become one. */
+/** Maps tool call ids to ids that the server accepts; the mapping is stable and collision-free. */
 export class ToolIds {
   readonly #nine: boolean;
   readonly #wire = new Map<string, string>();

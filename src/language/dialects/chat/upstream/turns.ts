@@ -7,16 +7,15 @@ import { mediaPart } from "./media.ts";
 import { prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ToolIds } from "./tool-ids.ts";
 
-/** The quirk of servers that want to read again what their model thought, with every answer it gave. */
+/** Quirk: the server requires the reasoning of earlier assistant messages. */
 const REASONING_IN_HISTORY = "reasoning-in-history";
-/** The quirk of models that want the signatures of their calls back. */
+/** Quirk: the model requires the signatures of its tool calls. */
 export const SIGNED_TOOL_CALLS = "signed-tool-calls";
-/** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
+/** Quirk: the server accepts system messages anywhere; others want one, at the start. */
 export const ALL_ROLES = "all-roles";
-/** Stands where the server wants the assistant to speak between the results of its calls and the user. */
+/** Inserted where a server requires an assistant message between tool results and the user. */
 const ACKNOWLEDGEMENT = { role: "assistant", content: "Ok." };
 
-/** The conversation as messages of the chat dialect, in its order. */
 export function encodeTurns(turns: readonly ConversationTurn[], quirks: readonly Quirk[]): readonly JsonObject[] {
   const list = new MessageList(quirks);
   for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
@@ -37,9 +36,12 @@ class MessageList {
   readonly #quirks: readonly Quirk[];
   readonly #ids: ToolIds;
   readonly #messages: JsonObject[] = [];
-  /** What the next message of the user begins with: pictures out of tool results, which are text only here, and later instructions. */
+  /**
+   * Prepended to the next user message: images of tool results, which are text only in this dialect, and later
+   * instructions.
+   */
   #waiting: JsonObject[] = [];
-  /** Where the results of the last calls go: right behind them, whatever was said before they came. */
+  /** Tool results must directly follow their calls. */
   #resultsAt: number | undefined;
 
   constructor(quirks: readonly Quirk[]) {
@@ -59,7 +61,7 @@ class MessageList {
         return;
       case "user":
       case "tool":
-        // Results stand right behind their calls, before anything else that is said.
+        // Tool results precede other content of the turn.
         this.#results(parts, param);
         this.#say(role, parts, param);
         return;
@@ -80,7 +82,7 @@ class MessageList {
     const content = joined(textsOf(parts, param), "\n\n");
     if (content === "") return;
     const [first] = this.#messages;
-    // Servers that know no developer take no other name for it.
+    // Not every server knows the developer role.
     if (first === undefined) this.#messages.push({ role: "system", content });
     else if (first["role"] === "system" && this.#messages.length === 1)
       this.#messages[0] = { role: "system", content: `${first["content"]}\n\n${content}` };
@@ -93,7 +95,7 @@ class MessageList {
   #answer(parts: readonly Part[], param: string): void {
     this.#sayWaiting();
     const calls = parts.flatMap((part) => (part.is === "tool_call" ? [this.#call(part)] : []));
-    // The texts of one answer are one text, cut where the other dialect has a block for every piece.
+    // Other dialects split one text into several blocks.
     const text = textsOf(parts, param).join("");
     if (text === "" && calls.length === 0) return;
     this.#messages.push({
@@ -137,7 +139,7 @@ class MessageList {
       this.#waiting.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
   }
 
-  /** A turn that has only results in it says nothing more. */
+  /** A turn that contains only tool results adds no user message. */
   #say(role: "user" | "tool", parts: readonly Part[], param: string): void {
     const hasResults = parts.some(({ is }) => is === "tool_result");
     const said = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
@@ -153,7 +155,7 @@ class MessageList {
   }
 }
 
-/** The dialect has no mark for a failure, so the text says it. */
+/** The dialect has no failure flag, so the text states it. */
 function resultMessageText(text: string, pictures: number, outcome: "done" | "failed"): string {
   const said = text === "" && pictures > 0 ? "(The result is a picture, in the next message.)" : text;
   if (outcome === "done") return said;
@@ -172,18 +174,17 @@ function userPart(part: Part, param: string): JsonObject[] {
     case "reasoning":
     case "tool_call":
     case "tool_result":
-      // Results have messages of their own, and the other two are never the user's.
+      // Tool results are encoded separately; the other two never occur in user turns.
       return [];
   }
 }
 
-/** Words alone are one text, because not every server takes a list. */
+/** Text only becomes a string, because not every server accepts a list. */
 function contentOf(parts: readonly JsonObject[]): string | readonly JsonObject[] {
   const words = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
   return words.length === parts.length ? joined(words, "\n\n") : parts;
 }
 
-/** The texts of a turn that can only have text. */
 function textsOf(parts: readonly Part[], param: string): string[] {
   return parts.flatMap((part, at) => {
     if (part.is === "text" || part.is === "refusal") return [part.text];
@@ -200,7 +201,7 @@ function textsOf(parts: readonly Part[], param: string): string[] {
 
 const joined = (list: readonly string[], between: string) => list.filter((text) => text !== "").join(between);
 
-/** Only what can be read: a seal belongs to whoever made it. */
+/** Signed blocks are valid only for the provider that created them. */
 function readableReasoning(parts: readonly Part[]): string {
   return parts
     .map((part) => (part.is === "reasoning" && part.detail.is === "readable" ? part.detail.text : ""))

@@ -4,9 +4,9 @@ import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../can
 const NO_DETAILS: JsonObject = {};
 
 /**
- * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones, whatever a server calls them.
- * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not
- * zero.
+ * Decodes usage of the chat-completions dialect: prompt_tokens includes cached and cache-written tokens. Servers that
+ * exclude reasoning from completion_tokens are recognized by their total. Undefined if a count is missing, which is
+ * not zero.
  */
 export function decodeUsage(wire: unknown): TokenCounts | undefined {
   if (!isJsonObject(wire)) return undefined;
@@ -36,7 +36,7 @@ export function decodeUsage(wire: unknown): TokenCounts | undefined {
   return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
-/** Whether whatever stands in the place of a figure is one; none at all is no wrong one. */
+/** A number, or absent. */
 function isFigure(value: unknown): value is number | null | undefined {
   return value === undefined || value === null || Number.isFinite(value);
 }

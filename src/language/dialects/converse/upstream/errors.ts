@@ -2,10 +2,10 @@ import { isJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
-/** Resource names carry the operator's account number. */
+/** ARNs contain the operator's account number. */
 const RESOURCE_NAME = /\barn:[\w-]+:[^\s"',)]*/g;
 
-/** What each exception would have been as a status, for those that come inside a stream. */
+/** Statuses of exceptions inside a stream. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ["validationexception", 400],
   ["accessdeniedexception", 403],
@@ -22,7 +22,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ["serviceunavailableexception", 503],
 ]);
 
-/** Reads the error shapes of AWS services: a message in the body, the exception's name in a header or beside it. */
+/** AWS errors: the message is in the body, the exception name in a header or in the body. */
 export function decodeProblem(
   body: unknown,
   status: number | null,
@@ -32,7 +32,6 @@ export function decodeProblem(
   return problem(exceptionName(headers["x-amzn-errortype"] ?? said["__type"]), messageIn(said), status);
 }
 
-/** An exception in a stream, where the status has long been 200. */
 export function decodeException(name: string, data: string): UpstreamProblem {
   const said = tryParseJsonObject(data) ?? {};
   const code = exceptionName(name);
@@ -44,7 +43,7 @@ function problem(code: string | null, message: string | null, status: number | n
   return { message: text.slice(0, MESSAGE_CHARS_MAX), code, type: null, status };
 }
 
-/** `ValidationException:http://…` and `com.amazon.coral.service#ValidationException` both name the same thing. */
+/** Handles `ValidationException:http://…` and `com.amazon.coral.service#ValidationException`. */
 function exceptionName(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const [name = ""] = value.slice(value.lastIndexOf("#") + 1).split(":");

@@ -1,11 +1,11 @@
 import { type EventStreamItem, EventStreamReader } from "../../../../kit/aws-event-stream.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 
-/** Frames that are no event of the model carry their kind in front of their name. */
+/** Event names of frames that are not model events. */
 export const EXCEPTION_PREFIX = "exception:";
 export const DAMAGED_FRAME = "damaged";
 
-/** Messages of the binary event stream as frames: an exception or a damaged stream is a frame too, and the last one. */
+/** Converts messages of the binary event stream to frames; an exception or a damaged message is the last frame. */
 export class ConverseFrames {
   readonly #reader: EventStreamReader;
 
@@ -30,7 +30,7 @@ function frameOf(piece: EventStreamItem): StreamFrame {
       return { event: headers.get(":event-type") ?? null, data: payload.toString("utf8") };
     case "exception":
       return { event: EXCEPTION_PREFIX + (headers.get(":exception-type") ?? ""), data: payload.toString("utf8") };
-    // An error that the service's model does not name has no payload, only headers.
+    // Unmodeled errors have headers only.
     case "error": {
       const message = headers.get(":error-message") ?? "";
       return { event: EXCEPTION_PREFIX + (headers.get(":error-code") ?? ""), data: JSON.stringify({ message }) };

@@ -12,7 +12,7 @@ const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
 
 export function imageBlock(source: MediaSource, param: string): JsonObject {
   const { mediaType, base64 } = requireInline(source, param);
-  // A wrong name is refused upstream.
+  // The provider rejects a wrong media type, so the sniffed one wins.
   const format = IMAGE_FORMATS.get(sniffMediaType(base64) ?? "") ?? IMAGE_FORMATS.get(mediaType);
   if (format === undefined) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
   return { image: { format, source: { bytes: base64 } } };
@@ -41,7 +41,7 @@ const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 const EXTENSIONS: ReadonlySet<string> = new Set([...DOCUMENT_FORMATS.values()]);
 
-/** Documents of one request: the dialect wants their names plain, and no name twice. */
+/** Document names must be plain and unique within a request. */
 export class DocumentEncoder {
   readonly #names = new Set<string>();
 
@@ -53,7 +53,7 @@ export class DocumentEncoder {
     return { document: { format, name: this.#nameFor(filename), source: { bytes: base64 } } };
   }
 
-  /** Letters, digits, single spaces, hyphens and brackets are allowed, and nothing else. */
+  /** The API allows only letters, digits, single spaces, hyphens and brackets. */
   #nameFor(filename: string | null): string {
     const plain = (filename ?? "")
       .replace(/\.[a-zA-Z0-9]{1,5}$/, "")
@@ -71,7 +71,7 @@ export class DocumentEncoder {
 
 const NAME_CHARS_MAX = 150;
 
-/** Nothing is fetched for the caller: what cannot be sent inline is refused. */
+/** The gateway fetches nothing for the caller. */
 function requireInline(source: MediaSource, param: string): Extract<MediaSource, { is: "inline" }> {
   if (source.is === "inline") return source;
   throw unsupportedMedia(param, "a base64 data URL");

@@ -8,11 +8,11 @@ import {
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
 export type ReasoningPlan = {
-  /** Fields of the model's maker, which the dialect hands through. */
+  /** Model-specific fields that the dialect passes through. */
   readonly fields: JsonObject;
-  /** The limit of the answer; undefined: the model's own. */
+  /** Undefined: the model's own limit. */
   readonly maxTokens: number | undefined;
-  /** What the provider was told, in the caller's words. */
+  /** The effort that the provider received. */
   readonly effectiveEffort: Effort | undefined;
 };
 
@@ -25,7 +25,7 @@ const EFFORT_LEVELS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" |
   max: "high",
 };
 
-/** The dialect has no word for reasoning: each family of models has fields of its own. */
+/** The dialect has no reasoning field: each model family has its own. */
 export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   const { maxOutputTokens: maxTokens, reasoning } = call;
   if (reasoning === undefined) return { fields: {}, maxTokens, effectiveEffort: undefined };
@@ -51,7 +51,7 @@ export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   }
 }
 
-/** Nova at its highest decides on its own how long it writes and how it chooses its words, and refuses to be told. */
+/** At high effort, Nova rejects output limits and sampling. */
 function exceedsHighLimits({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
   return EFFORT_LEVELS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
 }
@@ -64,7 +64,7 @@ function unsupportedEffort({ model }: ModelFacts, why: string) {
   return fault("unsupported_parameter", { message: `${model} ${why}.`, param: "reasoning_effort" });
 }
 
-/** The same fields as in Claude's own dialect; a limit is only stated where the caller or a budget needs one. */
+/** The fields of the messages dialect; a limit is sent only if the caller or a budget requires one. */
 function planClaudeReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   const { thinking, effort, maxTokens, effectiveEffort } = planClaude(call, facts);
   const fields = {
@@ -75,7 +75,6 @@ function planClaudeReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   return { fields, maxTokens: budgeted ? maxTokens : call.maxOutputTokens, effectiveEffort };
 }
 
-/** Whether an endpoint's models think as Claude does, and so open Claude's seals. */
 export function readsClaudeSignatures({ thinking }: ModelFacts): boolean {
   return thinking !== "nova" && thinking !== "effort" && thinking !== "fixed";
 }

@@ -6,17 +6,16 @@ import type { WireCitation, WireDelta } from "../wire.ts";
 import { decodeUsage } from "./usage.ts";
 
 /**
- * Where a schema can only be had as a tool that must be called, this is its name. What comes in it is the answer, and
- * the caller never hears of the tool.
+ * Name of the forced tool that carries structured output, for endpoints without a schema field. Its arguments become
+ * the reply text.
  */
 export const ANSWER_TOOL = "gateway_structured_answer";
 
-/** Whether the answer to this call is asked for as a tool. */
 export function usesAnswerTool({ call, facts }: ReplyContext): boolean {
   return call.responseFormat.is === "json_schema" && facts.structuredOutput === "tool";
 }
 
-/** The sequences the provider is told; an empty one is none. */
+/** Empty sequences are dropped. */
 export function stopSequencesOf({ stop }: Call): readonly string[] {
   return stop.filter((sequence) => sequence !== "");
 }
@@ -26,14 +25,14 @@ type OpenBlock =
   | { readonly is: "answer"; empty: boolean }
   | { readonly is: "reasoning"; text: string; signature: string; readonly redacted: Buffer[] };
 
-/** Puts an answer together block by block; a whole answer and a stream of it go through the same steps. */
+/** Assembles a reply block by block, for streams and whole replies alike. */
 export class ReplyAssembler {
   readonly #byTool: boolean;
   readonly #sequences: readonly string[];
   readonly #open = new Map<number, OpenBlock>();
   #calls = 0;
   #answered = false;
-  /** Words around an answer that is asked for as a tool: not part of it, unless it never comes. */
+  /** Text beside a structured reply; used only if the tool is never called. */
   #aside = "";
 
   constructor(asked: ReplyContext | undefined) {
@@ -52,7 +51,7 @@ export class ReplyAssembler {
     return [{ is: "tool_call", index: call, id, name, signature: null }];
   }
 
-  /** Blocks of text and reasoning are not announced: their first piece opens them. */
+  /** Text and reasoning blocks have no start event: their first delta opens them. */
   add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): ReplyEvent[] {
     if (text != null) return this.#said(text);
     if (toolUse != null) return this.#argued(index, toolUse.input ?? "");
@@ -97,7 +96,7 @@ export class ReplyAssembler {
       const detail = reasoningDetail(block);
       return detail === undefined ? [] : [{ is: "reasoning_detail", detail }];
     }
-    // A call without arguments comes without a single piece of them.
+    // A call without arguments has no delta.
     if (!block.empty) return [];
     return block.is === "tool"
       ? [{ is: "tool_arguments", index: block.call, text: "{}" }]
@@ -114,7 +113,7 @@ export class ReplyAssembler {
     return [...events, this.#finish(reason)];
   }
 
-  /** That a sequence ended it is told, and not which: where only one was asked for, it was that one. */
+  /** The provider does not report which sequence matched; it is known only if the caller sent one. */
   #finish(stated: string): ReplyEvent {
     const reason = this.#reasonFor(stated);
     const [sequence, ...others] = stated === "stop_sequence" && reason === "stop" ? this.#sequences : [];
@@ -135,7 +134,7 @@ export class ReplyAssembler {
     }
   }
 
-  /** The figures are the last thing of an answer. */
+  /** Usage is the last event of a reply. */
   end(wireUsage: unknown): ReplyEvent[] {
     const usage = decodeUsage(wireUsage);
     return usage === undefined ? [{ is: "end" }] : [{ is: "figures", usage }, { is: "end" }];
@@ -143,8 +142,8 @@ export class ReplyAssembler {
 }
 
 /**
- * Reasoning without a signature need not come back. Redacted content is the maker's own text of it in base64, and the
- * seal holds that text: so endpoints of the messages dialect can open it too.
+ * Unsigned reasoning need not be sent back. Redacted content is base64 of the original text; the signature stores the
+ * decoded text, so that messages endpoints can use it too.
  */
 function reasoningDetail({
   text,

@@ -5,7 +5,7 @@ import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
-/** A whole answer, as the events its stream would have given; undefined when it is not an answer of this dialect. */
+/** Undefined if the bytes are not a reply of this dialect. */
 export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = WireReply.safeParse(parse(bytes));
   if (!parsed.success) return undefined;
@@ -15,11 +15,11 @@ export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly Reply
   for (const [index, block] of (output.message.content ?? []).entries())
     events.push(...readBlock(assembly, index, block));
   events.push(...assembly.stop(stopReason), ...assembly.end(usage));
-  // What the provider itself could not read is no answer: another endpoint may give one.
+  // Malformed model output is not a reply: another endpoint may succeed.
   return events.some(({ is }) => is === "problem") ? undefined : events;
 }
 
-/** Numbers inside a call's arguments go to the client as the model wrote them, as they do in a stream. */
+/** Lossless parsing keeps the numbers in arguments as the model wrote them. */
 function parse(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   try {
@@ -52,7 +52,7 @@ function readBlock(assembly: ReplyAssembler, index: number, block: WireBlock): R
   return [...texts, ...citations];
 }
 
-/** Arguments as the model's text; an empty object is left to the rule for calls without arguments. */
+/** An empty object counts as a call without arguments. */
 function argumentsOf(input: unknown): string {
   if (typeof input === "string") return input;
   return isJsonObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : "";

@@ -8,7 +8,7 @@ import { stopSequencesOf } from "./reply-assembler.ts";
 import { planTools } from "./tools.ts";
 import { encodeTurns } from "./turns.ts";
 
-/** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
+/** The model id is one path segment: an ARN contains slashes and colons. */
 export function encodePath(call: Call, { upstreamModel }: ModelFacts): string {
   return `/model/${percentEncode(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
@@ -48,7 +48,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
 const CACHE_POINTS_MAX = 4;
 type Blocks = readonly JsonObject[];
 
-/** More marks than the provider takes would cost the whole request: the last ones cover the most. */
+/** Too many cache points fail the request; the last ones cover the longest prefixes. */
 function withCachePointLimit(...lists: readonly Blocks[]): (blocks: Blocks) => Blocks {
   const marks = lists.flat().filter(({ cachePoint }) => cachePoint !== undefined);
   const spare = new Set(marks.slice(0, -CACHE_POINTS_MAX));
@@ -70,7 +70,7 @@ function inferenceOf(call: Call, maxTokens: number | undefined): JsonObject {
   };
 }
 
-/** The schema travels as text inside the JSON. */
+/** The schema is sent as a JSON string. */
 function outputOf(format: ResponseFormat, { structuredOutput }: ModelFacts): JsonObject | undefined {
   if (format.is !== "json_schema" || structuredOutput === "tool") return undefined;
   const { name, description, schema } = format;

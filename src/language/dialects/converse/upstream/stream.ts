@@ -6,7 +6,7 @@ import { decodeException } from "./errors.ts";
 import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "./frames.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
-/** Reads the events of one stream. The stop reason is not its end: the figures come after it. */
+/** Usage follows the stop reason, so the stop reason is not the end of the stream. */
 export class ConverseReader implements ReplyEventReader {
   readonly #assembly: ReplyAssembler;
 
@@ -39,7 +39,7 @@ export class ConverseReader implements ReplyEventReader {
         const metadata = Metadata.safeParse(payload);
         return metadata.success ? this.#assembly.end(metadata.data.usage) : undefined;
       }
-      // Events that a later version of the service may add say nothing we would need.
+      // Events of later API versions are ignored.
       default:
         return [];
     }

@@ -10,15 +10,15 @@ type ToolConfig = { readonly tools: readonly JsonObject[]; readonly toolChoice?:
 
 export type ToolPlan = {
   readonly toolConfig: ToolConfig | undefined;
-  /** What the model must be told in words, because the dialect has no field for it. */
+  /** Instruction for what the dialect has no field for. */
   readonly instruction: string | undefined;
 };
 
 const NO_TOOL_CALLS = "Do not call any tool in this answer.";
 
 /**
- * A conversation with tool calls in it must carry tools, also when none may be called any more; and that none may be
- * called can only be said in words.
+ * A conversation with tool calls must define tools even if none may be called, and the dialect has no tool choice
+ * "none".
  */
 export function planTools(call: Call, facts: ModelFacts): ToolPlan {
   const terms: ToolSupport = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
@@ -42,14 +42,12 @@ function namesUsed({ turns }: Call): string[] {
   return [...new Set(names)];
 }
 
-/** A tool that is only known from the conversation. */
 function nameOnlySpec(name: string): JsonObject {
   return { toolSpec: { name, inputSchema: { json: { type: "object" } } } };
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** What the endpoint understands in a tool's definition beside the definition itself. */
 type ToolSupport = { readonly strict: boolean; readonly marks: boolean };
 
 function toolSpecs(tools: readonly ToolDefinition[], terms: ToolSupport): JsonObject[] {
@@ -86,10 +84,10 @@ function wireChoice(choice: ToolChoice): JsonObject {
 
 type AnswerFormat = Extract<ResponseFormat, { is: "json_schema" }>;
 
-/** The answer as one more tool. Beside tools of the caller the model chooses which it needs; alone it is forced. */
+/** The structured reply as an additional tool; it is forced if the caller sent no tools. */
 function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, terms: ToolSupport): ToolConfig {
   const own = toolSpecs(toolChoice?.is === "none" ? [] : tools, terms);
-  // A call was demanded, so this turn is not the answer yet.
+  // The caller forces a tool call, so this turn is not the final reply.
   if (toolChoice?.is === "required" || toolChoice?.is === "named")
     return { tools: own, toolChoice: wireChoice(toolChoice) };
   const choice = own.length === 0 ? { tool: { name: ANSWER_TOOL } } : { any: {} };

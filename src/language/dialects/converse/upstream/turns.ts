@@ -10,20 +10,20 @@ export type EncodedConversation = {
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] }[];
 };
 
-/** What the endpoint understands of what a turn can carry beside its words. */
+/** Optional content that the endpoint understands. */
 export type TurnSupport = {
-  /** Whether its models open the seals of Claude's reasoning. */
+  /** Whether the models verify Claude's reasoning signatures. */
   readonly signatures: "opened" | "foreign";
   readonly cacheMarks: "understood" | "unknown";
 };
 
-/** A block and the mark behind it, which must stay together. */
+/** A block and its cache point, which must stay adjacent. */
 type CacheableBlock = { readonly block: JsonObject; readonly cache: CacheBreakpoint | undefined };
 type DraftMessage = { readonly role: "user" | "assistant"; readonly units: readonly CacheableBlock[] };
 
 /**
- * The conversation as the dialect wants it: what stands in front for the model alone is the system prompt; then users
- * and assistants take strict turns, beginning with the user. A later word to the model stays where it was said.
+ * Leading instructions become the system prompt; user and assistant messages then alternate, starting with the user.
+ * Later instructions stay in place.
  */
 export function encodeTurns(turns: readonly ConversationTurn[], support: TurnSupport): EncodedConversation {
   const first = leadingInstructions(turns);
@@ -50,7 +50,7 @@ export function encodeTurns(turns: readonly ConversationTurn[], support: TurnSup
   };
 }
 
-/** An answer that the model is to go on with may not end in white space. */
+/** The API rejects a prefill that ends in white space. */
 function withoutTrailingSpace({ role, units }: DraftMessage): DraftMessage {
   const last = units.at(-1);
   const text = last?.block["text"];
@@ -60,13 +60,15 @@ function withoutTrailingSpace({ role, units }: DraftMessage): DraftMessage {
 
 type EncodingContext = { readonly support: TurnSupport; readonly documents: DocumentEncoder };
 
-/** A user must speak first; this stands where a conversation begins with the assistant. */
+/** Inserted if the conversation starts with the assistant, because the API requires a user message first. */
 const OPENING_MESSAGE: DraftMessage = {
   role: "user",
   units: [{ block: { text: "(The conversation begins here.)" }, cache: undefined }],
 };
 
-/** How many turns in front are the system prompt. Where there is nothing else, the last of them is what is asked. */
+/**
+ * Number of leading turns that form the system prompt; if there are no others, the last one becomes the user message.
+ */
 function leadingInstructions(turns: readonly ConversationTurn[]): number {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   return first < 0 ? turns.length - 1 : first;
@@ -78,12 +80,12 @@ function blocksOf(units: readonly CacheableBlock[], { cacheMarks }: TurnSupport)
   );
 }
 
-/** Five minutes are the default; endpoints that know no other time do not know the word either. */
+/** Five minutes are the default; some endpoints reject an explicit ttl. */
 export function cachePoint({ ttl }: CacheBreakpoint): JsonObject {
   return { cachePoint: { type: "default", ...(ttl === "1h" ? { ttl } : {}) } };
 }
 
-/** Results of tools come first in a turn, and a document never without a text beside it. */
+/** Tool results come first, and a document requires a text block. */
 function contentOf(units: readonly CacheableBlock[], support: TurnSupport): JsonObject[] {
   const isResult = ({ block }: CacheableBlock) => block["toolResult"] !== undefined;
   const ordered = [...units.filter(isResult), ...units.filter((unit) => !isResult(unit))];
@@ -105,7 +107,7 @@ function unitsOf({ role, parts }: ConversationTurn, turnIndex: number, context: 
   });
 }
 
-/** Blank texts are refused by the provider and say nothing. */
+/** The provider rejects blank text. */
 function textUnits(part: Part): CacheableBlock[] {
   if ((part.is !== "text" && part.is !== "refusal") || part.text.trim() === "") return [];
   return [{ block: { text: part.text }, cache: part.is === "text" ? part.cache : undefined }];
@@ -133,7 +135,7 @@ function partUnits(part: Part, param: string, { support, documents }: EncodingCo
   }
 }
 
-/** Only what its maker sealed may come back; redacted content travels as base64 of the maker's text. */
+/** Only Claude's own signatures are valid; redacted content is sent as base64. */
 function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): CacheableBlock[] {
   if (detail.signature?.family !== "anthropic") return [];
   const { data } = detail.signature;
@@ -164,16 +166,16 @@ function toolResult({ callId, content, failed }: ToolResultPart, param: string):
 
 const WIRE_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** An id of any dialect in this one's alphabet and length. The provider never answers with an id it was given. */
+/** Maps an id to the allowed alphabet and length; replies never repeat it. */
 function encodeToolId(id: string): string {
   return WIRE_ID.test(id) ? id : `id_${sha256Hex(id).slice(0, 40)}`;
 }
 
-/** Every call has its result before the assistant speaks again, and every result its call. */
+/** Each call needs a result before the next assistant turn, and each result a call. */
 function rejectUnpairedCalls(turns: readonly ConversationTurn[]): void {
   const open = new Map<string, string>();
   for (const [turnIndex, { role, parts }] of turns.entries()) {
-    // Neighbours of one role are one turn.
+    // Adjacent turns of one role are one message.
     if (role === "assistant" && turns[turnIndex - 1]?.role !== "assistant") rejectUnanswered(open);
     for (const [index, part] of parts.filter(({ is }) => is === "tool_call").entries())
       if (part.is === "tool_call") open.set(part.id, `messages.${turnIndex}.tool_calls.${index}`);

@@ -2,8 +2,8 @@ import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../can
 import { WireUsage } from "../wire.ts";
 
 /**
- * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
- * includes reasoning and does not say how much. Undefined when there are no figures.
+ * Decodes usage of the Converse dialect: inputTokens excludes cache reads and writes, outputTokens includes
+ * reasoning. Undefined without counts.
  */
 export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
@@ -26,7 +26,6 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
   return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
-/** What was written to caches of every age, or of one. */
 function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
   const details = (cacheDetails ?? []).filter(({ ttl }) => only === undefined || ttl === only);
   return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);

@@ -7,11 +7,11 @@ import { decodeReply } from "./reply.ts";
 import { encodePath, encodeRequest } from "./request.ts";
 import { GeminiReader } from "./stream.ts";
 
-/** D3: Gemini's generateContent and its event stream. */
+/** Gemini's generateContent and streamGenerateContent (D3). */
 export const geminiUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
-  // An address of media is not taken: whoever follows it must be the provider, and this one does not.
+  // Gemini does not fetch media URLs.
   media: new Set(["image", "audio", "file"]),
   toolNameMax: TOOL_NAME_MAX,
   auth: "x-goog-api-key",

@@ -3,7 +3,7 @@ import type { UpstreamProblem } from "../../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 
-/** Google's error object, also where a server wraps it into an array; never fails. */
+/** Accepts Google's error object, also wrapped in an array; never throws. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const first = Array.isArray(body) ? body[0] : body;
   const error = isJsonObject(first) && isJsonObject(first["error"]) ? first["error"] : undefined;
@@ -12,7 +12,7 @@ export function decodeProblem(body: unknown, status: number | null): UpstreamPro
   const seconds = retrySeconds(details);
   return {
     message: (textOf(error["message"]) ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX),
-    // The reason says more than the status: a bad key is only INVALID_ARGUMENT, with the reason API_KEY_INVALID.
+    // The reason is more specific: a bad key has status INVALID_ARGUMENT and reason API_KEY_INVALID.
     code: reasonOf(details) ?? textOf(error["status"]),
     type: textOf(error["status"]),
     status: typeof error["code"] === "number" ? error["code"] : status,
@@ -32,7 +32,7 @@ function reasonOf(details: readonly JsonObject[]): string | null {
   return null;
 }
 
-/** RetryInfo: a duration in seconds, such as `48s` or `48.9s`. */
+/** RetryInfo delay, such as `48s` or `48.9s`. */
 function retrySeconds(details: readonly JsonObject[]): number | undefined {
   for (const detail of details) {
     const match = /^(\d{1,9}(?:\.\d+)?)s$/.exec(textOf(detail["retryDelay"]) ?? "");

@@ -7,7 +7,7 @@ type PathStep = string | number;
 const STEP = /\.([^.[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
 const STEPS_MAX = 64;
 
-/** `$.places[0].name` as its steps; undefined when it is no path. */
+/** Parses `$.places[0].name`; undefined if it is not a path. */
 function parsePath(path: string): PathStep[] | undefined {
   if (!path.startsWith("$")) return undefined;
   const steps: PathStep[] = [];
@@ -23,25 +23,24 @@ function parsePath(path: string): PathStep[] | undefined {
   return steps.length === 0 ? undefined : steps;
 }
 
-/** Arguments that come as values at paths, a long string in several pieces. */
+/** Builds arguments from values at JSON paths; long strings come in several fragments. */
 export class ArgumentsBuilder {
   readonly #root = new Map<string, ArgumentValue>();
-  /** The path whose string is not complete yet. */
+  /** Path of the string that continues in the next fragment. */
   #open: string | undefined;
 
-  /** Whole arguments that came along with the pieces. */
   merge(args: Readonly<Record<string, unknown>>): void {
     for (const [key, value] of Object.entries(args)) this.#root.set(key, toArgumentValue(value));
   }
 
-  /** False when the piece cannot be put anywhere. */
+  /** False if the path does not fit the structure. */
   add(piece: WirePartialArg): boolean {
     const steps = parsePath(piece.jsonPath);
     if (steps === undefined) return false;
     const goesOn = this.#open === piece.jsonPath;
     this.#open = piece.willContinue === true ? piece.jsonPath : undefined;
     const value = scalarOf(piece);
-    // The last piece of a string may carry nothing but the news that it is over.
+    // The last fragment of a string may be empty.
     if (value === undefined) return goesOn || setAtPath(this.#root, steps, () => "");
     return setAtPath(this.#root, steps, (before) =>
       goesOn && typeof before === "string" && typeof value === "string" ? before + value : value,
@@ -59,7 +58,6 @@ function scalarOf(piece: WirePartialArg): ArgumentValue | undefined {
   );
 }
 
-/** Walks to the place, makes what is missing on the way, and sets it. */
 function setAtPath(
   root: Map<string, ArgumentValue>,
   steps: readonly PathStep[],
@@ -87,7 +85,7 @@ function setMember(holder: ArgumentValue, step: PathStep, value: ArgumentValue):
     holder.set(step, value);
     return true;
   }
-  // A list grows at its end only: a large index in an answer must not make a large list here.
+  // Arrays grow only at the end, so that a large index cannot allocate a large array.
   if (!Array.isArray(holder) || typeof step !== "number" || step > holder.length) return false;
   holder[step] = value;
   return true;

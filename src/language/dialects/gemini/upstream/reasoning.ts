@@ -3,10 +3,10 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, Effort } from "../../../canon/call.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
-/** A fact of the catalogue: the model cannot be told not to think. */
+/** Quirk: reasoning cannot be disabled. */
 const THINKS_ALWAYS = "thinks-always";
 
-/** Levels of models that are told by a word, with how the nearest one is called elsewhere. */
+/** Levels of models that take a word. */
 const LEVELS: Readonly<Record<Effort, "minimal" | "low" | "medium" | "high">> = {
   none: "minimal",
   minimal: "minimal",
@@ -17,7 +17,7 @@ const LEVELS: Readonly<Record<Effort, "minimal" | "low" | "medium" | "high">> = 
   max: "high",
 };
 
-/** Tokens of models that are told by a number; the largest is what every one of them takes. */
+/** Budgets of models that take a number; all of them accept the maximum. */
 const BUDGETS: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 512,
@@ -30,7 +30,7 @@ const BUDGETS: Readonly<Record<Effort, number>> = {
 const BUDGET_MIN = 512;
 const BUDGET_MAX = 24_576;
 
-/** How hard to think, in the words of the model; undefined leaves it to the model. */
+/** Undefined leaves reasoning to the model. */
 export function encodeReasoning(call: Call, facts: ModelFacts): JsonObject | undefined {
   const { reasoning } = call;
   if (reasoning === undefined) return undefined;
@@ -41,19 +41,19 @@ export function encodeReasoning(call: Call, facts: ModelFacts): JsonObject | und
       param: "reasoning_effort",
     });
   const shown = effort === "none" ? {} : { includeThoughts: true };
-  // A number is understood by all of them, so it is the way where the catalogue does not say.
+  // All models accept a budget, so it is the default.
   if (facts.thinking === "level") return { thinkingLevel: levelOf(effort, facts), ...shown };
   const budget = budgetTokens === null ? BUDGETS[effort] : Math.min(Math.max(budgetTokens, BUDGET_MIN), BUDGET_MAX);
   return { thinkingBudget: budget, ...shown };
 }
 
-/** Models that always think have no level below low. */
+/** Models that always reason have no level below low. */
 function levelOf(effort: Effort, { quirks }: ModelFacts): string {
   const level = LEVELS[effort];
   return level === "minimal" && quirks.includes(THINKS_ALWAYS) ? "low" : level;
 }
 
-/** The effort that the model is really told, for the caller to see. */
+/** The effort that the provider receives, for the response header. */
 export function effectiveEffort(effort: Effort, facts: ModelFacts): Effort {
   if (facts.thinking !== "level") return effort === "xhigh" || effort === "max" ? "high" : effort;
   const level = LEVELS[effort];

@@ -5,14 +5,14 @@ import type { ModelFacts } from "../../upstream-dialect.ts";
 import { encodeReasoning } from "./reasoning.ts";
 import { encodeTurns } from "./turns.ts";
 
-/** Facts of the catalogue that change how a request is worded. */
+/** Quirks that change the request. */
 const SIGNED_TOOL_CALLS = "signed-tool-calls";
 const JSON_OR_TOOLS = "json-or-tools";
 
 const STOP_SEQUENCES_MAX = 5;
 const TOOL_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]*$/;
 
-/** The canonical call as the body of generateContent; whole and streamed requests have the same one. */
+/** Whole and streamed requests have the same body. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   const form = facts.quirks.includes(SIGNED_TOOL_CALLS) ? "signed" : "plain";
   const { system, contents } = encodeTurns(call.turns, form);
@@ -33,7 +33,7 @@ export function encodePath({ stream }: Call, { upstreamModel }: ModelFacts): str
   return `/models/${encodeURIComponent(upstreamModel)}:${method}`;
 }
 
-/** Older models write JSON or call tools, not both: tools that may not be called are left out, others are refused. */
+/** Older models support JSON output or tools, not both: uncallable tools are dropped, others rejected. */
 function callableTools(call: Call, { quirks }: ModelFacts): readonly ToolDefinition[] {
   if (call.responseFormat.is === "text" || call.tools.length === 0 || !quirks.includes(JSON_OR_TOOLS))
     return call.tools;
@@ -56,7 +56,7 @@ function encodeTool({ name, description, schema }: ToolDefinition, index: number
   };
 }
 
-/** An object without properties is said by leaving the schema out: some models refuse it otherwise. */
+/** Some models reject a schema without properties; it is omitted instead. */
 function isEmptySchema({ properties, ...rest }: JsonObject): boolean {
   if (Object.keys(rest).length === 0 && properties === undefined) return true;
   const { type, required, additionalProperties, $schema, title, description, ...others } = rest;
@@ -98,7 +98,7 @@ function encodeConfig(call: Call, facts: ModelFacts): JsonObject {
   return {
     ...(call.temperature === undefined ? {} : { temperature: call.temperature }),
     ...(call.topP === undefined ? {} : { topP: call.topP }),
-    // Zero means no limit, which is said by silence here.
+    // Zero means no limit, which is the default here.
     ...(call.topK === undefined || call.topK === 0 ? {} : { topK: call.topK }),
     ...(call.maxOutputTokens === undefined ? {} : { maxOutputTokens: call.maxOutputTokens }),
     ...(stop.length === 0 ? {} : { stopSequences: stop }),

@@ -10,7 +10,7 @@ import { decodeUsage } from "./usage.ts";
 
 type OpenToolCall = { readonly index: number; readonly builder: ArgumentsBuilder };
 
-/** Reads the chunks of one answer in order. A whole answer is one chunk. */
+/** Decodes the chunks of one reply; a whole reply is one chunk. */
 export class GeminiReader implements ReplyEventReader {
   readonly #turns: number;
   #upstreamId: string | null | undefined;
@@ -41,13 +41,13 @@ export class GeminiReader implements ReplyEventReader {
 
   #readAnswer(wire: WireAnswer): ReplyEvent[] | undefined {
     const blocked = wire.promptFeedback?.blockReason ?? "";
-    // Only one candidate is ever asked for.
+    // Requests ask for one candidate only.
     const candidate = wire.candidates?.find(({ index }) => (index ?? 0) === 0);
     if (candidate === undefined && blocked === "" && wire.usageMetadata == null) return undefined;
     const events: ReplyEvent[] = [];
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
-    // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
+    // Usage of a prompt that was blocked before the model ran is omitted because it is zero.
     const told = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
     this.#usage = latestUsage(this.#usage, told);
     if (told !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
@@ -96,11 +96,11 @@ export class GeminiReader implements ReplyEventReader {
         events.push({ is: "text", text: part.text });
       }
     }
-    // The seal of a text may also come on an empty part behind it.
+    // The signature of a text may arrive on an empty part after it.
     if (signature !== null) events.push({ is: "reasoning_detail", detail: { is: "encrypted", signature } });
   }
 
-  /** A call comes whole, or it opens and its arguments follow as values at paths. */
+  /** A call arrives whole, or its arguments follow as values at paths. */
   #readCall(call: WireFunctionCall, signature: ReasoningSignature | null, events: ReplyEvent[]): void {
     if (call.name) {
       this.#closeCall(events);
@@ -128,7 +128,7 @@ export class GeminiReader implements ReplyEventReader {
     this.#open = undefined;
   }
 
-  /** Some servers state a reason on every chunk, and a call can come after it: only a change is news. */
+  /** Some servers send the reason with every chunk and a call after it, so only changes are emitted. */
   #conclude(message: string | null, events: ReplyEvent[]): void {
     if (this.#stated === undefined) return;
     this.#closeCall(events);
@@ -140,7 +140,7 @@ export class GeminiReader implements ReplyEventReader {
     if (ended.reason === this.#finish) return;
     this.#finish = ended.reason;
     if (!this.#said) {
-      // Nothing was said: an empty text, so that clients find the content they expect.
+      // Clients expect a content field even in an empty reply.
       this.#said = true;
       events.push({ is: "text", text: "" });
     }
@@ -148,14 +148,14 @@ export class GeminiReader implements ReplyEventReader {
   }
 }
 
-/** The model's own failure, as if the server had said so with a status. */
+/** Reported as 502, so that the gateway may try another endpoint. */
 function malformedReply(message: string) {
   return { message, code: "malformed_answer", type: null, status: 502 };
 }
 
 type GeminiFinish =
   | { readonly is: "finished"; readonly reason: FinishReason }
-  /** The model failed to say what it wanted; another try may succeed. */
+  /** Malformed model output; a retry may succeed. */
   | { readonly is: "broken"; readonly why: string };
 
 const CONTENT_FILTER_REASONS: ReadonlySet<string> = new Set([
@@ -176,7 +176,7 @@ const MALFORMED_REASONS: ReadonlySet<string> = new Set([
   "MISSING_THOUGHT_SIGNATURE",
 ]);
 
-/** What a stated finish reason means. A model that calls tools states STOP like any other. */
+/** Models that call tools also finish with STOP. */
 export function decodeFinishReason(stated: string, called: "calls" | "no_calls"): GeminiFinish {
   if (MALFORMED_REASONS.has(stated)) return { is: "broken", why: `the model ended with ${stated}` };
   if (stated === "MAX_TOKENS") return { is: "finished", reason: "length" };
@@ -185,18 +185,15 @@ export function decodeFinishReason(stated: string, called: "calls" | "no_calls")
   return { is: "finished", reason: called === "calls" ? "tool_calls" : "stop" };
 }
 
-/**
- * An id for a call that came without one: the same answer always gives the same ids, and no two answers share one. Where the
- * answer has no id either, the length of the conversation keeps two answers apart.
- */
+/** Stable id for a call without one. Without a reply id, the number of turns keeps the ids of two replies apart. */
 export function generatedCallId(upstreamId: string | null, turns: number, index: number): string {
   return `call_${(upstreamId ?? `turn${turns}`).replace(/[^a-zA-Z0-9_-]/g, "_")}_${index}`;
 }
 
-/** What was said so far, for places that are given in bytes of it. */
+/** Output text so far, for byte offsets into it. */
 export type WrittenText = {
   readonly text: string;
-  /** Where each part of the answer begins in the text, in bytes; empty when that is not known. */
+  /** Byte offset of each part; empty if unknown. */
   readonly partStarts: readonly number[];
 };
 
@@ -204,7 +201,7 @@ type ByteSpan = { readonly startByte: number; readonly endByte: number };
 
 type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
 
-/** The sources an answer names, with their places counted as clients count: in UTF-16 units. */
+/** Citations with offsets converted from bytes to UTF-16 units. */
 export function citationsOf(candidate: WireCandidate, said: WrittenText): Citation[] {
   const sources = [...groundedSources(candidate, said), ...recitedSources(candidate)];
   if (sources.length === 0) return [];

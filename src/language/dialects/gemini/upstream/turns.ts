@@ -8,20 +8,22 @@ import { decodeCallArguments, resultText } from "../../tool-encoding.ts";
 
 type WireContent = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
 
-/** How the model wants tool calls back: older ones by name and order, newer ones with ids and a signature. */
+/**
+ * How the model expects tool calls in the history: older models by name and order, newer ones with ids and
+ * signatures.
+ */
 export type ToolCallForm = "plain" | "signed";
 
-/** Documented stand-in for calls in the history that this model did not make, or whose signature the client lost. */
+/** Documented placeholder for calls of other models or with a lost signature. */
 const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";
 
-/** The conversation in this dialect's two roles, and what stands above it. */
 export function encodeTurns(
   turns: Call["turns"],
   form: ToolCallForm,
 ): { readonly system: readonly JsonObject[]; readonly contents: readonly WireContent[] } {
   const spoken = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const writer = new ContentWriter(form);
-  // With nothing below them, instructions are the conversation.
+  // Without other turns, instructions become the conversation.
   const leading = spoken < 0 ? [] : turns.slice(0, spoken);
   for (const [index, turn] of turns.entries()) if (index >= leading.length) writer.turn(turn, index);
   return { system: leading.flatMap(({ parts }) => parts.flatMap(textPart)), contents: writer.finish() };
@@ -36,12 +38,12 @@ type FunctionResult = { readonly order: number; readonly parts: readonly JsonObj
 class ContentWriter {
   readonly #form: ToolCallForm;
   readonly #contents: WireContent[] = [];
-  /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
+  /** Calls by id, because results state only the id and the API requires the name. */
   readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
-  /** Those that wait for their results, with the field that made them. */
+  /** Unanswered calls with the path of their field. */
   readonly #open = new Map<string, string>();
   #order = 0;
-  /** What the user's side says between two turns of the model: results first, then everything else. */
+  /** User content between two model turns: results first, then everything else. */
   #results: FunctionResult[] = [];
   #said: JsonObject[] = [];
 
@@ -73,7 +75,7 @@ class ContentWriter {
     return this.#contents;
   }
 
-  /** Consecutive turns of one role are one turn; the parts in it stay apart, signed or not. */
+  /** Adjacent turns of one role are merged. */
   #push(role: WireContent["role"], parts: readonly JsonObject[]): void {
     if (parts.length === 0) return;
     const last = this.#contents.at(-1);
@@ -99,7 +101,7 @@ class ContentWriter {
     }
   }
 
-  /** Results of parallel calls are one turn, in the order of the calls. */
+  /** Results of parallel calls form one turn, in the order of the calls. */
   #flush(): void {
     const sorted = this.#results.toSorted((a, b) => a.order - b.order);
     this.#push("user", [...sorted.flatMap(({ parts }) => parts), ...this.#said]);
@@ -149,7 +151,7 @@ class ContentWriter {
     this.#open.set(call.id, param);
     this.#order += 1;
     const own = call.signature?.family === "google" ? call.signature.data : undefined;
-    // Of parallel calls only the first one is signed.
+    // Only the first of parallel calls is signed.
     const signature = own ?? (this.#form === "signed" && at === 0 ? SKIP_SIGNATURE_CHECK : undefined);
     return {
       functionCall: {
@@ -162,7 +164,7 @@ class ContentWriter {
   }
 }
 
-/** Chat messages have thoughts, text and calls in fields of their own; only other dialects can tell another order. */
+/** In chat messages reasoning, text and calls are separate fields; only other dialects have another order. */
 const FIELD_ORDER: Readonly<Partial<Record<Part["is"], number>>> = { reasoning: 0, tool_call: 2 };
 
 function hasExplicitOrder(parts: readonly Part[]): boolean {
@@ -175,7 +177,7 @@ function googleSignature(part: Part): string | undefined {
   return signature?.family === "google" ? signature.data : undefined;
 }
 
-/** As the model said it: a seal belongs to the text right before it, or stands on a part of its own. */
+/** Keeps the order of the model: a signature belongs to the preceding text or to an empty part. */
 function signInOrder(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
   const spoken: JsonObject[] = [];
   for (const part of parts) {
@@ -191,7 +193,7 @@ function signInOrder(parts: readonly Part[], write: (call: ToolCallPart) => Json
   return spoken;
 }
 
-/** Where the order is not known, the last seal belongs to the last text; further ones stand on parts of their own. */
+/** Without a known order the last signature goes to the last text and others to empty parts. */
 function signTexts(parts: readonly Part[]): JsonObject[] {
   const texts = parts.flatMap(textPart);
   const signatures = parts.flatMap((part) => googleSignature(part) ?? []);
@@ -202,7 +204,7 @@ function signTexts(parts: readonly Part[]): JsonObject[] {
   return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
 }
 
-/** The object or list that a text is, its numbers as they were written; undefined when it is neither. */
+/** Lossless JSON of an object or array; otherwise undefined. */
 function structIn(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
@@ -212,18 +214,17 @@ function structIn(text: string): unknown {
   }
 }
 
-/** A result must be an object here: anything else is put into one. */
+/** The API requires an object. */
 function structOf(text: string): JsonObject {
   const value = valueIn(text);
   return isJsonObject(value) ? value : { result: value };
 }
 
-/** Objects and lists as such; everything else stays the text that it is. */
 function valueIn(text: string): unknown {
   return structIn(text) ?? text;
 }
 
-/** The type that the bytes have, where they tell: a name such as image/jpg is refused upstream. */
+/** The provider rejects names such as image/jpg, so the sniffed type wins. */
 function inlineData(source: MediaSource, param: string): JsonObject {
   if (source.is === "inline") {
     const mimeType = sniffMediaType(source.base64) ?? source.mediaType;

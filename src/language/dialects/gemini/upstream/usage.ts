@@ -2,8 +2,8 @@ import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../can
 import { WireUsage } from "../wire.ts";
 
 /**
- * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
- * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures.
+ * Decodes usage of the Gemini dialect: promptTokenCount includes cached tokens, tool prompts come on top, and
+ * candidatesTokenCount excludes reasoning. Undefined without counts.
  */
 export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
@@ -23,7 +23,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     audioInputTokens: audioIn(wire.promptTokensDetails) + audioIn(wire.toolUsePromptTokensDetails),
     audioOutputTokens: audioIn(wire.candidatesTokensDetails),
   };
-  // Of two figures that are added up, one below zero would not show in the sum.
+  // Checked before summing, because a negative addend would not show in the sum.
   const areCounts =
     isTokenCount(wire.promptTokenCount ?? 0) &&
     isTokenCount(wire.toolUsePromptTokenCount ?? 0) &&
@@ -31,7 +31,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
   return areCounts && isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
-/** Some servers count thoughts among what was written; they are known by their total. */
+/** Some servers include reasoning in candidatesTokenCount; the total reveals it. */
 function includesThoughts(wire: WireUsage, inputTokens: number): boolean {
   const { thoughtsTokenCount: thoughts, candidatesTokenCount: written, totalTokenCount: total } = wire;
   return !!thoughts && total != null && written != null && written >= thoughts && total === inputTokens + written;

@@ -5,7 +5,7 @@ import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
 import { encodeSignature } from "../reasoning-signatures.ts";
 import { encodeToolId } from "../tool-ids.ts";
 
-/** One step of an answer's content, as this dialect takes them. */
+/** One change of the content blocks on the wire. */
 export type BlockStep =
   | { readonly is: "open"; readonly index: number; readonly block: JsonObject }
   | { readonly is: "delta"; readonly index: number; readonly delta: JsonObject }
@@ -14,39 +14,37 @@ export type BlockStep =
 type BlockDraft = {
   readonly kind: "text" | "thinking" | "tool" | "encrypted";
   readonly block: JsonObject;
-  /** Pieces that wait until the block is the open one. */
+  /** Deltas queued until the block is open. */
   readonly waiting: JsonObject[];
-  /** Of a tool call: which one, and how its arguments come. */
   readonly call?: OpenToolCall;
   opened: boolean;
-  /** Nothing more belongs to it. */
+  /** The block accepts no more deltas. */
   done: boolean;
 };
 
 type OpenToolCall = {
   readonly index: number;
   readonly end: JsonEndDetector;
-  /** What the arguments begin as. */
   form: "unknown" | "object" | "other";
-  /** What came and is no object: it is not told before it is known what to make of it. */
+  /** Arguments that are not a JSON object are held back until they are complete. */
   heldArguments: string;
 };
 
 const NOTHING: readonly BlockStep[] = [];
 
 /**
- * Blocks of this dialect follow each other and never overlap, while other dialects may write several tool calls at
- * once. So the blocks stand in line: the first is open and written as it comes, the others wait their turn. A block
- * opens with the first thing that is in it, and it closes when another one waits and nothing more can belong to it.
+ * Serializes content blocks: in this dialect they never overlap, while other dialects may interleave several tool
+ * calls. The first block is open and its deltas are written immediately; others queue. A block closes when another
+ * one waits and its content is complete.
  */
 export class BlockQueue {
   readonly #line: BlockDraft[] = [];
-  /** How many calls the caller takes of one answer. */
+  /** Whether the caller allows parallel tool calls. */
   readonly #takes: "many" | "one";
   #index = 0;
   #calls = 0;
   #refusal = "";
-  /** Reasoning that was shown and not yet confirmed as a whole block. */
+  /** Reasoning already sent and not yet confirmed by a complete block. */
   #shown = "";
 
   constructor({ openAiParameters }: Pick<Call, "openAiParameters">) {
@@ -87,7 +85,7 @@ export class BlockQueue {
     }
   }
 
-  /** Whatever still waits, in order. */
+  /** Flushes all queued blocks in order. */
   finish(): readonly BlockStep[] {
     for (const draft of this.#line) {
       draft.done = true;
@@ -132,7 +130,7 @@ export class BlockQueue {
     return this.#advance();
   }
 
-  /** A signature of another family has no place on the call: it stands in a block of its own right before it. */
+  /** A foreign signature precedes the call in a block of its own, because tool_use has no field for it. */
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly BlockStep[] {
     this.#calls += 1;
     if (this.#takes === "one" && this.#calls > 1) return NOTHING;
@@ -149,7 +147,7 @@ export class BlockQueue {
     const { call } = draft;
     const first = call.form === "unknown" ? text.trimStart()[0] : undefined;
     if (first !== undefined) call.form = first === "{" ? "object" : "other";
-    // The arguments of this dialect are an object. Once one has begun, it is told as it comes.
+    // tool_use input must be an object; it streams as soon as its opening brace is seen.
     if (call.form !== "object") {
       call.heldArguments += text;
       return NOTHING;
@@ -159,7 +157,7 @@ export class BlockQueue {
     return this.#advance();
   }
 
-  /** Sources belong to the text that is being written; where none is, nobody could tell what they are for. */
+  /** Citations attach to the open text block; without one they are dropped. */
   #cite({ url, title }: Citation): readonly BlockStep[] {
     const last = this.#line.at(-1);
     if (last?.kind !== "text") return NOTHING;
@@ -174,7 +172,7 @@ export class BlockQueue {
     return this.#advance();
   }
 
-  /** The last block of the line when more of the same belongs to it, or else a new one behind it. */
+  /** The last block if it continues, otherwise a new one. */
   #tail(kind: BlockDraft["kind"], block: JsonObject): BlockDraft {
     const last = this.#line.at(-1);
     if (last?.kind === kind && !last.done) return last;
@@ -202,7 +200,7 @@ export class BlockQueue {
 
 const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
 
-/** A few models write their arguments as the text of a text; what is no object either way is none. */
+/** Some models encode their arguments twice; anything else that is not an object becomes empty. */
 function unwrapObject(text: string): string {
   const inner = tryParseJson(text);
   return typeof inner === "string" && isJsonObject(tryParseJson(inner)) ? inner : "{}";
@@ -216,7 +214,7 @@ const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 
 const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
-/** Follows a JSON object that arrives in pieces, and knows when its last bracket has closed. */
+/** Detects the closing bracket of a JSON object that arrives in fragments. */
 export class JsonEndDetector {
   #depth = 0;
   #begun = false;

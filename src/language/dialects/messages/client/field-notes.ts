@@ -1,15 +1,17 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 
-/** What becomes of a field: read here, left out and noted, left out as an echo of an answer, or only for the dialect itself. */
+/**
+ * How a field is handled in translation: decoded, dropped and reported, dropped silently as an echo of a reply, or
+ * available only in its own dialect.
+ */
 export type FieldHandling = "read" | "advisory" | "echo" | "native";
 
-/** A field's lot, or how it is drawn from the value. */
 export type FieldRule = FieldHandling | ((value: unknown) => FieldHandling);
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 const NOTES_MAX = 64;
 
-/** Collects, while a request is read, the fields that cannot be said elsewhere. */
+/** Collects fields that translation drops or cannot express. */
 export class FieldNotes {
   readonly #native = new Set<string>();
   readonly #advisory = new Set<string>();
@@ -22,7 +24,7 @@ export class FieldNotes {
     return [...this.#advisory];
   }
 
-  /** Every field of an object by its row; one that has none is known to the dialect's own endpoints at best. */
+  /** Unlisted fields count as native. */
   classify(value: object, rows: FieldRules, path: string): void {
     for (const [field, inner] of Object.entries(value)) {
       if (inner === null || inner === undefined) continue;
@@ -38,12 +40,12 @@ export class FieldNotes {
   }
 }
 
-/** A row for fields that mean nothing with these values, and something only the dialect can say with any other. */
+/** Rule for fields that are handled this way only for the given values. */
 export function onlyAs(lot: FieldHandling, ...values: readonly unknown[]): FieldRule {
   return (value) => (values.includes(value) ? lot : "native");
 }
 
-/** A row for lists and objects that mean nothing while they are empty. */
+/** Rule for lists and objects that are ignored only while empty. */
 export const onlyEmpty: FieldRule = (value) => {
   const size = Array.isArray(value) ? value.length : isJsonObject(value) ? Object.keys(value).length : 1;
   return size === 0 ? "echo" : "native";

@@ -5,7 +5,7 @@ import { toCallerParameterName } from "../../caller-parameter-names.ts";
 import { FieldNotes } from "./field-notes.ts";
 import { decodeMessage } from "./turns.ts";
 
-/** A refusal that names a field of the canonical call, with the name that the field has in the request. */
+/** Replaces canonical field names in a fault by the caller's. */
 export function toCallerParameterNames(problem: Fault, request: CountTokensRequest, call: Call): Fault {
   return toCallerParameterName(problem, call, (param) => callerName(param, request, call));
 }
@@ -19,7 +19,7 @@ function callerName(param: string, request: CountTokensRequest, call: Call): str
   if (tool !== null) return `tools.${tool[1]}.${TOOL_FIELDS[tool[2] ?? ""] ?? tool[2]}`;
   const turn = TURN.exec(param);
   if (turn === null) return param;
-  // The system prompt is a turn of the call and no message of the request.
+  // The system prompt is a turn of the call but not a message of the request.
   const at = Number(turn[1]) - (call.turns.length - request.messages.length);
   const message = request.messages[at];
   if (message === undefined) return "system";
@@ -43,7 +43,7 @@ function pathInMessage(message: InputMessage, rest: string, before: readonly Inp
   return rest === "" ? [] : [rest];
 }
 
-/** A block may become several parts, or none. */
+/** A block may decode to several parts or none. */
 function blockOfPart(message: InputMessage, part: number): number {
   if (typeof message.content === "string") return 0;
   let parts = 0;
@@ -59,7 +59,6 @@ function nthBlock({ content }: InputMessage, type: string, nth: number): number 
   return [...content.entries()].filter(([, block]) => block.type === type)[nth]?.[0] ?? 0;
 }
 
-/** The first result that answers no call before it. */
 function unmatchedResult(message: InputMessage, before: readonly InputMessage[]): number {
   const calls = new Set(before.flatMap((one) => knownBlocks(one).map((block) => ("id" in block ? block.id : ""))));
   const blocks = typeof message.content === "string" ? [] : message.content;

@@ -25,7 +25,7 @@ const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   content_filter: "refusal",
 };
 
-/** Why the model stopped. Some servers say "stop" behind a tool call, or behind a refusal: what was said tells. */
+/** Some servers report "stop" after a tool call or refusal, so the content decides. */
 export function stopFields(finish: FinishEvent | undefined, { calls, refusal }: BlockQueue): JsonObject {
   const reason = finish?.reason ?? "stop";
   const sequence = finish?.stopSequence ?? null;
@@ -45,7 +45,7 @@ export function stopFields(finish: FinishEvent | undefined, { calls, refusal }: 
   };
 }
 
-/** The blocks that a client would put together from the stream. */
+/** The blocks that a client would assemble from the stream. */
 function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
   const blocks: FoldedBlock[] = [];
   for (const step of steps) {
@@ -77,7 +77,7 @@ function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonOb
   }
 }
 
-/** Arguments are an object here, its numbers as the model wrote them; what broke off before its end is none. */
+/** Lossless numbers; truncated arguments become an empty object. */
 function inputOf(text: string): JsonObject {
   try {
     const input = parseLosslessJson(text);

@@ -12,7 +12,7 @@ import { FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "./field-notes.ts
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
 import { decodeCacheControl, decodeMessage } from "./turns.ts";
 
-/** Every field of the dialect, and what becomes of it where the endpoint speaks another one. */
+/** How each field is handled if the endpoint speaks another dialect. */
 const FIELDS: FieldRules = {
   model: "read",
   messages: "read",
@@ -32,7 +32,7 @@ const FIELDS: FieldRules = {
   session_id: "read",
   cost_tier: "read",
   remaining_turns: "read",
-  // These change nothing of the answer.
+  // These do not change the reply.
   metadata: "advisory",
   cache_control: "advisory",
   context_management: "advisory",
@@ -41,18 +41,17 @@ const FIELDS: FieldRules = {
   user_profile_id: "advisory",
   workspace_id: "advisory",
   service_tier: onlyAs("advisory", "auto", "standard_only"),
-  // Where it is computed is the workspace's policy here; a wish of its own must not be lost without a word.
+  // Data location is the workspace's policy; a value of the request's own must not be dropped silently.
   inference_geo: onlyAs("advisory", "global"),
   mcp_servers: onlyEmpty,
   container: "native",
-  // The answer is a summary of the conversation, and nothing else.
+  // The reply is only a summary of the conversation.
   compaction: "native",
   fallbacks: onlyEmpty,
   fallback_credit_token: "native",
   thread: "read",
 };
 
-/** The canonical call behind a request of this dialect. */
 export function decodeRequest(request: CountTokensRequest): Call {
   if (request["thread"] != null) throw threadsUnsupported();
   const notes = new FieldNotes();
@@ -71,7 +70,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
     response_format: responseFormat.is !== "text",
     reasoning_effort: reasoning !== undefined && reasoning.settings.isOptional !== true,
     stop: stop.length > 0,
-    // temperature and top_p are no rows: a model that chooses its words by itself is asked without them.
+    // temperature and top_p are not required: models without sampling are asked without them.
     top_k: request.top_k != null,
   };
   const routingHints = decodeRoutingHints(request);
@@ -99,7 +98,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
       response_format: request.output_config?.format ? "output_config.format" : "output_format",
       reasoning_effort: reasoning?.field ?? "thinking",
     },
-    // Told where it can be told; the writer of the answer holds to it everywhere.
+    // Sent where the dialect supports it; the reply writer enforces it everywhere.
     ...(serial ? { openAiParameters: { parallel_tool_calls: false } } : {}),
     native: notes.native,
     advisory: notes.advisory,
@@ -110,7 +109,10 @@ export function decodeRequest(request: CountTokensRequest): Call {
   };
 }
 
-/** A provider's thread goes by the provider's id for an answer, and the caller has the gateway's; nor could it move on. */
+/**
+ * Threads refer to provider-side reply ids, which callers do not have, and would pin the conversation to one
+ * provider.
+ */
 function threadsUnsupported(): Fault {
   return fault("unsupported_parameter", {
     message: "thread: the gateway holds no conversations for providers. Send the whole conversation without it.",
@@ -128,14 +130,13 @@ const PARAMETER_ORDER: readonly Parameter[] = [
   "top_k",
 ];
 
-/** One turn for the system prompt where there is one, then one for each message. */
 function decodeTurns({ system, messages }: CountTokensRequest, notes: FieldNotes): ConversationTurn[] {
   const turns = messages.map((message, at) => decodeMessage(message, `messages.${at}`, notes));
   const instructions = decodeSystem(system, notes);
   return instructions.length === 0 ? turns : [{ role: "system", parts: instructions }, ...turns];
 }
 
-/** A line of a well-known client's own bookkeeping, new in every request: it would spoil the caches of other providers. */
+/** Bookkeeping line of a well-known client that changes with every request and would defeat prompt caches. */
 const CLIENT_BILLING_LINE = /^x-anthropic-billing-header:/;
 const SYSTEM_ROWS: FieldRules = { type: "read", text: "read", cache_control: "read", citations: "echo" };
 
@@ -163,13 +164,10 @@ function decodeSystem(system: CountTokensRequest["system"], notes: FieldNotes): 
   });
 }
 
-/** A number that would be written otherwise than it came: too many digits, an exponent, or zeros behind the point. */
+/** A number that JSON.parse and stringify would change: many digits, an exponent or trailing zeros. */
 const LOSSY_NUMBER = /[[:,]\s*-?(?:\d{16,}|\d[\d.]*[eE]|\d+\.\d*0[\s,\]}]|\d+\.\d{16,})/;
 
-/**
- * Arguments are objects in this dialect and text in others. The numbers in them go on as the caller wrote them, as they
- * do where a caller sends the text itself.
- */
+/** Tool inputs are objects in this dialect and text in others; lossless parsing keeps their numbers unchanged. */
 export function withExactInputs<Request extends CountTokensRequest>(request: Request, text: string): Request {
   if (!text.includes('"tool_use"') || !LOSSY_NUMBER.test(text)) return request;
   const exact = parseLosslessJson(text);

@@ -29,7 +29,7 @@ const TOOL_ROWS: FieldRules = {
   input_examples: "advisory",
 };
 
-/** Tools that the caller runs. Those of the provider exist with endpoints of this dialect only. */
+/** Tools that the caller runs; server tools are native to this dialect. */
 export function decodeTools(tools: readonly MessageTool[], notes: FieldNotes): ToolDefinition[] {
   return tools.flatMap((tool, at) => {
     if (!isCustomTool(tool)) {
@@ -85,11 +85,11 @@ export function decodeToolChoice(
 type DecodedReasoning = { readonly settings: ReasoningSettings; readonly field: string };
 
 const THINKING_ROWS: FieldRules = { type: "read", budget_tokens: "read", display: "advisory" };
-/** How hard to think where the caller turns it on and says no word for it. */
+/** Effort if the caller enables thinking without one. */
 const EFFORT_DEFAULT: Effort = "medium";
 const EFFORT_BETWEEN_TOOLS: Effort = "low";
 
-/** What the caller wishes, and the field that says it. A budget is a demand; the rest is left out where it cannot be said. */
+/** Reasoning settings and the field that states them. A token budget is required; an effort is optional. */
 export function decodeReasoning(
   { thinking, output_config }: Pick<CountTokensRequest, "thinking" | "output_config">,
   notes: FieldNotes,
@@ -138,7 +138,7 @@ const FORMAT_NAME = "answer";
 
 type OutputFormat = NonNullable<NonNullable<CountTokensRequest["output_config"]>["format"]>;
 
-/** An older name of the field says the same. */
+/** `output_format` is the older name. */
 export function decodeFormat(
   config: CountTokensRequest["output_config"],
   older: unknown,
@@ -163,7 +163,7 @@ function formatOf(format: OutputFormat, path: string, notes: FieldNotes): Respon
   return { is: "json_schema", name: FORMAT_NAME, description: null, schema: format.schema, strict };
 }
 
-/** Only a schema that says everything of its objects can be held to strictly in every dialect. */
+/** Only fully specified schemas can be enforced strictly in every dialect. */
 function isClosed(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (!isJsonObject(schema)) return true;
@@ -179,7 +179,6 @@ function requiresAllProperties(schema: JsonObject, properties: JsonObject): bool
   return Object.keys(properties).every((name) => required.includes(name));
 }
 
-/** Where a request does not say when a conversation is to be shortened. */
 const COMPACTION_DEFAULT_TOKENS = 150_000;
 
 export function decodeCompaction(management: unknown): { readonly compactionThresholdTokens?: number } {

@@ -9,12 +9,12 @@ import { encodeStreamError } from "./errors.ts";
 import { encodeMessage, stopFields } from "./reply.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
-/** Canonical events as a stream of this dialect. */
+/** Encodes canonical events as a messages stream. */
 export class MessageWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #blocks: BlockQueue;
   #begun = false;
-  /** What the provider has told before anything is shown; until then the gateway's own estimate stands. */
+  /** Usage reported before the first content; until then the gateway's estimate is used. */
   #usage: Usage | undefined;
 
   constructor(head: ReplyHead, call: Call) {
@@ -43,7 +43,7 @@ export class MessageWriter implements ReplyWriter {
     return encodeStreamError(envelope);
   }
 
-  /** The head of the message, once, right before the first thing that is shown. */
+  /** message_start precedes the first visible content. */
   #start(): string {
     if (this.#begun) return "";
     this.#begun = true;
@@ -61,7 +61,7 @@ export class MessageWriter implements ReplyWriter {
 
 const FIRST_TOKEN = { outputTokens: 1, reasoningTokens: 0 };
 
-/** Some clients take a message without any input for a broken one. */
+/** Some clients treat a message without input tokens as broken. */
 function hasUncachedInput({ inputTokens, cachedTokens, cacheWriteTokens }: Usage): boolean {
   return inputTokens > cachedTokens + cacheWriteTokens;
 }

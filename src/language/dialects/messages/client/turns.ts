@@ -25,7 +25,7 @@ import type { FieldNotes, FieldRules } from "./field-notes.ts";
 type InnerPart = ToolResultPart["content"][number];
 type BlockLocation = { readonly path: string; readonly notes: FieldNotes };
 
-/** The gateway's own answers come back with these, and they say nothing to a model. */
+/** These echo the gateway's own replies and carry no meaning. */
 const DIRECT_CALLER = (value: unknown) =>
   isJsonObject(value) && value["type"] === "direct" ? ("echo" as const) : ("native" as const);
 const CITATIONS_ENABLED = (value: unknown) =>
@@ -42,7 +42,7 @@ const BLOCK_RULES: Readonly<Record<KnownBlock["type"], FieldRules>> = {
   redacted_thinking: { ...SHARED_RULES, data: "read" },
 };
 
-/** Whose turn a block may stand in; what the dialect allows beyond that only its own endpoints can say. */
+/** Roles that may contain a block; other combinations are native to the dialect. */
 const ALLOWED_ROLES: Readonly<Record<KnownBlock["type"], readonly InputMessage["role"][]>> = {
   text: ["user", "assistant", "system"],
   image: ["user"],
@@ -77,14 +77,14 @@ export function decodeMessage(message: InputMessage, path: string, notes: FieldN
   return { role, parts };
 }
 
-/** A seal that the gateway put before a tool call, because the call itself has no place for it. */
+/** Signature that the gateway placed before a tool call, which has no field for it. */
 function callSignature(block: MessageBlock): ReasoningSignature | undefined {
   if (!isKnownBlock(block) || block.type !== "redacted_thinking") return undefined;
   const { carrier, signature } = decodeSignature(block.data);
   return carrier === "call" ? signature : undefined;
 }
 
-/** The parts that a block becomes: one, but for documents in pieces, and none for what only the dialect itself knows. */
+/** Documents may become several parts; native blocks become none. */
 function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: BlockLocation): Part[] {
   if (!isKnownBlock(block) || !ALLOWED_ROLES[block.type].includes(role)) {
     place.notes.note("native", place.path);
@@ -110,7 +110,7 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Blo
     case "tool_result":
       return [decodeResult(block, place)];
     case "thinking": {
-      // Without a signature it was made here, for a model whose provider gives none.
+      // Unsigned thinking was produced by this gateway for a provider without signatures.
       const signature = block.signature ? decodeSignature(block.signature).signature : null;
       return [{ is: "reasoning", detail: { is: "readable", text: block.thinking, signature } }];
     }
@@ -147,7 +147,7 @@ function mediaSource(source: WireMediaSource): MediaSource | undefined {
   }
 }
 
-/** A document that is text is text in every dialect; of the others a model must be able to read the format. */
+/** Text documents become text in every dialect. */
 function decodeDocument(block: BlockOf<"document">, place: BlockLocation): Part[] {
   const { source, title, context, cache_control } = block;
   const mark = decodeCacheControl(cache_control);
@@ -168,7 +168,7 @@ function decodeDocument(block: BlockOf<"document">, place: BlockLocation): Part[
   return [...above, ...decodeInner(inside, { ...place, path: `${place.path}.source.content` })];
 }
 
-/** The schema has looked at it already; this only says so. */
+/** Narrows the type only: the schema has validated the value. */
 function innerContent(value: unknown): InnerContent | undefined {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? value.filter(isInnerBlock) : undefined;
@@ -193,7 +193,7 @@ function decodeInner(content: InnerContent, { path, notes }: BlockLocation): Inn
   });
 }
 
-/** In the result of a tool a document that is text is text; any other needs the dialect itself. */
+/** Inside a tool result only text documents can be translated. */
 function decodeInnerDocument(block: InnerBlock, place: BlockLocation): InnerPart[] {
   const document = documentBlock.safeParse(block);
   const parts = document.success ? decodeDocument(document.data, place) : [];
@@ -222,7 +222,7 @@ function decodeResult(block: BlockOf<"tool_result">, place: BlockLocation): Tool
   };
 }
 
-/** A time that nobody here knows is the usual one. */
+/** Unknown lifetimes become the default. */
 export function decodeCacheControl(control: CacheControl | null | undefined): { cache?: CacheBreakpoint } {
   if (!control) return {};
   return { cache: { ttl: control.ttl === "5m" || control.ttl === "1h" ? control.ttl : null } };

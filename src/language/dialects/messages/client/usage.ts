@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 
-/** Figures of this dialect: what a cache gave or took is not in the input. */
+/** input_tokens excludes cache reads and writes in this dialect. */
 function tokenFields(usage: Usage): JsonObject {
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return {
@@ -15,7 +15,7 @@ function tokenFields(usage: Usage): JsonObject {
   };
 }
 
-/** The figures of a whole answer, and of the head of a stream: with all fields, which some clients insist on. */
+/** With all fields, which some clients require. */
 export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
     ...tokenFields(usage),
@@ -27,7 +27,7 @@ export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonO
   };
 }
 
-/** The figures at the end of a stream: what they do not repeat is as it was said at its beginning. */
+/** Usage at the end of a stream. */
 export function finalUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
     ...tokenFields(usage),
@@ -43,7 +43,7 @@ function cacheCreationByTtl({ cacheWriteTokens, cacheWrite1hTokens: hourLong = 0
   };
 }
 
-/** What is known when a stream begins: the input as the gateway counts it, and that the first token is here. */
+/** Usage at the start of a stream: the gateway's estimate and one output token. */
 export function firstUsage(inputTokens: number): Usage {
   return {
     inputTokens: Math.max(1, inputTokens),

@@ -5,10 +5,10 @@ import { extraUsesInBlocks, extraUsesInMessage, isServerToolRun, promptCountInMe
 import { UsageAccumulator } from "../upstream/usage.ts";
 import { WireMessage } from "../wire.ts";
 
-/** What of an answer is the gateway's: its id, and for a caller that compares it the name of the model. */
+/** Members that the gateway replaces: the id, and the model if the caller compares it. */
 export type OwnMembers = { readonly id: string; readonly model: string | undefined };
 
-/** A whole answer of this dialect, handed on as it came but for its id and model. */
+/** Patches id and model of a provider's reply and keeps all other bytes. */
 export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
@@ -25,7 +25,7 @@ export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | 
   };
 }
 
-/** What stands in a block, as an estimate weighs it: all of it in a whole answer, mostly nothing when it opens in a stream. */
+/** Weight of the text in a block, which is mostly empty when it opens in a stream. */
 export function weightOfBlock(block: unknown): number {
   if (!isJsonObject(block)) return 0;
   let weight = 0;

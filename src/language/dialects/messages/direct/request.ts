@@ -6,8 +6,8 @@ import type { Part } from "../../../canon/parts.ts";
 import { isForeignSignature } from "../reasoning-signatures.ts";
 
 /**
- * The word that the model is told in the place of the caller's own; undefined: the caller's goes out, or there is none.
- * This is the provider's own format: where nobody knows the model's words, it judges them itself.
+ * The effort to send instead of the caller's; undefined: unchanged. With unknown support the provider validates it
+ * itself.
  */
 export function substituteEffort({ value }: ParsedBody, efforts: SupportedEfforts): Effort | undefined {
   const { output_config: config } = value;
@@ -17,21 +17,20 @@ export function substituteEffort({ value }: ParsedBody, efforts: SupportedEffort
   return nearest === word ? undefined : nearest;
 }
 
-/** The member that says so, its other fields as they were written. */
+/** Replaces only the effort in output_config. */
 export function effortPatches(body: ParsedBody, efforts: SupportedEfforts): MemberPatch[] {
   const effort = substituteEffort(body, efforts);
   const config = effort === undefined ? undefined : losslessMember(body, "output_config");
   return isJsonObject(config) ? [{ key: "output_config", json: JSON.stringify({ ...config, effort }) }] : [];
 }
 
-/** What becomes of hints that another company's door does not know. */
 type StrippedHints = {
   readonly patches: readonly MemberPatch[];
-  /** By the names that the log has for them. */
+  /** Log names of removed hints. */
   readonly dropped: readonly string[];
 };
 
-/** Asks for the arguments of a tool as they are written. Doors that do not know it have a beta that says so of all tools. */
+/** Streams tool input immediately. Servers that do not know the field have a beta header for all tools. */
 export const EAGER_STREAMING = "eager_input_streaming";
 
 export const EAGER_STREAMING_BETA = "fine-grained-tool-streaming-2025-05-14";
@@ -43,9 +42,8 @@ const DIAGNOSIS_BETA = "cache-diagnosis-";
 const HINTED_MEMBERS = ["system", "messages", "tools"] as const;
 
 /**
- * Hints that the maker's own API takes and others refuse the whole request for. None of them changes what the model says:
- * they are about caches, and about when pieces of an answer are sent. Those that came with a beta are known where it is
- * among the betas that go along.
+ * Removes hints that the vendor's own API accepts and other hosts reject. They concern caching and delivery, not the
+ * reply. Hints of a beta stay if the beta header is sent.
  */
 export function stripUnknownHints(
   body: ParsedBody,
@@ -57,7 +55,7 @@ export function stripUnknownHints(
   const dropped = fields.filter((key) => body.members.has(key));
   const patches: MemberPatch[] = dropped.map((key) => ({ key, json: null }));
   const words = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER_STREAMING] : [])];
-  // In JSON a word with its quotes is a name, or a text of its own.
+  // Cheap pre-check: in JSON a quoted word is a key or a string.
   const strange = new Set(words.filter((word) => body.text.includes(`"${word}"`)));
   if (strange.size === 0) return { patches, dropped };
   const found = new Set<string>();
@@ -69,7 +67,7 @@ export function stripUnknownHints(
   return { patches, dropped: [...dropped, ...found] };
 }
 
-/** A block, a message or a tool; the same one where nothing was in it. What a tool is called with is not looked at. */
+/** Returns the same object if unchanged. Tool inputs are not searched. */
 function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<string>): unknown {
   if (!isJsonObject(value)) return value;
   const { cache_control: mark, content } = value;
@@ -90,15 +88,13 @@ function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<s
 }
 
 /**
- * A conversation that another model was part of has thoughts in it that this dialect's providers never signed: the
- * gateway wrote them, and a provider refuses the whole request for one of them. Where there are none, the caller's bytes
- * go on untouched.
+ * Reasoning of other models lacks a signature of this vendor, and one such block fails the whole request. Without
+ * any, the caller's bytes are sent unchanged.
  */
 export function hasForeignReasoning({ turns }: Call): boolean {
   return turns.some(({ parts }) => parts.some(isForeign));
 }
 
-/** The text of `messages` without them, its numbers as they were written. */
 export function withoutForeignReasoning(messagesText: string): string {
   const messages = parseLosslessJson(messagesText);
   return Array.isArray(messages) ? JSON.stringify(messages.flatMap(withoutForeignBlocks)) : messagesText;
@@ -109,7 +105,7 @@ function isForeign(part: Part): boolean {
   return part.is === "reasoning" && part.detail.signature?.family !== "anthropic";
 }
 
-/** A turn that was nothing but such thoughts is left out: an empty one would be refused. */
+/** An empty message would be rejected, so it is dropped. */
 function withoutForeignBlocks(message: unknown): unknown[] {
   if (!isJsonObject(message) || !Array.isArray(message["content"])) return [message];
   const content = message["content"].filter((block) => !isJsonObject(block) || !isForeignBlock(block));

@@ -29,20 +29,20 @@ import { type OwnMembers, weightOfBlock, withOwnMembers } from "./reply.ts";
 
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
-/** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
+/** Relays a messages stream unchanged except for id and model, and meters it. */
 export class DirectMessagesStream implements ReplyStream {
   readonly #own: OwnMembers;
   readonly #tally = new UsageAccumulator();
   #usage: Usage | undefined;
   #uses: ExtraUses | undefined;
   #inputs = 1;
-  /** Tools of the provider's as they were begun: the figures about them come last. */
+  /** Server tool uses seen so far; their reported counts come last. */
   readonly #begun: Partial<Record<BillableExtraName, number>> = {};
   #runs = 0;
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
-  /** The output was told at the end; what stands at the start is a guess. */
+  /** Output usage was reported at the end; the count at the start is only a placeholder. */
   #figured = false;
   #spoken = false;
   #last = LAST_EVENT;
@@ -99,11 +99,11 @@ export class DirectMessagesStream implements ReplyStream {
         break;
       case "message_stop":
         this.#finished = true;
-        // The last word is kept back until the answer is in the books.
+        // Held back until the request is settled.
         this.#last = encodeFrame(frame, type);
         return { is: "end", text: "" };
       default:
-        // The end of a block, pings, and whatever the provider adds one day.
+        // Block ends, pings and unknown events.
         break;
     }
     return this.#piece(frame, type);
@@ -122,7 +122,7 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#piece({ event: frame.event, data }, "message_start");
   }
 
-  /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
+  /** A text block opens empty; other blocks count as content immediately, since thinking may stay silent for long. */
   #open(block: unknown): void {
     if (isServerToolRun(block)) this.#runs += 1;
     const used = extraUsedInBlock(block);
@@ -175,14 +175,13 @@ const KNOWN_EVENTS: ReadonlySet<unknown> = new Set([
   "ping",
 ]);
 
-/** The frame as it came. Clients of this dialect hear no event without a name: where a server left it out, it is its type. */
+/** Clients of this dialect require event names, so a missing one is filled in from the type. */
 function encodeFrame({ event, data }: StreamFrame, type: unknown): string {
   const name = event ?? (typeof type === "string" ? type : null);
   const head = name === null ? "" : `event: ${name}\n`;
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
 }
 
-/** Only the characters of the two change. */
 function withOwnMembersInStart(data: string, own: OwnMembers): string | undefined {
   const event = parseJsonText(data);
   const span = "problem" in event ? undefined : event.members.get("message");
@@ -192,17 +191,17 @@ function withOwnMembersInStart(data: string, own: OwnMembers): string | undefine
   return data.slice(0, span.valueStart) + withOwnMembers(message, own) + data.slice(span.valueEnd);
 }
 
-/** What the service adds to the last event for itself: it is no part of the dialect. */
+/** Bedrock adds this member to the last event. */
 const METRICS = "amazon-bedrock-invocationMetrics";
 
-/** The response stream of InvokeModel: events of this dialect, each packed into a message of a binary event stream. */
+/** InvokeModel's response stream: messages events wrapped in a binary event stream. */
 export class InvokeModelStream extends DirectMessagesStream {
   override read(frame: StreamFrame): StreamPiece {
     const { event, data } = frame;
     if (event === null || event === DAMAGED_FRAME) return { is: "garbage" };
     if (event.startsWith(EXCEPTION_PREFIX))
       return { is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) };
-    // Other messages than chunks are news that a later version of the service may bring.
+    // Message types of later API versions are ignored.
     if (event !== "chunk") return { is: "figures" };
     const unpacked = unpackEvent(data);
     return unpacked === undefined ? { is: "garbage" } : super.read({ event: null, data: unpacked });

@@ -6,7 +6,7 @@ import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
 
-/** D2: the messages API. */
+/** The messages API (D2). */
 export const messagesUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "messages",

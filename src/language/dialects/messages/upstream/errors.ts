@@ -3,7 +3,7 @@ import type { UpstreamProblem } from "../../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 
-/** The status that stands for a type of error where none came with it: inside a stream. */
+/** Statuses of errors inside a stream, by type. */
 const STATUSES: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -19,13 +19,13 @@ const STATUSES: Readonly<Record<string, number>> = {
 };
 
 /**
- * An empty or closed account of the operator comes as if the request were at fault; only its words tell. A field that a caller
- * named so has a colon behind it.
+ * An exhausted or disabled operator account is reported as a request error; only the message tells. A colon indicates
+ * a quoted field of the caller.
  */
 const NO_CREDIT =
   /^(your credit balance is too low|you have reached your specified (workspace )?api usage limits|this organization has been disabled)[^:]*(:\d\d UTC\.)?$/i;
 
-/** Reads the errors of this dialect, as a body or as an event of a stream; never fails. */
+/** Decodes errors from bodies and stream events; never throws. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const outer = isJsonObject(body) ? body : {};
   const error = isJsonObject(outer["error"]) ? outer["error"] : outer;

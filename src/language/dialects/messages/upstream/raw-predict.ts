@@ -6,16 +6,16 @@ import { messagesUpstream } from "./dialect.ts";
 import { decodeProblem as decodeOwnProblem } from "./errors.ts";
 import { requestBody } from "./request.ts";
 
-/** The name of the deviation in the catalogue. */
+/** Quirk of Vertex AI hosts. */
 export const RAW_PREDICT = "raw-predict";
-/** What the body says in the place of the header. */
+/** Replaces the version header. */
 export const RAW_PREDICT_VERSION = "vertex-2023-10-16";
 
 export function rawPredictPath(upstreamModel: string, delivery: "whole" | "stream"): string {
   return `/models/${percentEncode(upstreamModel)}:${delivery === "stream" ? "streamRawPredict" : "rawPredict"}`;
 }
 
-/** The messages API behind Google's door for other makers' models: the model is in the path, the version in the body. */
+/** The messages API on Vertex AI: the model is in the path, the version in the body. */
 export const rawPredictUpstream: UpstreamDialect = {
   ...messagesUpstream,
   auth: "bearer",
@@ -26,7 +26,7 @@ export const rawPredictUpstream: UpstreamDialect = {
   decodeProblem: decodeRawPredictProblem,
 };
 
-/** The model's own errors come in its dialect, those of the door (credential, quota, address) in Google's. */
+/** Model errors use the messages format; credential, quota and routing errors use Google's. */
 export function decodeRawPredictProblem(body: unknown, status: number | null) {
   const error = isJsonObject(body) ? body["error"] : undefined;
   const own = isJsonObject(error) && typeof error["type"] === "string";

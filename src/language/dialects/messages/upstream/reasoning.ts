@@ -6,20 +6,20 @@ import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
-/** How a request says how hard to think and how long the answer may get; the two depend on each other. */
+/** Reasoning and output limit depend on each other, so they are planned together. */
 export type ReasoningPlan = {
   readonly maxTokens: number;
   readonly thinking: JsonObject | undefined;
-  /** The word beside it, on models that have one. */
+  /** Effort field, on models that have one. */
   readonly effort: string | undefined;
-  /** What the provider was told, in the caller's words. */
+  /** The effort that the provider receives. */
   readonly effectiveEffort: Effort | undefined;
 };
 
-/** The dialect demands a limit. Where the catalogue knows none of the model, every model known takes this one. */
+/** The API requires a limit; all known models accept this one. */
 const MAX_TOKENS_DEFAULT = 4096;
 const BUDGET_MIN = 1024;
-/** At most this share of the answer's limit is thought, when only a word was given. */
+/** Share of the output limit that an effort may use for reasoning. */
 const BUDGET_SHARE = 0.8;
 const BUDGETS: Readonly<Record<Exclude<Effort, "none">, number>> = {
   minimal: 1024,
@@ -42,15 +42,15 @@ export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
     : planByEffort(call, reasoning, maxTokens, facts);
 }
 
-/** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
+/** Output limit including a reasoning budget that does not fit into it. */
 export function outputTokensMax({ reasoning }: Call, limit: number, facts: ModelFacts): number {
   if (reasoning === undefined || reasoning.effort === "none" || modeOf(facts) !== "budget") return limit;
-  // A word alone asks for more than a small limit only by the least that can be thought.
+  // An effort without a budget adds at most the minimum.
   const budget = reasoning.budgetTokens ?? BUDGET_MIN;
   return limit > budget ? limit : limit + budget;
 }
 
-/** Thoughts that do not fit into the stated limit would raise it, and none can come before words that are already said. */
+/** Reasoning would raise the caller's limit, or would have to precede a prefill. */
 export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {
   const { reasoning, maxOutputTokens: limit, turns } = call;
   if (reasoning === undefined || reasoning.effort === "none") return false;
@@ -62,7 +62,7 @@ function modeOf(facts: ModelFacts): ReasoningControl {
   return facts.thinking ?? defaultMode(facts);
 }
 
-/** Models that refuse sampling are the ones that also refuse a budget. */
+/** Models that reject sampling also reject a budget. */
 function defaultMode({ sampling }: ModelFacts): ReasoningControl {
   return sampling === false ? "adaptive" : "budget";
 }
@@ -80,7 +80,7 @@ function isToolForced({ toolChoice }: Call): boolean {
   return toolChoice?.is === "required" || toolChoice?.is === "named";
 }
 
-/** The model decides how much to think; the word says how much it may cost. A forced tool leaves only the word. */
+/** Adaptive reasoning; a forced tool allows only the effort field. */
 function planByEffort(call: Call, reasoning: ReasoningSettings, maxTokens: number, facts: ModelFacts): ReasoningPlan {
   const effort = nearestEffort(reasoning, facts.efforts);
   const word = effort === "minimal" ? "low" : effort;
@@ -95,7 +95,7 @@ function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, f
       message: `${facts.model} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
       param: "tool_choice",
     });
-  // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
+  // In a tool loop the model requires its earlier reasoning; without it reasoning must be disabled.
   if (lacksOwnReasoning(call.turns))
     return { maxTokens: limit, thinking: { type: "disabled" }, effort: undefined, effectiveEffort: "none" };
   refuseSampling(call, facts);
@@ -113,7 +113,7 @@ function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, f
 
 const TOP_P_MIN = 0.95;
 
-/** While a model thinks, its words are chosen in one way only. */
+/** Models reject sampling parameters while reasoning. */
 function refuseSampling({ temperature, topP, topK }: Call, { model }: ModelFacts): void {
   const refused = [
     ...(temperature === undefined || temperature >= 1 ? [] : ["temperature"]),
@@ -137,7 +137,7 @@ function budgetFor({ effort, budgetTokens }: ReasoningSettings, limit: number, {
   return Math.min(asked, Math.max(BUDGET_MIN, Math.floor(limit * BUDGET_SHARE)));
 }
 
-/** The least word that asks for as much: a small limit of the answer makes less of the caller's own. */
+/** The lowest effort that covers the budget, which a small output limit may have reduced. */
 function effortForBudget(budget: number): Effort | undefined {
   return EFFORTS.find((word) => word !== "none" && budget <= BUDGETS[word]);
 }
@@ -146,7 +146,7 @@ function invalidBudget(why: string) {
   return fault("invalid_value", { message: `The budget for reasoning ${why}.`, param: "reasoning_effort" });
 }
 
-/** The last thing the assistant did was to call tools, and what it thought before is not in the request. */
+/** The last assistant turn calls tools and its reasoning is missing. */
 function lacksOwnReasoning(turns: readonly ConversationTurn[]): boolean {
   const last = turns.findLastIndex(({ role }) => role === "assistant");
   let first = last;
@@ -155,7 +155,7 @@ function lacksOwnReasoning(turns: readonly ConversationTurn[]): boolean {
   return parts.some(({ is }) => is === "tool_call") && !parts.some(isOwnReasoning);
 }
 
-/** Only what this family of models has sealed can be sent back to it. */
+/** Only signatures of this family are accepted. */
 export function isOwnReasoning(part: Part): boolean {
   return part.is === "reasoning" && part.detail.signature?.family === "anthropic";
 }

@@ -3,7 +3,7 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { WireMessage } from "../wire.ts";
 import { MessageReader } from "./stream.ts";
 
-/** A whole answer, read as a stream whose blocks open complete. */
+/** Decoded like a stream whose blocks open complete. */
 export function decodeReply(bytes: Buffer): readonly ReplyEvent[] | undefined {
   const message = WireMessage.safeParse(parsed(bytes));
   if (!message.success) return undefined;
@@ -18,7 +18,7 @@ export function decodeReply(bytes: Buffer): readonly ReplyEvent[] | undefined {
   return [...events, ...reader.readUsage(usage), ...reader.stop(rest), ...reader.end()];
 }
 
-/** Numbers inside a call's arguments go to the client as the model wrote them, as they do in a stream. */
+/** Lossless parsing keeps the numbers in arguments as the model wrote them. */
 function parsed(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   try {

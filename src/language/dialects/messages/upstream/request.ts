@@ -14,12 +14,11 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const JSON_ONLY =
   "Answer with one valid JSON object and nothing else: no introduction, no explanation, no code fence around it.";
 
-/** The canonical call as the body of `POST /messages`. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   return JSON.stringify({ model: facts.upstreamModel, ...requestBody(call, facts) });
 }
 
-/** The same without the model, for servers that have it in their path. */
+/** Body without the model, for hosts that have it in the path. */
 export function requestBody(call: Call, facts: ModelFacts): JsonObject {
   const { maxTokens, thinking, effort } = planReasoning(call, facts);
   const { system, messages } = encodeTurns(call.turns);
@@ -43,7 +42,7 @@ export function requestBody(call: Call, facts: ModelFacts): JsonObject {
   };
 }
 
-/** A conversation in which tools were called needs their definitions, even where the caller offers none any more. */
+/** The API requires definitions of all tools that were called earlier, even if the caller sends none. */
 function encodeTools({ tools, toolChoice, turns }: Call): JsonObject[] {
   if (tools.length > 0) return tools.map(encodeTool);
   rejectForcedChoice(toolChoice);
@@ -76,7 +75,7 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
 
 function encodeToolChoice({ tools, toolChoice, openAiParameters }: Call): JsonObject {
   if (tools.length === 0) return { tool_choice: { type: "none" } };
-  // One call at a time is a part of the choice here.
+  // Serial tool calls are part of tool_choice in this dialect.
   const serial = openAiParameters?.parallel_tool_calls === false && toolChoice?.is !== "none";
   if (toolChoice === undefined && !serial) return {};
   const choice = toolChoice ?? AUTO;
@@ -92,7 +91,7 @@ const CHOICES: Readonly<Record<ToolChoice["is"], (choice: ToolChoice) => JsonObj
   named: (choice) => ({ type: "tool", ...(choice.is === "named" ? { name: choice.name } : {}) }),
 };
 
-/** The name of a format has no place here; its description goes where the schema's own would stand. */
+/** The format name has no field; its description goes into the schema. */
 function encodeFormat(format: ResponseFormat): JsonObject {
   if (format.is !== "json_schema") return {};
   const described = format.description === null ? {} : { description: format.description };

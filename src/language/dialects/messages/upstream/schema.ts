@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { isRawJsonNumber } from "../../../../kit/lossless-json.ts";
 
-/** What the provider's grammar for strict output understands. */
+/** Keywords of strict output. */
 const SUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   "type",
   "title",
@@ -35,10 +35,7 @@ const SUPPORTED_FORMATS: ReadonlySet<unknown> = new Set([
 const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
 const SCHEMA_LISTS: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
 
-/**
- * A JSON Schema as strict output takes it. A rule that the grammar cannot hold (a range, a length) is told to the model
- * in the description; what is within the grammar stays as it was written.
- */
+/** Converts a JSON Schema for strict output. Unsupported rules (ranges, lengths) move into the description. */
 export function strictSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {};
   const told: Record<string, unknown> = {};

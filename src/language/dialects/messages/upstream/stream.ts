@@ -18,14 +18,14 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
 
 const NOTHING: readonly ReplyEvent[] = [];
 
-/** A block that is being written. Kinds that chat has no form for (searches and other tools of the provider) are `other`. */
+/** `other`: blocks without a canonical form, such as server tools. */
 type Block =
   | { readonly is: "text"; readonly start: number; readonly citations: WireCitation[] }
   | { readonly is: "thinking"; text: string; signature: string }
   | { readonly is: "tool"; readonly index: number; readonly input: JsonObject; written: boolean }
   | { readonly is: "other" };
 
-/** Reads an answer of this dialect block by block, from a stream or whole: a whole block is one that opens complete. */
+/** Decodes a reply block by block; a whole block is one that opens complete. */
 export class MessageReader implements ReplyEventReader {
   readonly #blocks = new Map<unknown, Block>();
   readonly #tally = new UsageAccumulator();
@@ -50,12 +50,12 @@ export class MessageReader implements ReplyEventReader {
       case "message_delta":
         return [...this.readUsage(body["usage"]), ...this.stop(body["delta"])];
       case "message_stop":
-        // An end without a beginning is no answer, not even an empty one.
+        // message_stop without message_start is not a reply.
         return this.#begun ? this.end() : undefined;
       case "error":
         return [{ is: "problem", problem: decodeProblem(body, null) }];
       default:
-        // Pings, and whatever the provider adds one day.
+        // Pings and unknown events.
         return NOTHING;
     }
   }
@@ -150,7 +150,7 @@ export class MessageReader implements ReplyEventReader {
     }
   }
 
-  /** A citation belongs to the whole block it came with. */
+  /** A citation covers its whole block. */
   #citation({ url, source, title, document_title }: WireCitation, start: number): ReplyEvent {
     const citation = {
       url: url ?? source ?? null,
@@ -161,7 +161,7 @@ export class MessageReader implements ReplyEventReader {
     return { is: "citation", citation };
   }
 
-  /** Why it stopped is told at the very end: until then the answer is not whole. */
+  /** The finish event is emitted at the end of the stream only. */
   stop(delta: unknown): readonly ReplyEvent[] {
     const stop = WireStop.safeParse(delta);
     if (!stop.success) return NOTHING;
@@ -171,7 +171,7 @@ export class MessageReader implements ReplyEventReader {
     return [{ is: "refusal", text: stop_details.explanation }];
   }
 
-  /** Servers that only imitate the dialect may forget to close a block. */
+  /** Some compatible servers omit block ends. */
   end(): readonly ReplyEvent[] {
     const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
     return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
@@ -180,7 +180,7 @@ export class MessageReader implements ReplyEventReader {
 
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** A block whose kind is known and whose form is not: the answer cannot be read. */
+/** Known block type with an invalid shape: the reply cannot be decoded. */
 function hasKnownType(content: unknown): boolean {
   return !isJsonObject(content) || KNOWN_TYPES.has(content["type"]);
 }
@@ -191,7 +191,7 @@ function appendThinking(block: Block | undefined, text: string): readonly ReplyE
   return [{ is: "reasoning", text }];
 }
 
-/** Pieces of a call's arguments; those of the provider's own tools go nowhere. */
+/** Arguments of server tools are ignored. */
 function appendArguments(block: Block | undefined, text: string): readonly ReplyEvent[] {
   if (block?.is !== "tool" || text === "") return NOTHING;
   block.written = true;

@@ -18,10 +18,10 @@ import { isOwnReasoning } from "./reasoning.ts";
 export type WireMessage = { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] };
 export type Conversation = { readonly system: readonly JsonObject[]; readonly messages: readonly WireMessage[] };
 
-/** The dialect demands that a user speaks first; this stands where a conversation begins with the assistant. */
+/** Inserted if the conversation starts with the assistant, because the API requires a user message first. */
 const OPENING: WireMessage = { role: "user", content: [{ type: "text", text: "(The conversation begins here.)" }] };
 
-/** Turns of one role are one message; instructions at the beginning are the system prompt, later ones stay in their place. */
+/** Adjacent turns of one role become one message; leading instructions become the system prompt. */
 export function encodeTurns(turns: readonly ConversationTurn[]): Conversation {
   const leading = leadingInstructions(turns);
   const system = turns.slice(0, leading).flatMap(({ parts }) => instructionBlocks(parts));
@@ -30,13 +30,12 @@ export function encodeTurns(turns: readonly ConversationTurn[]): Conversation {
   return { system, messages: messages.finish() };
 }
 
-/** Instructions alone are no request: the last one is then what the user says. */
+/** If there are only instructions, the last one becomes the user message. */
 function leadingInstructions(turns: readonly ConversationTurn[]): number {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   return first < 0 ? turns.length - 1 : first;
 }
 
-/** Instructions are text in every dialect. */
 function instructionBlocks(parts: readonly Part[]): JsonObject[] {
   return parts.flatMap((part) => (part.is === "text" ? textBlock(part.text, part.cache) : []));
 }
@@ -45,7 +44,7 @@ type MessageDraft = { readonly role: WireMessage["role"]; readonly results: Json
 
 class MessageList {
   readonly #drafts: MessageDraft[] = [];
-  /** Calls that wait for their results, with the field that made them. */
+  /** Unanswered calls with the path of their field. */
   readonly #open = new Map<string, string>();
 
   add(turn: ConversationTurn, index: number): void {
@@ -76,7 +75,7 @@ class MessageList {
     } else this.#drafts.push({ role, results: [...results], rest: [...rest] });
   }
 
-  /** Results stand before anything else the user says, all of them in the message right behind their calls. */
+  /** Tool results must come first in the message after their calls. */
   finish(): WireMessage[] {
     this.#checkAnswered();
     const messages: WireMessage[] = this.#drafts.map(({ role, results, rest }) => ({
@@ -115,7 +114,7 @@ function unmatchedResult(id: string, param: string): Fault {
   });
 }
 
-/** An answer that the model is to go on with may not end in white space. */
+/** The API rejects a prefill that ends in white space. */
 function withoutTrailingSpace({ role, content }: WireMessage): WireMessage {
   const last = content.at(-1);
   if (last?.["type"] !== "text" || typeof last["text"] !== "string") return { role, content };
@@ -127,7 +126,7 @@ export function withCacheControl(block: JsonObject, cache: CacheBreakpoint | und
   return { ...block, cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } };
 }
 
-/** Blank text is refused by the dialect and says nothing, so it is left out. */
+/** The API rejects blank text. */
 function textBlock(text: string, cache?: CacheBreakpoint): JsonObject[] {
   return text.trim() === "" ? [] : [withCacheControl({ type: "text", text }, cache)];
 }
@@ -148,12 +147,12 @@ function partBlocks(part: Part, param: string): JsonObject[] {
       throw fault("unsupported_parameter", { message: `${param}: the provider's API takes no audio.`, param });
     case "tool_call":
     case "tool_result":
-      // Calls and results pair up, so whoever adds a turn puts them in their places.
+      // Handled by the caller, which pairs calls with results.
       return [];
   }
 }
 
-/** As the provider gave it, to the byte: its signature covers it. Other families' blocks mean nothing here. */
+/** Byte-identical, because the signature covers it. */
 function reasoningBlocks(detail: ReasoningDetail): JsonObject[] {
   if (detail.is === "encrypted") return [{ type: "redacted_thinking", data: detail.signature.data }];
   return detail.signature === null
@@ -165,7 +164,7 @@ function callBlock(call: ToolCallPart, param: string): JsonObject {
   return { type: "tool_use", id: encodeToolId(call.id), name: call.name, input: decodeCallArguments(call, param) };
 }
 
-/** A mark inside a result counts for the result: the dialect has none further in. */
+/** A breakpoint inside a result moves to the result: the API accepts none further in. */
 function resultBlock({ callId, content, failed, cache }: ToolResultPart, param: string): JsonObject {
   const inner = content.flatMap(({ cache: _, ...part }, at) => partBlocks(part, `${param}.content.${at}`));
   const block = {

@@ -3,7 +3,7 @@ import { IMPLAUSIBLE_TOKENS, isTokenCount, sumTokens, type TokenCounts, type Usa
 import { PROMPT_ITERATION_TYPES, PROMPTS_MAX } from "../../extras.ts";
 import { WireUsage } from "../wire.ts";
 
-/** What of the figures was told last. Input is told without what was read from or written to a cache. */
+/** Latest value of each field; input excludes cache reads and writes. */
 type UsageFields = {
   readonly input: number | undefined;
   readonly output: number | undefined;
@@ -15,14 +15,14 @@ type UsageFields = {
 const NO_USAGE: UsageFields = { input: undefined, output: undefined, read: 0, written: 0, hourLong: 0, thought: 0 };
 
 /**
- * Figures of this dialect are cumulative and come in instalments: of each the last one that was told counts, nothing is
- * added up but compactions, which are told beside them.
+ * Usage fields are cumulative and arrive in several events: the last value of each counts. Compactions are reported
+ * separately and added.
  */
 export class UsageAccumulator {
   #told = NO_USAGE;
   #prompts: readonly unknown[] = [];
 
-  /** Undefined as long as nothing was told. */
+  /** Undefined until any usage is reported. */
   add(value: unknown): Usage | undefined {
     const parsed = WireUsage.safeParse(value);
     if (!parsed.success) return undefined;
@@ -46,7 +46,7 @@ function mergeUsage(before: UsageFields, wire: WireUsage): UsageFields {
   };
 }
 
-/** What was written to the caches of five minutes and of one hour, where only those two are told. */
+/** Sum by lifetime, for servers that report no total. */
 function writtenByTtl({ cache_creation: ages }: WireUsage): number | undefined {
   if (!ages) return undefined;
   return (ages.ephemeral_5m_input_tokens ?? 0) + (ages.ephemeral_1h_input_tokens ?? 0);
@@ -71,10 +71,7 @@ function isPossible(tokens: TokenCounts): boolean {
   return Object.values(tokens).every(isTokenCount) && tokens.reasoningTokens <= tokens.outputTokens;
 }
 
-/**
- * The figures with what the provider read and wrote to shorten the conversation, and each prompt by itself: those of the
- * answer only where they are all of it.
- */
+/** Adds compaction prompts to the totals. Prompts of the reply are listed only if they are complete. */
 function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | undefined {
   const compactions: TokenCounts[] = [];
   const others: TokenCounts[] = [];
@@ -90,7 +87,7 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
   }
   if (compactions.length > PROMPTS_MAX) return undefined;
   const all = [...compactions, ...others];
-  // A server that only imitates the dialect may have counted compactions in already.
+  // Compatible servers may already include compactions.
   const sum = isSumOf(answer, all) ? answer : sumTokens([answer, ...compactions]);
   const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
   const prompts = isAllTold ? all : compactions;
@@ -98,7 +95,7 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
   return isPossible(sum) ? { ...sum, prompts } : IMPLAUSIBLE_TOKENS;
 }
 
-/** What was thought may be told of the sum alone. */
+/** Reasoning may be reported only in the total. */
 function isSumOf(sum: TokenCounts, parts: readonly TokenCounts[]): boolean {
   const other = sumTokens(parts);
   return (

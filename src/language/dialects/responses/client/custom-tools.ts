@@ -3,8 +3,8 @@ import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { ToolDefinition } from "../../../canon/call.ts";
 
 /**
- * A custom tool takes one free text. Other dialects only know functions, so it becomes a function with that text as its
- * one argument, and its calls become calls of a custom tool again.
+ * A custom tool takes free text. Other dialects know only functions, so it becomes a function with one string
+ * argument and its calls are converted back.
  */
 const INPUT_ARGUMENT = "input";
 
@@ -33,7 +33,7 @@ export function encodeCustomInput(input: string): string {
   return JSON.stringify({ [INPUT_ARGUMENT]: input });
 }
 
-/** The free text in the arguments a model wrote; where it kept to no form, everything it wrote. */
+/** The free text in a call's arguments, or all of it if the model ignored the schema. */
 export function decodeCustomInput(argumentsText: string): string {
   const parsed = tryParseJson(argumentsText);
   if (typeof parsed === "string") return parsed;

@@ -2,10 +2,10 @@ import type { ResponsesRequest, ResponseTool } from "../../../../contract/schema
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { strictOf } from "./tools.ts";
 
-/** What the gateway decided where the request left it open. */
+/** Values that the gateway decided if the request left them open. */
 type EchoFacts = { readonly store: boolean; readonly background: boolean };
 
-/** The fields of the response object that repeat the request, with the dialect's defaults for what was not sent. */
+/** With the dialect's defaults for absent fields. */
 export function echoOf(request: ResponsesRequest, { store, background }: EchoFacts): JsonObject {
   const { format, verbosity } = request.text ?? {};
   return {

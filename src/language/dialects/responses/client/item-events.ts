@@ -15,19 +15,18 @@ import {
   type ToolCallItem,
 } from "./output-items.ts";
 
-/** What was said so far of the item that is open. */
+/** What was already sent of the open item. */
 type SentProgress = {
   opened: boolean;
-  /** Parts of a message that are over. */
+  /** Completed parts. */
   parts: number;
-  /** Whether the part that is open was announced. */
   partOpened: boolean;
   annotations: number;
 };
 
 const NOTHING_SENT: SentProgress = { opened: false, parts: 0, partOpened: false, annotations: 0 };
 
-/** The events of one item after the other, numbered without gaps. */
+/** Encodes the events of one item after the other with consecutive sequence numbers. */
 export class ItemEventEncoder {
   readonly #visibility: SignatureVisibility;
   #sequence = 0;
@@ -43,7 +42,7 @@ export class ItemEventEncoder {
     return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
   }
 
-  /** What is new in the item that is open. */
+  /** Events for the content added since the last call. */
   grow(draft: OutputItem, index: number): string {
     let text = "";
     if (!this.#said.opened) {
@@ -58,7 +57,7 @@ export class ItemEventEncoder {
       case "function_call":
         return text + this.#delta("response.function_call_arguments", draft, itemLocation(draft, index), {});
       case "custom_tool_call":
-        // Free text inside of JSON: it can be told once it is whole.
+        // Free text inside JSON can be decoded only when complete.
         return text;
     }
   }
@@ -115,7 +114,7 @@ export class ItemEventEncoder {
     return text;
   }
 
-  /** Ends the parts of a message before `until`. */
+  /** Closes the parts before `until`. */
   #closePieces(draft: MessageItem, index: number, until: number): string {
     let text = "";
     for (; this.#said.parts < until; this.#said.parts += 1) {
@@ -158,7 +157,7 @@ export class ItemEventEncoder {
   #closeArguments(draft: ToolCallItem, index: number): string {
     const where = itemLocation(draft, index);
     const { name, text } = draft;
-    // Callers parse the arguments: those of a call without any are an empty object.
+    // Clients parse the arguments, so a call without any gets an empty object.
     const none = { text: "{}", unsent: "{}" };
     const told = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
     const whole = text === "" ? none.text : text;

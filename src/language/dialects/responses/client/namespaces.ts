@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 
 /**
- * Tools can be grouped in a namespace, and a call then names both. Other dialects have one flat list: there the two names
- * are one, and what comes back is taken apart again.
+ * A namespace groups tools, and a call states both names. Other dialects have one flat list, so the names are joined
+ * and split again.
  */
 export type NamespacedName = { readonly namespace: string; readonly name: string };
 
@@ -14,10 +14,8 @@ export function flatName(namespace: unknown, name: string): string {
   return group + SEPARATOR + name;
 }
 
-/** What the names of the flat list stand for, out of the tools of a request. */
 export type FlatNames = {
   readonly grouped: ReadonlyMap<string, NamespacedName>;
-  /** Tools that take free text. */
   readonly custom: ReadonlySet<string>;
 };
 

@@ -5,7 +5,7 @@ import { encodeCallSignature, encodeDetail, type SignatureVisibility } from "../
 import { decodeCustomInput } from "./custom-tools.ts";
 import type { FlatNames } from "./namespaces.ts";
 
-/** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
+/** The whole text and its unsent tail, so that a long text is never searched or sliced. */
 export type GrowingText = { text: string; unsent: string };
 
 function appendText(growing: GrowingText, text: string): void {
@@ -13,33 +13,28 @@ function appendText(growing: GrowingText, text: string): void {
   growing.unsent += text;
 }
 
-/** A part of a message as it grows. */
 export type MessagePart =
   | (GrowingText & { readonly is: "text"; readonly annotations: JsonObject[] })
   | (GrowingText & { readonly is: "refusal" });
 
-/** An item of the output as it grows. Its place in the list is its `output_index`. */
+/** An output item under construction; its list index is its `output_index`. */
 export type OutputItem = MessageItem | ReasoningItem | ToolCallItem;
 export type MessageItem = { readonly is: "message"; readonly id: string; readonly parts: MessagePart[] };
 export type ReasoningItem = GrowingText & {
   readonly is: "reasoning";
   readonly id: string;
-  /** What goes in `encrypted_content`. */
   encryptedContent: string | undefined;
-  /** Nothing more will be added. */
   isComplete: boolean;
-  /** The seal of the message before it, which may still go on. */
+  /** Signature of the preceding message, which may continue. */
   readonly isMessageSignature: boolean;
 };
-/** Its text is the arguments, as JSON. */
+/** The text is the JSON arguments. */
 export type ToolCallItem = GrowingText & {
   readonly is: "function_call" | "custom_tool_call";
   readonly id: string;
   readonly callId: string;
   readonly name: string;
-  /** The group the tool is in. */
   readonly namespace: string | undefined;
-  /** Whether the arguments end as an object does. */
   endsInBrace: boolean;
 };
 
@@ -55,18 +50,18 @@ const PREFIXES: Readonly<Record<OutputItem["is"], string>> = {
 };
 
 type OutputRules = {
-  /** Ids of items are made of it, so that the same answer told twice has the same ids. */
+  /** Item ids derive from it, so that the same reply always has the same ids. */
   readonly responseId: string;
   readonly names: FlatNames;
   readonly toolCalls: "many" | "one";
 };
 
-/** Canonical events gathered into items: nothing of it depends on how the events were cut. */
+/** Collects canonical events into output items, independent of how the stream was split. */
 export class OutputItems {
   readonly list: OutputItem[] = [];
   readonly #rules: OutputRules;
   readonly #core: string;
-  /** By the index of the call among calls; undefined for one that is not let through. */
+  /** By tool call index; undefined for a suppressed parallel call. */
   readonly #calls = new Map<number, ToolCallItem | undefined>();
 
   constructor(rules: OutputRules) {
@@ -74,7 +69,7 @@ export class OutputItems {
     this.#core = rules.responseId.replace(/^resp_/, "");
   }
 
-  /** `from`: items before it are closed and take nothing more. */
+  /** Items before `from` are closed. */
   add(event: ReplyEvent, from: number): void {
     switch (event.is) {
       case "text":
@@ -163,7 +158,7 @@ export class OutputItems {
 
   #detail(detail: ReasoningDetail, from: number): void {
     if (detail.is === "encrypted") {
-      // One family visibility its texts, too, and may say so in the middle of one.
+      // Google also signs text, possibly in the middle of it.
       const isMessageSignature = detail.signature.family === "google" && this.list.at(-1)?.is === "message";
       this.#newReasoning({ isComplete: true, isMessageSignature }).encryptedContent = encodeDetail(detail);
       return;
@@ -195,7 +190,7 @@ export class OutputItems {
 
   #cite(citation: Citation, from: number): void {
     const at = this.list.findLastIndex(({ is }) => is === "message");
-    // What was said before a call is closed by the time some providers name their sources.
+    // Some providers send citations after the message item is closed.
     if (at >= 0 && at < from) return;
     this.#text(from).annotations.push(annotation(citation));
   }
@@ -205,7 +200,6 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
   return { type: "url_citation", url: url ?? "", title: title ?? "", start_index: start ?? 0, end_index: end ?? 0 };
 }
 
-/** An item as the caller sees it. */
 export function encodeItem(draft: OutputItem, status: ItemStatus, visibility: SignatureVisibility): JsonObject {
   switch (draft.is) {
     case "message":
@@ -239,7 +233,6 @@ function encodeName({ name, namespace }: ToolCallItem): JsonObject {
   return namespace === undefined ? { name } : { name, namespace };
 }
 
-/** An item that has just been opened, with nothing in it yet. */
 export function encodeOpenedItem(draft: OutputItem): JsonObject {
   switch (draft.is) {
     case "message":
@@ -262,7 +255,6 @@ export function encodeSummary(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 
-/** The free text of a custom tool's call. */
 export function customInput({ text }: ToolCallItem): string {
   return text === "" ? "" : decodeCustomInput(text);
 }

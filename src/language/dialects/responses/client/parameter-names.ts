@@ -6,7 +6,7 @@ import { toCallerParameterName } from "../../caller-parameter-names.ts";
 import { toolPaths } from "./tools.ts";
 import { HISTORY_PATH } from "./turns.ts";
 
-/** A refusal that names a field of the canonical call, with the name that the field has in the request. */
+/** Replaces canonical field names in a fault by the caller's. */
 export function toCallerParameterNames(problem: Fault, request: ResponsesRequest, call: Call): Fault {
   return toCallerParameterName(problem, call, (param) => callerName(param, request, call));
 }
@@ -27,7 +27,7 @@ const PART = /^content\.(\d+)/;
 const CALL = /^tool_calls\.(\d+)(?:\.function\.(\w+))?$/;
 
 function pathInTurn({ role, parts, partPaths }: ConversationTurn, rest: string): string {
-  // Only what was said above all items has no item of its own.
+  // Only `instructions` has no item.
   if (partPaths === undefined) return "instructions";
   const [first = "input"] = partPaths;
   const place = PART.exec(rest);

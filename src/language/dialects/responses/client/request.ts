@@ -11,7 +11,7 @@ import { fileReferencesIn, storedResourcesInTools } from "../../uploads.ts";
 import { decodeTools } from "./tools.ts";
 import { decodeItems, HISTORY_PATH, inputItems } from "./turns.ts";
 
-/** The canonical call behind a request; `items` is the whole conversation: what came before, then the new input. */
+/** `items` is the whole conversation: stored history, then the new input. */
 export function decodeRequest(request: ResponsesRequest, items: readonly JsonObject[]): Call {
   rejectConversation(request);
   const earlier = items.length - inputItems(request).length;
@@ -29,7 +29,7 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   const uploadPaths = [
     ...fileReferencesIn(items, placeOf),
     ...storedResourcesInTools(offeredTools(asked)).map(named),
-    // What stands in a template is not seen here, and the template itself is kept there.
+    // The template is stored at the provider and its content is unknown here.
     ...(request.prompt ? ["prompt"] : []),
   ];
   return {
@@ -61,7 +61,7 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   };
 }
 
-/** Tools of the provider's can also stand in what was stored before. */
+/** Server tools can also occur in stored history. */
 function extrasIn(asked: JsonObject, named: (field: string) => string) {
   const { extras } = extrasOf("responses", asked);
   return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
@@ -86,9 +86,9 @@ function decodeFormat({ text }: ResponsesRequest): ResponseFormat {
   return { is: "json_schema", name, description: description ?? null, schema, strict: strict ?? null };
 }
 
-/** What becomes of the fields of a request where it has to be said in another dialect. */
+/** How request fields are handled in translation. */
 type RequestSettings = {
-  /** Rows of the parameter table that decide who can be asked, with the caller's names for them. */
+  /** Parameters that restrict the eligible endpoints. */
   readonly parameters: readonly Parameter[];
   readonly openAiParameters: Readonly<Partial<Record<Parameter, unknown>>>;
   readonly native: readonly string[];
@@ -102,7 +102,7 @@ export const PARAMETER_NAMES: Readonly<Partial<Record<Parameter, string>>> = {
   verbosity: "text.verbosity",
 };
 
-/** Fields with a meaning of their own, read elsewhere, and the gateway's own, which go to no provider. */
+/** Fields that are decoded elsewhere or addressed to the gateway. */
 const READ_FIELDS: ReadonlySet<string> = new Set([
   "model",
   "input",
@@ -128,7 +128,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   ...ROUTING_HINT_FIELDS,
 ]);
 
-/** Fields that change nothing of what the model says. */
+/** Fields that do not change the reply. */
 const ADVISORY_FIELDS: ReadonlySet<string> = new Set([
   "metadata",
   "client_metadata",
@@ -139,10 +139,10 @@ const ADVISORY_FIELDS: ReadonlySet<string> = new Set([
   "user",
 ]);
 
-/** Those of them that the chat dialect has a place for. */
+/** Advisory fields that OpenAI's dialects can carry. */
 const OPENAI_HINTS = ["prompt_cache_key", "safety_identifier", "user"] as const;
 
-/** What may be added to items that answers from another dialect do not have, or that is never taken out of them. */
+/** Includes that are absent from translated replies, or never removed from them. */
 const HARMLESS_INCLUDES: ReadonlySet<string> = new Set([
   "reasoning.encrypted_content",
   "file_search_call.results",
@@ -153,10 +153,9 @@ const HARMLESS_INCLUDES: ReadonlySet<string> = new Set([
   "code_interpreter_call.outputs",
 ]);
 
-/** The include that asks how likely each word was. */
 const LOGPROBS = "message.output_text.logprobs";
 
-/** Members of `reasoning` beside the effort, with the values that ask for nothing. */
+/** Other members of `reasoning` with their no-op values. */
 const REASONING_DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   context: ["auto", "current_turn"],
   mode: ["standard"],
@@ -164,7 +163,6 @@ const REASONING_DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 
 const REASONING_READ: ReadonlySet<string> = new Set(["effort", "summary", "generate_summary"]);
 
-/** Words for the service that everyone gets. */
 const STANDARD_TIERS: readonly unknown[] = ["auto", "default"];
 
 export function decodeSettings(request: ResponsesRequest): RequestSettings {
@@ -187,21 +185,20 @@ export function decodeSettings(request: ResponsesRequest): RequestSettings {
     parameters.push("service_tier");
     openAiParameters.service_tier = request.service_tier;
   }
-  // Told where it can be told; the writer of the answer holds to it everywhere.
+  // Sent where the dialect supports it; the reply writer enforces it everywhere.
   if (request.parallel_tool_calls === false && request.tools?.length) openAiParameters.parallel_tool_calls = false;
   return { parameters, openAiParameters, native, advisory };
 }
 
-/** A name that a caller invents may be of any length, and refusals and records repeat it. */
+/** Limits field names invented by callers, which errors and records repeat. */
 const NAME_CHARS_MAX = 200;
 
-/** Fields that only an endpoint of the dialect itself understands. */
 function nativeFields(request: ResponsesRequest): string[] {
   const native = Object.keys(request).filter(
     (field) => isSent(request[field]) && !READ_FIELDS.has(field) && !ADVISORY_FIELDS.has(field),
   );
   if (request.truncation === "auto") native.push("truncation");
-  // Answers from other dialects carry no probabilities.
+  // Translated replies carry no logprobs.
   if (request.top_logprobs) native.push("top_logprobs");
   for (const [index, name] of (request.include ?? []).entries())
     if (!HARMLESS_INCLUDES.has(name)) native.push(`include.${index}`);

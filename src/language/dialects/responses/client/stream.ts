@@ -28,7 +28,7 @@ const INITIAL_FIELDS = {
   output: [],
 } as const satisfies JsonObject;
 
-/** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
+/** Encodes canonical events as a responses stream. One item is open at a time; content of others is queued. */
 export class ResponseWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #echo: JsonObject;
@@ -36,7 +36,7 @@ export class ResponseWriter implements ReplyWriter {
   readonly #drafts: OutputItems;
   readonly #events: ItemEventEncoder;
   #begun = false;
-  /** The item that is open; those before it are closed. */
+  /** Index of the open item; earlier ones are closed. */
   #at = 0;
   #state: ResponseState = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
@@ -71,7 +71,7 @@ export class ResponseWriter implements ReplyWriter {
     return text;
   }
 
-  /** The head of the answer comes right before the first thing that is shown: until then another endpoint may answer. */
+  /** Sent with the first visible content: until then the gateway can fail over. */
   #begin(): string {
     if (this.#begun) return "";
     this.#begun = true;
@@ -82,7 +82,7 @@ export class ResponseWriter implements ReplyWriter {
   }
 
   close(closing: ReplyClosing): string {
-    // The head says what was known before the end, also where nothing was said in between.
+    // The initial events must precede the final state.
     let text = this.#begin();
     const { ended } = this.#end(closing);
     const { list } = this.#drafts;
@@ -103,7 +103,6 @@ export class ResponseWriter implements ReplyWriter {
     return begin + said + this.#events.encode("response.failed", { response: this.#response(this.#visibility) });
   }
 
-  /** Everything at once: what a caller would put together from the stream. */
   whole(closing: ReplyClosing): string {
     this.#end(closing);
     return JSON.stringify(this.#response(this.#visibility));
@@ -114,7 +113,7 @@ export class ResponseWriter implements ReplyWriter {
     return this.#state;
   }
 
-  /** An answer that was cut short was cut in its last item. */
+  /** A truncated reply was cut in its last item. */
   #statusAt(at: number, { status }: ResponseEnd): ItemStatus {
     if (status === "failed") return at < this.#at ? "completed" : "incomplete";
     if (status !== "incomplete") return "completed";
@@ -140,7 +139,7 @@ export class ResponseWriter implements ReplyWriter {
   }
 }
 
-/** Whether something else may open: the item is whole, or what follows it shows that it is. */
+/** Whether the next item may open. */
 function isItemComplete(draft: OutputItem, list: readonly OutputItem[], at: number): boolean {
   const later = list.slice(at + 1);
   switch (draft.is) {
@@ -154,7 +153,7 @@ function isItemComplete(draft: OutputItem, list: readonly OutputItem[], at: numb
   }
 }
 
-/** Some servers send the arguments of several calls in turns; a call is over when its arguments are whole. */
+/** Some servers interleave the arguments of several calls: a call ends when its JSON is complete. */
 function isCompleteJson(argumentsText: string): boolean {
   try {
     JSON.parse(argumentsText);

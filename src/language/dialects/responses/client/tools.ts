@@ -7,7 +7,7 @@ import { flatName } from "./namespaces.ts";
 type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
 type NamespaceTool = Extract<ResponseTool, { name: string; type: "namespace" }>;
 
-/** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
+/** Tools of a call, and the paths of dropped and native ones. */
 type DecodedTools = {
   readonly tools: readonly ToolDefinition[];
   readonly choice: ToolChoice | undefined;
@@ -16,8 +16,8 @@ type DecodedTools = {
 };
 
 /**
- * Tools of the provider that a model may use or not, and that agents offer with every request to every model. They are
- * left out where they cannot be had, and the log says so. All other tools of a provider are refused there.
+ * Server tools that agents offer with every request. They are dropped and logged where unavailable; other server
+ * tools make the request native.
  */
 const OPTIONAL_TOOLS = /^(web_search|web_search_preview|image_generation)(_\d{4}_\d{2}_\d{2})?$/;
 
@@ -35,12 +35,12 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): DecodedTo
   }
   const chosen = decodeChoice(tool_choice, found);
   if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
-  // A model that must call something needs something to call.
+  // A required call needs a callable tool.
   if (!isSatisfiable(chosen)) native.push("tool_choice");
   return { ...chosen, native, advisory };
 }
 
-/** Where the tools of the call stand in the request. */
+/** Paths of the call's tools in the request. */
 export function toolPaths(request: ResponsesRequest): string[] {
   const { tools } = decodeTools(request);
   const offered = flattenTools(request.tools ?? []).filter(({ tool }) => isFunction(tool) || isCustom(tool));
@@ -81,12 +81,12 @@ function functionDefinition(tool: FunctionTool): ToolDefinition {
   return { name, description: description ?? null, schema: parameters ?? null, strict: strictOf(tool) };
 }
 
-/** Absent means strict in this dialect, as far as the schema can be held to: an open one is followed as well as it goes. */
+/** Strict is the default of this dialect if the schema allows it. */
 export function strictOf({ strict, parameters }: Pick<FunctionTool, "strict" | "parameters">): boolean {
   return strict ?? (parameters ? isClosed(parameters) : true);
 }
 
-/** Every object names all its members, requires them all and allows no others. */
+/** Every object requires all its properties and allows no others. */
 function isClosed(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (!isJsonObject(schema)) return true;
@@ -99,7 +99,7 @@ function isClosed(schema: unknown): boolean {
   return Array.isArray(required) ? names.every((name) => required.includes(name)) : names.length === 0;
 }
 
-/** What stands here is values, not schemas. */
+/** Keywords whose values are not schemas. */
 const LITERAL_KEYWORDS: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
 
 function isPropertyMap(properties: unknown): properties is JsonObject {
@@ -113,7 +113,7 @@ function isSatisfiable({ tools, choice }: ToolSelection): boolean {
   return choice?.is !== "required" || tools.length > 0;
 }
 
-/** Undefined: a choice that no other dialect has. */
+/** Undefined: a choice that only this dialect has. */
 function decodeChoice(
   sent: ResponsesRequest["tool_choice"],
   tools: readonly ToolDefinition[],
@@ -126,7 +126,7 @@ function decodeChoice(
       ? { tools, choice: { is: "named", name: flatName(sent["namespace"], name) } }
       : undefined;
   if (type !== "allowed_tools" || !Array.isArray(sent["tools"])) return undefined;
-  // Other dialects have no list of allowed tools: a model that is offered only these can call no others.
+  // Other dialects have no allowed_tools, so only these tools are offered.
   const allowed = new Set<unknown>();
   for (const tool of sent["tools"]) {
     if (!isJsonObject(tool)) continue;

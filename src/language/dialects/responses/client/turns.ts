@@ -20,23 +20,23 @@ import { decodeReasoningItem } from "../reasoning-signatures.ts";
 import { encodeCustomInput } from "./custom-tools.ts";
 import { flatName } from "./namespaces.ts";
 
-/** The new items of a request; a plain text is one message of the user. */
+/** A plain string is one user message. */
 export function inputItems({ input }: ResponsesRequest): JsonObject[] {
   if (typeof input !== "string") return [...(input ?? [])];
   return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
 }
 
-/** A conversation in canonical turns, and the paths of what only the dialect itself can say and of what is left out. */
+/** Canonical turns, and the paths of native and dropped items. */
 type DecodedItems = {
   readonly turns: readonly ConversationTurn[];
   readonly native: readonly string[];
   readonly advisory: readonly string[];
 };
 
-/** That a provider searched, and for what: what it found is in the words of the model behind it. */
+/** Dropped: the following message contains the findings. */
 const WEB_SEARCH_CALL = "web_search_call";
 
-/** `pathOf` gives the caller's own name of an item, for refusals. */
+/** `pathOf` returns the caller's path of an item. */
 export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): DecodedItems {
   const reader = new ItemDecoder();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
@@ -48,12 +48,12 @@ type CallItem = Extract<KnownItem, { type: "function_call" | "custom_tool_call" 
 type OutputItem = Extract<KnownItem, { type: "function_call_output" | "custom_tool_call_output" }>;
 type MessageItem = Extract<KnownItem, { role: string }>;
 
-/** What one model said between two words of others is one turn, however many items it has. */
+/** Merges adjacent assistant items into one turn. */
 class ItemDecoder {
   readonly turns: { role: ConversationTurn["role"]; parts: Part[]; partPaths: string[] }[] = [];
   readonly native: string[] = [];
   readonly advisory: string[] = [];
-  /** Stands before the call it belongs to. */
+  /** Applies to the next call. */
   #callSignature: ReasoningSignature | undefined;
 
   read(raw: JsonObject, path: string): void {
@@ -120,7 +120,7 @@ class ItemDecoder {
     const partPaths = read.map((one) => one.path);
     const parts = read.map((one) => one.part);
     if (role === "assistant") {
-      // What a model says is words; whatever else stands there only the dialect itself can say.
+      // Assistant messages contain text only; other parts are native.
       const words = read.filter(({ part }) => part.is === "text" || part.is === "refusal");
       this.native.push(...read.filter((one) => !words.includes(one)).map((one) => one.path));
       this.#said(
@@ -158,7 +158,7 @@ class ItemDecoder {
 
 type PathedPart = { readonly part: Part; readonly path: string };
 
-/** What came before has one name, whatever it is in it. */
+/** Path reported for every item of the stored history. */
 export const HISTORY_PATH = "previous_response_id";
 
 function subPath(path: string, ...rest: readonly (string | number)[]): string {
@@ -206,7 +206,7 @@ function fileSource(part: Extract<KnownPart, { type: "input_file" }>, path: stri
   return inline;
 }
 
-/** Parameters of the media type, such as a character set or a name, say nothing here. */
+/** Media type parameters, such as a charset, are ignored. */
 const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
 
 function inlineSource(url: string): MediaSource | undefined {

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 
-/** Usage in words of the responses format. */
+/** The `usage` object of a response. */
 export function encodeUsage(counted: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
     input_tokens: counted.inputTokens,

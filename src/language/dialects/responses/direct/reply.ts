@@ -17,7 +17,7 @@ import { isCompleteResponse } from "../upstream/stream.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 import { providerPrefix } from "./request.ts";
 
-/** The provider's bytes with what is the gateway's; undefined when they are not an answer of this dialect. */
+/** Undefined if the bytes are not a reply of this dialect. */
 export function decodeDirectReply(bytes: Buffer, ownership: ResponseOwnership): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body || !isCompleteResponse(body.value)) return undefined;
@@ -33,13 +33,13 @@ export function decodeDirectReply(bytes: Buffer, ownership: ResponseOwnership): 
   };
 }
 
-/** How a provider's response becomes the gateway's. */
+/** Members that turn a provider's response into the gateway's own. */
 export type ResponseOwnership = { readonly head: ReplyHead; readonly provider: string; readonly echo: JsonObject };
 
-/** State is the gateway's: of these the provider was told something else, or nothing. */
+/** The gateway keeps the state, so the provider's values differ. */
 const STATE_FIELDS = ["store", "background", "previous_response_id"] as const;
 
-/** The text of a provider's response object with our id, the state the caller asked for and what `more` says. */
+/** Patches id, state fields and encrypted content. */
 export function ownedResponse(
   body: ParsedBody,
   { head, echo, provider }: ResponseOwnership,
@@ -53,17 +53,16 @@ export function ownedResponse(
   return patchMembers(body, [...patches, ...more]);
 }
 
-/** A quote inside a string has a backslash before it, so what has none is a key. An empty value is no seal. */
+/** An unescaped key with a non-empty value. */
 const ENCRYPTED_CONTENT_VALUE = /(?<!\\)"encrypted_content"\s*:\s*"(?!")/g;
 
-/** The text of one item or of a list of them: what is encrypted in it goes under the name of the provider that made it. */
+/** Prefixes encrypted content with the provider that created it. */
 export function prefixEncryptedContent(text: string, provider: string): string {
   if (!text.includes('"encrypted_content"')) return text;
   const prefix = providerPrefix(provider);
   return text.replace(ENCRYPTED_CONTENT_VALUE, (opening) => opening + prefix);
 }
 
-/** What an answer is closed with: the figures it is billed by. */
 export function usagePatch(body: ParsedBody, counted: Usage, shown: ReportedCost | undefined): MemberPatch {
   return { key: "usage", json: usageText(memberText(body, "usage"), counted, shown) };
 }
@@ -73,7 +72,7 @@ export function memberText({ text, members }: ParsedBody, key: string): string |
   return span === undefined ? undefined : text.slice(span.valueStart, span.valueEnd);
 }
 
-/** Everything the model wrote into these items, as an estimate weighs it. */
+/** Weight of the generated text in these items. */
 export function outputWeight(output: readonly unknown[]): number {
   let weight = 0;
   for (const item of output) {
@@ -92,7 +91,7 @@ function textWeight(value: unknown): number {
   return weight;
 }
 
-/** The provider's own usage, as text, with the cost added; where the gateway counted otherwise, what was counted. */
+/** The provider's own usage JSON with the cost added, or the billed usage where the two differ. */
 export function usageText(wire: string | undefined, counted: Usage, shown: ReportedCost | undefined): string {
   const cost: MemberPatch[] =
     shown === undefined

@@ -4,38 +4,37 @@ import { losslessArray, losslessMember } from "../../../../kit/lossless-json.ts"
 import type { Effort } from "../../../canon/call.ts";
 import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 
-/** What the caller asked of the gateway. */
 export type DirectResponsesInput = {
   readonly body: ParsedBody;
-  /** The whole conversation: what came before, then the new input. */
+  /** The whole conversation: stored history, then the new input. */
   readonly items: readonly JsonObject[];
-  /** The fields of the response object that repeat the request. */
+  /** Fields of the response object that repeat the request. */
   readonly echo: JsonObject;
 };
 
 export type DirectResponsesFacts = {
   readonly upstreamModel: string;
   readonly provider: string;
-  /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
+  /** The provider returns encrypted reasoning on request. */
   readonly encryptsReasoning: boolean;
-  /** How hard the model is told to think; absent: nobody said. */
+  /** Absent: unchanged. */
   readonly effort?: Effort | undefined;
-  /** Places in `tools` of what this endpoint is not asked for, because it would bill it apart. */
+  /** Indexes in `tools` of server tools that this endpoint would bill separately. */
   readonly droppedTools?: readonly number[] | undefined;
 };
 
 export type DirectRequestPatches = {
   readonly patches: readonly MemberPatch[];
-  /** Items of the conversation that were left out, by their place. */
+  /** Paths of dropped items and tools. */
   readonly dropped: readonly string[];
 };
 
-/** Fields that are meant for the gateway; the state of a conversation is one of its own. */
+/** Addressed to the gateway, which also keeps the conversation state. */
 const GATEWAY_FIELDS = ["background", "previous_response_id", ...ROUTING_HINT_FIELDS] as const;
 
 const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
-/** What is changed of the caller's bytes before a provider of the same dialect gets them. */
+/** Patches for a provider of the same dialect. */
 export function requestPatches(
   { body, items, echo }: DirectResponsesInput,
   facts: DirectResponsesFacts,
@@ -51,13 +50,13 @@ export function requestPatches(
   ];
   patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
-  // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
+  // Continuing a stored response requires its encrypted reasoning, and the provider stores nothing.
   if (echo["store"] === true && facts.encryptsReasoning && !include.includes(ENCRYPTED_REASONING))
     patches.push({ key: "include", json: JSON.stringify([...include, ENCRYPTED_REASONING]) });
   return { patches, dropped };
 }
 
-/** The input stays as it was sent, unless there is a history before it or an item in it has to be changed. */
+/** The input is rewritten only if history precedes it or an item changes. */
 function patchInput(
   patches: MemberPatch[],
   asked: JsonObject,
@@ -74,7 +73,7 @@ function patchInput(
   return outgoing.dropped.map((at) => (at < before ? `history.${at}` : `input.${at - before}`));
 }
 
-/** The word for how hard to think, in the place of the caller's own or where the caller has none. */
+/** Sets the effort in `reasoning`. */
 function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | undefined): void {
   const { reasoning } = body.value;
   if (effort === undefined || (isJsonObject(reasoning) && reasoning["effort"] === effort)) return;
@@ -82,7 +81,7 @@ function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | 
   patches.push({ key: "reasoning", json: JSON.stringify({ ...(isJsonObject(asked) ? asked : {}), effort }) });
 }
 
-/** Tools that were only offered; without any left there is nothing to choose from either. */
+/** Drops optional tools; tool_choice is invalid without any. */
 function patchTools(patches: MemberPatch[], body: ParsedBody, leftOut: readonly number[]): readonly string[] {
   const tools = leftOut.length === 0 ? undefined : losslessArray(body, "tools");
   if (tools === undefined) return [];
@@ -96,23 +95,23 @@ function isReference(item: unknown): boolean {
   return isJsonObject(item) && item["type"] === "item_reference";
 }
 
-/** The beginning of everything sealed that went through this gateway; behind it stands who made the seal. */
+/** Starts all encrypted content that passed through this gateway; the provider follows. */
 const GATEWAY_PREFIX = "gw1:";
 
-/** Encrypted content opens only where it was made, so callers and the store see it under its maker's name. */
+/** Only its creator can decrypt the content, so callers and the store see it with the creator's name. */
 export function providerPrefix(provider: string): string {
   return `${GATEWAY_PREFIX}responses.${provider}:`;
 }
 
 export type OutgoingItems = {
   readonly items: readonly unknown[];
-  /** False: every item is the very one that came in. */
+  /** False: every item is identical to its input. */
   readonly changed: boolean;
-  /** Places of the items that were left out. */
+  /** Indexes of dropped items. */
   readonly dropped: readonly number[];
 };
 
-/** A conversation as a provider that keeps nothing can read it. */
+/** Converts the conversation for a provider without stored state. */
 export function outgoingItems(items: readonly unknown[], provider: string): OutgoingItems {
   const dropped: number[] = [];
   let changed = false;
@@ -126,7 +125,7 @@ export function outgoingItems(items: readonly unknown[], provider: string): Outg
   return { items: kept, changed, dropped };
 }
 
-/** Calls of the provider's own tools are known by their id, and the dialect demands it: those keep theirs. */
+/** The dialect requires ids on server tool calls. */
 const ID_REQUIRED: ReadonlySet<unknown> = new Set([
   "code_interpreter_call",
   "computer_call",
@@ -156,13 +155,13 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
       "another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider",
     );
   const unsealed = opened === sealed ? item : { ...item, encrypted_content: opened };
-  // Nothing is stored there, so an id of the item would be looked up in vain.
+  // The provider would look up an unknown id.
   if (unsealed["id"] === undefined || ID_REQUIRED.has(type)) return unsealed;
   const { id: _, ...rest } = unsealed;
   return rest;
 }
 
-/** Thoughts without their seal or their text say nothing to a model that does not have them any more. */
+/** Reasoning without text or encrypted content is useless to a stateless provider. */
 function outgoingReasoning(item: JsonObject, provider: string): JsonObject | undefined {
   const { id, status, encrypted_content: sealed, ...rest } = item;
   const isSealed = typeof sealed === "string" && sealed !== "";
@@ -176,7 +175,10 @@ function outgoingReasoning(item: JsonObject, provider: string): JsonObject | und
   return { ...rest, encrypted_content: opened };
 }
 
-/** What the provider itself wrote; what was never sealed is taken for that. Undefined: another one made it. */
+/**
+ * The provider's original data; content without a prefix is assumed to be its own. Undefined: created by another
+ * provider.
+ */
 function dataForProvider(provider: string, sealed: string): string | undefined {
   if (!sealed.startsWith(GATEWAY_PREFIX)) return sealed;
   const prefix = providerPrefix(provider);

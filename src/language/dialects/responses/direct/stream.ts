@@ -23,29 +23,28 @@ const END_EVENTS: ReadonlySet<string> = new Set(["response.completed", "response
 const ITEM_EVENTS: ReadonlySet<string> = new Set(["response.output_item.added", "response.output_item.done"]);
 const FAILURE_EVENTS: ReadonlySet<string> = new Set(["error", "response.failed", "response.cancelled"]);
 
-/** Most events of a stream are pieces of text: they hold nothing that is the gateway's. */
+/** Hot path: deltas contain nothing to rewrite. */
 const DELTA = /^response\.[a-z_.]+\.delta$/;
 const EVENT_NAME = /^[\w.-]+$/;
 
 type NamedEvent = { readonly name: string; readonly body: ParsedBody };
 
-/** Reads a stream of this dialect and rewrites the response objects in it; every other event passes as it came. */
+/** Relays a responses stream: rewrites response objects and passes all other events unchanged. */
 export class DirectResponsesStream implements ReplyStream {
   readonly #ownership: ResponseOwnership;
   #usage: Usage | undefined;
   #uses: ExtraUses | undefined;
   #inputs = 1;
-  /** Items as they were last told, as far as they tell of tools: who leaves before the end has used them. */
+  /** Latest server tool items, to bill their use if the client disconnects early. */
   readonly #items = new Map<unknown, JsonObject>();
   #outputWeight = 0;
   #upstreamId: string | null = null;
-  /** The number of the last event that went out. */
   #sequence = -1;
-  /** Whether an event of the response has gone out. */
+  /** Whether a response event was sent to the client. */
   #isTold = false;
-  /** The response object as the provider last told it, before the end. */
+  /** Latest response object before the end. */
   #begun: ParsedBody | undefined;
-  /** The last event waits for the charge that stands in it. */
+  /** The last event is held until the charge is known. */
   #held: (NamedEvent & { readonly response: ParsedBody }) | undefined;
   #final: string | undefined;
 
@@ -82,7 +81,7 @@ export class DirectResponsesStream implements ReplyStream {
   }
 
   read(frame: StreamFrame): StreamPiece {
-    // In JSON a line break stands only between its parts, so a space does as well.
+    // In JSON a line break occurs only between tokens, so a space can replace it.
     const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
     if (frame.event !== null && DELTA.test(frame.event)) {
       const piece = this.#readDelta(frame.event, data);
@@ -98,7 +97,7 @@ export class DirectResponsesStream implements ReplyStream {
     return this.#readEvent({ name, body });
   }
 
-  /** Undefined when it is not as simple as it looks. */
+  /** Undefined: use the general path. */
   #readDelta(name: string, data: string): StreamPiece | undefined {
     const event = tryParseJsonObject(data);
     const sequence = event?.["sequence_number"];
@@ -122,11 +121,11 @@ export class DirectResponsesStream implements ReplyStream {
     const sealed = item === undefined ? undefined : prefixEncryptedContent(item, this.#ownership.provider);
     if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
     const text = this.#write(name, body, patches);
-    // What is no event of the dialect, such as a sign of life, says nothing of the model.
+    // Keep-alives and unknown events are not model output.
     return { is: PREAMBLE.has(name) || !isOfResponse(name) ? "preamble" : "content", text };
   }
 
-  /** Only an item that is done says what it did: one that was begun as a search may have opened a page. */
+  /** Only a completed item states its action: a search item may turn out to be a page view. */
   #noteUse({ item, output_index }: JsonObject): void {
     if (!isJsonObject(item)) return;
     const { id = output_index, type, container_id, action } = item;
@@ -160,7 +159,7 @@ export class DirectResponsesStream implements ReplyStream {
   }
 
   fail({ error }: ErrorEnvelope): string {
-    // Who heard nothing but signs of life is told of the response before it fails.
+    // A client that received only keep-alives gets the initial events before the failure.
     const begin = this.#isTold ? "" : this.#begin();
     const said = this.#say("error", JSON.stringify(errorFields(error)).slice(1, -1));
     const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
@@ -173,7 +172,7 @@ export class DirectResponsesStream implements ReplyStream {
     return this.#say("response.created", member) + this.#say("response.in_progress", member);
   }
 
-  /** An event that is the gateway's own. */
+  /** Encodes an event of the gateway's own. */
   #say(type: string, members: string): string {
     this.#sequence += 1;
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence},${members}}\n\n`;
@@ -190,14 +189,14 @@ export class DirectResponsesStream implements ReplyStream {
     return this.#ownResponse("failed", error);
   }
 
-  /** Where the provider told of none: it said nothing, or began without saying so. */
+  /** Used if the provider sent no response object. */
   #ownResponse(status: "in_progress" | "failed", error: JsonObject | null): string {
     const { head, echo } = this.#ownership;
     const own = { id: head.id, object: "response", created_at: head.createdSeconds, status, error };
     return JSON.stringify({ ...echo, ...own, incomplete_details: null, model: head.model, output: [], usage: null });
   }
 
-  /** Events without a number get the next one, and those without a name the one of their type. */
+  /** Missing sequence numbers and event names are filled in. */
   #write(name: string, body: ParsedBody, patches: MemberPatch[]): string {
     const stated = body.value["sequence_number"];
     const sequence = typeof stated === "number" ? stated : this.#sequence + 1;

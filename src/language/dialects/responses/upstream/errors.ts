@@ -2,7 +2,7 @@ import { isJsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
 import { decodeProblem as decodeChatProblem } from "../../chat/upstream/errors.ts";
 
-/** Refusals of the caller's request itself, by the words that a failed response has for them. */
+/** Failure codes that the caller's request causes. */
 const CALLER_ERROR_CODES: ReadonlySet<string | null> = new Set([
   "bio_policy",
   "empty_image_file",
@@ -23,18 +23,18 @@ const CALLER_ERROR_CODES: ReadonlySet<string | null> = new Set([
 ]);
 
 /**
- * A failure inside a stream: an `error` event, whose fields stand at the top or in `error`, or a response that failed. No
- * status comes with it, so the code has to say whose fault it is.
+ * An `error` event, with its fields at the top level or in `error`, or a failed response. There is no status, so the
+ * code decides whose fault it is.
  */
 export function decodeStreamProblem(event: unknown): UpstreamProblem {
   const response = isJsonObject(event) && isJsonObject(event["response"]) ? event["response"] : event;
   const problem = decodeChatProblem(response, null);
-  // The type of an event is not the type of an error.
+  // `error` is the event's type here.
   const type = problem.type === "error" ? null : problem.type;
   return { ...problem, type, status: problem.status ?? (CALLER_ERROR_CODES.has(problem.code) ? 400 : null) };
 }
 
-/** An error that came as an answer: with its status, or as a response that failed although the status was good. */
+/** An error body with its status, or a failed response with a 2xx status. */
 export function decodeResponsesProblem(body: unknown, status: number | null): UpstreamProblem {
   return status === null ? decodeStreamProblem(body) : decodeChatProblem(body, status);
 }

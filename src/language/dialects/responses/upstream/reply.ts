@@ -3,7 +3,7 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { ResponseReader } from "./stream.ts";
 
-/** A whole answer, read as a stream whose items open complete; undefined when it is none. */
+/** Decoded like a stream whose items open complete; undefined if it is not a reply. */
 export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const body = parseJsonObject(bytes);
   return "problem" in body

@@ -10,7 +10,7 @@ import type { ModelFacts } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { encodeTurns } from "./turns.ts";
 
-/** The canonical call as the body of `POST /responses`. Nothing of it is kept there: state is the gateway's. */
+/** `store: false`, because the gateway keeps the state. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   const unsaid = firstEncodingError(call, facts);
   if (unsaid !== undefined) throw unsaid;
@@ -30,7 +30,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   });
 }
 
-/** Where nothing is said of it, this dialect holds to a schema strictly and the others do not. */
+/** Strict is the default of this dialect but not of others, so it is always explicit. */
 function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
   return {
     type: "function",
@@ -71,19 +71,16 @@ function encodeFormat(format: Exclude<ResponseFormat, { is: "text" }>): JsonObje
   };
 }
 
-/** The quirk of providers that refuse to sum thoughts up, for all of their accounts or for some. */
+/** Quirk: the provider rejects reasoning summaries. */
 const UNSUMMARIZED = "unsummarized";
 
-/**
- * Whoever asks to think wants to read what was thought: this dialect tells it as a summary, and only on request. The
- * thoughts themselves come encrypted, so that they can go back with the next turn.
- */
+/** Summaries are returned only on request. The reasoning itself comes encrypted, to be sent back with the next turn. */
 function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
   const { quirks, reasoning, reasoningEncryptedBy } = facts;
   const include = reasoningEncryptedBy == null ? {} : { include: ["reasoning.encrypted_content"] };
   const effort = effortFor(call, facts);
   if (effort === undefined) return include;
-  // To keep a model from thinking that never does takes no word.
+  // Models without reasoning reject the field.
   if (effort === "none") return reasoning === "never" ? {} : { reasoning: { effort } };
   const summary = quirks.includes(UNSUMMARIZED) ? {} : { summary: "auto" };
   return { reasoning: { effort, ...summary }, ...include };
@@ -97,7 +94,7 @@ function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): 
   };
 }
 
-/** Rows that no canonical field holds, and that go out under their own names. */
+/** Parameters without a canonical field, sent under their own names. */
 const PASSED_PARAMETERS = [
   "prompt_cache_key",
   "safety_identifier",
@@ -111,10 +108,9 @@ function passedParameters({ openAiParameters = {} }: Call): JsonObject {
   );
 }
 
-/** The least that the dialect takes as a limit. */
 const OUTPUT_TOKENS_MIN = 16;
 
-/** The first thing in a call that has no words here; undefined when all of it can be said. */
+/** The first part of a call that the dialect cannot express; undefined if it is fully expressible. */
 export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undefined {
   const { model } = facts;
   const parameter = call.parameters.find((row) => FIELDS[row] === "400");
@@ -131,7 +127,7 @@ export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undef
   return audioError(call);
 }
 
-/** While it thinks, a model of this dialect chooses its words by itself, unless the catalogue knows better. */
+/** Models of this dialect reject sampling while reasoning, unless the catalogue says otherwise. */
 function samplingWhileReasoning({ reasoning, temperature, topP }: Call, { sampling }: ModelFacts): string | undefined {
   if (sampling !== null || reasoning === undefined || reasoning.effort === "none") return undefined;
   if (!isDefaultSampling(temperature)) return "temperature";

@@ -8,22 +8,22 @@ import { decodeUsage } from "./usage.ts";
 const NOTHING: readonly ReplyEvent[] = [];
 const BETWEEN_PARTS = "\n\n";
 
-/** Where each part of the words begins, for those that were told already. */
+/** Text offset of each part, for parts that were streamed. */
 type MessageItem = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
-/** A model tells a summary of its thoughts or the thoughts themselves; of a server that tells both, the first counts. */
+/** Servers stream a summary or the reasoning itself; of both, the first wins. */
 type ReasoningItem = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
 type OpenItem =
   | MessageItem
   | ReasoningItem
   | { readonly is: "function_call"; readonly index: number; written: boolean }
-  /** Kinds that callers of other dialects cannot ask for. */
+  /** Item types without a canonical form. */
   | { readonly is: "other" };
 
-/** Reads a response item by item, from a stream or whole: a whole item is one that opens complete. */
+/** Decodes a response item by item; a whole item is one that opens complete. */
 export class ResponseReader implements ReplyEventReader {
-  /** Whose seals they are; null: it gives none out. */
+  /** Provider name for signatures; null: no encrypted reasoning. */
   readonly #provider: string | null;
-  /** Those that are open, by their place in the output: some servers have another id for an item in every event. */
+  /** By output index, because some servers change item ids between events. */
   readonly #items = new Map<unknown, OpenItem>();
   #begun = false;
   #opened = 0;
@@ -71,7 +71,7 @@ export class ResponseReader implements ReplyEventReader {
       case null:
         return body["error"] == null ? undefined : [{ is: "problem", problem: decodeStreamProblem(body) }];
       default:
-        // The ends of what was told piece by piece, signs of life, and whatever the dialect adds one day.
+        // Part ends, keep-alives and unknown events.
         return NOTHING;
     }
   }
@@ -83,7 +83,7 @@ export class ResponseReader implements ReplyEventReader {
     return [{ is: "begin", upstreamId: id || null }];
   }
 
-  /** Undefined for an item whose kind is known and whose form is not: the answer cannot be read. */
+  /** Undefined for a known item type with an invalid shape. */
   #open(at: unknown, item: unknown): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(item)) return undefined;
     this.#opened += 1;
@@ -115,7 +115,7 @@ export class ResponseReader implements ReplyEventReader {
     return start;
   }
 
-  /** Servers that only imitate the dialect may forget to open an item. */
+  /** Some compatible servers omit the opening event. */
   #message(at: unknown): MessageItem {
     const known = this.#items.get(at);
     return known?.is === "message" ? known : this.#forgotten(at, newMessage());
@@ -139,7 +139,7 @@ export class ResponseReader implements ReplyEventReader {
     return [{ is: "reasoning", text }];
   }
 
-  /** A call whose name is not known yet is told when it is whole. */
+  /** Deltas of unnamed calls are ignored; their arguments follow with the completed item. */
   #argue(at: unknown, said: unknown): readonly ReplyEvent[] {
     const item = this.#items.get(at);
     const text = textIn(said);
@@ -154,7 +154,7 @@ export class ResponseReader implements ReplyEventReader {
     return citationIn(annotation, this.#start(message, part));
   }
 
-  /** What of a whole item was not told in pieces is told now. */
+  /** Emits what the deltas did not contain. */
   #done(at: unknown, item: unknown): readonly ReplyEvent[] | undefined {
     const opened = this.#items.has(at) ? NOTHING : this.#open(at, item);
     if (opened === undefined || !isJsonObject(item)) return undefined;
@@ -202,7 +202,7 @@ export class ResponseReader implements ReplyEventReader {
     return signature === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "encrypted", signature } }];
   }
 
-  /** The answer is over only when it is said to be; undefined when what says so is no response. */
+  /** Undefined if the final event has no valid response. */
   end(response: unknown, how: "completed" | "incomplete"): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(response) || !isCompleteResponse(response)) return undefined;
     const output = listIn(response["output"]);
@@ -220,7 +220,7 @@ export class ResponseReader implements ReplyEventReader {
     return [...events, { is: "finish", reason }, { is: "end" }];
   }
 
-  /** Everything, from a server that tells all at the end or of an answer that came whole; else calls that nobody told of. */
+  /** All items if nothing was streamed, otherwise only tool calls that were not. */
   #untold(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
     const places = [...output.entries()];
     if (this.#opened === 0) return places;
@@ -246,7 +246,6 @@ function newItem(type: unknown): OpenItem {
   return type === "reasoning" ? newReasoning() : { is: "other" };
 }
 
-/** An item that was never closed, as the whole response has it. */
 function itemAt(output: readonly unknown[], at: unknown, is: OpenItem["is"]): JsonObject {
   const item = typeof at === "number" ? output[at] : undefined;
   return isJsonObject(item) && item["type"] === is ? item : {};
@@ -289,10 +288,9 @@ function objectsIn(value: unknown): readonly JsonObject[] {
   return listIn(value).filter(isJsonObject);
 }
 
-/** Ways in which an answer is over and was not given up. A server may leave the usual one out. */
+/** Servers may omit the status. */
 const COMPLETE_STATUSES: ReadonlySet<unknown> = new Set(["completed", "incomplete", null, undefined]);
 
-/** A response that is over and was not given up, with its items. */
 export function isCompleteResponse({ output, status, error }: JsonObject): boolean {
   return Array.isArray(output) && COMPLETE_STATUSES.has(status) && error == null;
 }

@@ -17,14 +17,14 @@ import { dataForProvider } from "../reasoning-signatures.ts";
 
 type EncodedConversation = { readonly instructions?: string; readonly input: readonly JsonObject[] };
 
-/** The conversation as items, in its order; what a system says above all of it are the instructions. */
+/** A leading system turn becomes `instructions`. */
 export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts): EncodedConversation {
   const first = turns[0];
-  // JSON is only written where the input itself speaks of it: there the instructions stay in it.
+  // JSON mode requires the word JSON in the input, so the instructions stay there.
   const isApart = first?.role === "system" && responseFormat.is !== "json_object";
   const instructions = isApart ? instructionParts(first, "messages.0") : [];
   const input = itemsOf(turns, isApart ? 1 : 0, facts);
-  // Instructions alone are what there is to answer to.
+  // Instructions alone become the input.
   if (instructions.length > 0 && input.length === 0) return { input: itemsOf(turns, 0, facts) };
   if (instructions.length > 0) return { instructions: instructions.map(({ text }) => text).join("\n\n"), input };
   if (input.length === 0)
@@ -66,7 +66,7 @@ class ItemList {
         return;
       case "user":
       case "tool":
-        // Results stand right behind their calls, before anything else that is said.
+        // Tool results precede other content of the turn.
         for (const part of parts) if (part.is === "tool_result") this.#result(part);
         this.#say(
           "user",
@@ -80,7 +80,7 @@ class ItemList {
     if (content.length > 0) this.items.push({ type: "message", role, content });
   }
 
-  /** One answer is several items: its words, its calls, and the thoughts that led to each. */
+  /** One assistant turn becomes several items: messages, calls and reasoning. */
   #answer(parts: readonly Part[], param: string): void {
     let words: JsonObject[] = [];
     const sayWords = () => {
@@ -106,11 +106,11 @@ class ItemList {
       } else throw textOnlyError(`${param}.content.${at}`);
     }
     sayWords();
-    // A thought that nothing came of is refused.
+    // The API rejects reasoning that no item follows.
     while (this.items.at(-1)?.["type"] === "reasoning") this.items.pop();
   }
 
-  /** Only what this provider sealed: what others thought means nothing to it. */
+  /** Only this provider's own encrypted reasoning is valid. */
   #think(detail: ReasoningDetail): void {
     const sealed = dataForProvider(this.#sealedBy, detail.signature);
     if (sealed === undefined) return;
@@ -129,7 +129,7 @@ class ItemList {
   }
 }
 
-/** The dialect has no mark for a failure, so the text says it. */
+/** The dialect has no failure flag, so the text states it. */
 function failureText(text: string): string {
   return text === "" ? "The tool failed." : `The tool failed: ${text}`;
 }
@@ -163,7 +163,7 @@ function userPart(part: Part, param: string): JsonObject[] {
     case "reasoning":
     case "tool_call":
     case "tool_result":
-      // Audio was refused before; results have items of their own, and the other two are never the user's.
+      // Audio is rejected earlier; results are encoded separately; the other two never occur in user turns.
       return [];
   }
 }

@@ -12,9 +12,8 @@ const WireUsage = z.looseObject({
 });
 
 /**
- * Usage of the responses dialect: input includes what was read from and written to a cache, output includes the
- * reasoning, but for servers that leave it out, which are known by their total. Undefined when a figure is missing, which
- * is not zero.
+ * Decodes usage of the responses dialect: input includes cache reads and writes, output includes reasoning. Servers
+ * that exclude reasoning are recognized by their total. Undefined if a count is missing, which is not zero.
  */
 export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
