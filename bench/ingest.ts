@@ -30,7 +30,7 @@ try {
   let spentMs = 0;
   let cpuMs = 0;
   for (let done = 0; done < total; done += BATCH) {
-    const batch = shared(encodeBatch(samples.take(BATCH).map(store.textOf)));
+    const batch = shared(encodeBatch(samples.take(BATCH).map(store.encodeRecord)));
     const startedMs = performance.now();
     const before = process.cpuUsage();
     await store.ingestBatch(batch);

@@ -76,7 +76,7 @@ try {
   const books = await openIngestPipeline({
     dataDir: folder,
     store,
-    serializeRecord: store.textOf,
+    serializeRecord: store.encodeRecord,
     clock,
     syncEveryMs: 5,
     log: quiet,

@@ -1,10 +1,10 @@
 import { Fault, fault } from "../contract/faults.ts";
-import { awayFault } from "../io/store/sql/store-error.ts";
+import { unavailableFault } from "../io/store/sql/store-error.ts";
 
 /** Whatever was thrown, as the refusal that the caller hears. */
 export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
-  const away = awayFault(error);
+  const away = unavailableFault(error);
   if (away !== undefined) return away;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {

@@ -7,158 +7,188 @@ import { memoryState } from "../io/state/memory-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { createLogger, type Logger } from "../io/telemetry/logger.ts";
 import { memoryCoordinationStore } from "../io/workers/memory-coordination-store.ts";
-import { OrphanedFolders } from "../io/workers/orphaned-folders.ts";
-import { ReservationRegistry } from "../io/workers/reservation-registry.ts";
 import type { StartupInfo } from "../io/workers/rpc-protocol.ts";
-import type { RecordedOutcomes, SharedResources } from "../io/workers/rpc-server.ts";
-import { versionedState } from "../io/workers/versioned-state.ts";
-import { workerFolder, workerFolders } from "../io/workers/worker-folders.ts";
+import type { RecordedOutcomes, WorkerRpcServer } from "../io/workers/rpc-server.ts";
+import { ReservationRegistry, type SharedResources, versionedState } from "../io/workers/shared-resources.ts";
+import { OrphanedFolders, workerFolder, workerFolders } from "../io/workers/worker-folders.ts";
 import { WorkerSpawner } from "../io/workers/worker-spawner.ts";
 import { type RecoveryResult, type WorkerProcess, WorkerSupervisor } from "../io/workers/worker-supervisor.ts";
 import { systemClock } from "../kit/clock.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { queueingSink } from "./observe.ts";
-import { fillState, loadTenants, loggedFromMs, openSql } from "./store.ts";
+import { replaySink } from "./log-export.ts";
+import { fillState, loadTenants, logRetainedFromMs, openSql } from "./store.ts";
 
-export type Workers = {
-  /** Resolves when all of them serve; told once the first does. */
-  start(first: (up: StartupInfo) => void): Promise<void>;
-  /** One after the other is replaced, without a gap. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
-};
-
-/** Beyond what a worker may take to finish its requests. */
-const END_GRACE_MS = 30_000;
-const AGAIN_MS_MIN = 250;
-const AGAIN_MS_MAX = 10_000;
+/** Added to the drain timeout before a worker is killed. */
+const EXIT_GRACE_MS = 30_000;
+const RECOVERY_RETRY_MS_MIN = 250;
+const RECOVERY_RETRY_MS_MAX = 10_000;
+const VERSION_BYTES = 12;
 
 /**
- * What the primary process does: it keeps limits and money for its workers, and does the books of those that died. With
- * Redis they are instances like any others: each finds in its folder what the one before it left.
+ * The primary process of `gateway serve --workers N`: supervises the workers and, without Redis, keeps their shared
+ * state and recovers crashed ones. With Redis each worker is an instance of its own and recovers its own folder.
  */
-export async function openWorkers(config: Config, count: number): Promise<Workers> {
-  const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
-  // A worker that is replaced waits for clients that keep a connection.
-  const idleMs = config.GATEWAY_CONNECTION_IDLE_MS;
-  const isKeeper = config.REDIS_URL === null;
-  const log = createLogger(config.LOG_LEVEL);
-  const store = await openSql(config, { log, fleet: { isSingleInstance: isKeeper }, directory: "take" });
-  try {
-    const folders = [dataDir, ...workerFolders(dataDir)];
-    const sink = queueingSink(config, store, log);
-    const way = { store: sink, log, loggedFromMs: loggedFromMs(config) };
-    if (isKeeper) for (const folder of folders) await replayAbandonedJournal(folder, way);
-    const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
-    const left = new OrphanedFolders(isKeeper ? [] : folders.filter((folder) => !home.has(folder)));
-    let origin: string | null = null;
-    const hands = new WorkerSpawner({
-      shared: await openShared(config, store, isKeeper),
-      assign: (slot) => ({ slot, folder: workerFolder(dataDir, slot), orphanedFolders: left.assignedTo(slot), origin }),
+export class PrimaryProcess {
+  readonly #store: Store;
+  readonly #supervisor: WorkerSupervisor;
+  readonly #recovery: WorkerRecovery;
+  /** Where the first worker listens; the others join it there. */
+  #origin: string | null = null;
+
+  private constructor(config: Config, count: number, deps: PrimaryProcessDeps) {
+    const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
+    const { store, sink, log, shared, orphans, ownsState } = deps;
+    const spawner = new WorkerSpawner({
+      shared,
+      assign: (slot) => ({
+        slot,
+        folder: workerFolder(dataDir, slot),
+        orphanedFolders: orphans.assignedTo(slot),
+        origin: this.#origin,
+      }),
     });
-    const burial = new Burial({
-      hands,
+    this.#store = store;
+    this.#recovery = new WorkerRecovery({
+      spawner,
       store,
       sink,
       log,
-      folderOf: (slot) => (isKeeper ? workerFolder(dataDir, slot) : null),
+      folderOf: (slot) => (ownsState ? workerFolder(dataDir, slot) : null),
     });
-    const crew = new WorkerSupervisor({
+    this.#supervisor = new WorkerSupervisor({
       count,
       spawn(slot) {
-        const hand = hands.spawn(slot);
-        left.workerSpawned(hand, workerFolder(dataDir, slot));
-        return hand;
+        const worker = spawner.spawn(slot);
+        orphans.workerSpawned(worker, workerFolder(dataDir, slot));
+        return worker;
       },
-      isSlotReserved: (slot) => left.isBeingRecovered(workerFolder(dataDir, slot)),
-      recover: (hand) => burial.of(hand),
+      isSlotReserved: (slot) => orphans.isBeingRecovered(workerFolder(dataDir, slot)),
+      recover: (worker) => this.#recovery.recover(worker),
       clock: systemClock,
       log,
-      exitTimeoutMs: Math.max(idleMs, delayMs) + drainMs + END_GRACE_MS,
+      // A replaced worker keeps idle connections until their clients close them or the idle timeout does.
+      exitTimeoutMs: Math.max(config.GATEWAY_CONNECTION_IDLE_MS, delayMs) + drainMs + EXIT_GRACE_MS,
     });
-    return {
-      start: (first) =>
-        crew.start((up) => {
-          origin = up.origin;
-          first(up);
-        }),
-      restart: () => crew.restart(),
-      async stop() {
-        burial.hurry();
-        await crew.stop();
-        await store.close();
-      },
-    };
-  } catch (error) {
-    await store.close();
-    throw error;
+  }
+
+  /** Opens the store and, without Redis, replays all journals before a worker starts. */
+  static async open(config: Config, count: number): Promise<PrimaryProcess> {
+    const { DATA_DIR: dataDir } = config;
+    const ownsState = config.REDIS_URL === null;
+    const log = createLogger(config.LOG_LEVEL);
+    const store = await openSql(config, { log, fleet: { isSingleInstance: ownsState }, directory: "take" });
+    try {
+      const folders = [dataDir, ...workerFolders(dataDir)];
+      const sink = replaySink(config, store, log);
+      const replay = { store: sink, log, logRetainedFromMs: logRetainedFromMs(config) };
+      if (ownsState) for (const folder of folders) await replayAbandonedJournal(folder, replay);
+      const inUse = new Set(Array.from({ length: count }, (_, index) => workerFolder(dataDir, index + 1)));
+      const orphans = new OrphanedFolders(ownsState ? [] : folders.filter((folder) => !inUse.has(folder)));
+      const shared = await openSharedResources(config, store, { ownsState });
+      return new PrimaryProcess(config, count, { store, sink, log, shared, orphans, ownsState });
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  /** Resolves when all workers are ready. */
+  start(onFirstReady: (info: StartupInfo) => void): Promise<void> {
+    return this.#supervisor.start((info) => {
+      this.#origin = info.origin;
+      onFirstReady(info);
+    });
+  }
+
+  restart(): Promise<void> {
+    return this.#supervisor.restart();
+  }
+
+  async stop(): Promise<void> {
+    this.#recovery.stopRetrying();
+    await this.#supervisor.stop();
+    await this.#store.close();
   }
 }
 
-type BurialParts = {
-  readonly hands: WorkerSpawner;
+type PrimaryProcessDeps = {
   readonly store: Store;
   readonly sink: RecordSink;
   readonly log: Logger;
-  /** Null: whoever comes next into the folder does it. */
+  readonly shared: SharedResources<WorkerRpcServer>;
+  readonly orphans: OrphanedFolders;
+  /** Without Redis the shared state is in this process. */
+  readonly ownsState: boolean;
+};
+
+type WorkerRecoveryDeps = {
+  readonly spawner: WorkerSpawner;
+  readonly store: Store;
+  readonly sink: RecordSink;
+  readonly log: Logger;
+  /** Null when the next worker in the slot replays the folder itself. */
   readonly folderOf: (slot: number) => string | null;
 };
 
-/** The books of workers that have ended. */
-class Burial {
-  readonly #parts: BurialParts;
-  #isHurried = false;
+/** Replays the journals of exited workers and settles what they had reserved. */
+class WorkerRecovery {
+  readonly #deps: WorkerRecoveryDeps;
+  #isRetrying = true;
 
-  constructor(parts: BurialParts) {
-    this.#parts = parts;
+  constructor(deps: WorkerRecoveryDeps) {
+    this.#deps = deps;
   }
 
-  /** What cannot be done at once is left to the next start. */
-  hurry(): void {
-    this.#isHurried = true;
+  /** A recovery that fails from now on is left to the next start. */
+  stopRetrying(): void {
+    this.#isRetrying = false;
   }
 
-  async of(hand: WorkerProcess): Promise<RecoveryResult> {
-    const { hands, store, sink, log, folderOf } = this.#parts;
-    const folder = folderOf(hand.slot);
-    for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
+  async recover(worker: WorkerProcess): Promise<RecoveryResult> {
+    const { spawner, store, sink, log, folderOf } = this.#deps;
+    const folder = folderOf(worker.slot);
+    for (let retryMs = RECOVERY_RETRY_MS_MIN; ; retryMs = Math.min(RECOVERY_RETRY_MS_MAX, 2 * retryMs)) {
       try {
         if (folder !== null) await replayAbandonedJournal(folder, { store: sink, log });
-        await hands.settleReservations(hand, bookedIn(store));
-        return folder === null ? "left" : "booked";
+        await spawner.settleReservations(worker, recordedOutcomes(store));
+        return folder === null ? "deferred" : "recovered";
       } catch (error) {
-        const detail = { err: error, worker: hand.slot };
-        log.warn(detail, "the journal of a worker that ended could not be read into the store yet");
-        if (this.#isHurried) return "left";
-        await sleep(againMs);
+        log.warn({ err: error, worker: worker.slot }, "workers: journal recovery failed, retrying");
+        if (!this.#isRetrying) return "deferred";
+        await sleep(retryMs);
       }
     }
   }
 }
 
-async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<SharedResources> {
+async function openSharedResources(
+  config: Config,
+  store: Store,
+  { ownsState }: { readonly ownsState: boolean },
+): Promise<SharedResources<WorkerRpcServer>> {
   const memory = memoryState(systemClock, { keyUsesMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
-  const state = versionedState(memory, () => randomToken(12));
-  if (isKeeper) {
+  const state = versionedState(memory, () => randomToken(VERSION_BYTES));
+  if (ownsState) {
     const directory = new Directory();
     await loadTenants(store, directory);
     await fillState(config, store, directory, state);
   }
-  return { state, board: memoryCoordinationStore(systemClock, systemTimers), reservations: new ReservationRegistry() };
+  const coordination = memoryCoordinationStore(systemClock, systemTimers);
+  return { state, coordination, reservations: new ReservationRegistry() };
 }
 
-/** What became of a request is in SQL by now, whatever its worker could still say. */
-function bookedIn(store: Store): RecordedOutcomes {
+/** Outcomes of requests from SQL, which is complete once the journal was replayed. */
+function recordedOutcomes(store: Store): RecordedOutcomes {
   return {
     async chargedNanos(requestId) {
       const record = await store.log.find(requestId);
       return record === undefined ? 0n : chargedNanosOf(record);
     },
     keyUse: (key) => store.idempotency.find(key, systemClock.nowMs()),
-    async bookedNanos({ id, createdAtMs }) {
-      await store.changesOver();
+    async ledgerAmount({ id, createdAtMs }) {
+      await store.awaitPendingChanges();
       const transaction = await store.ledger.find(id);
       return transaction?.createdAtMs === createdAtMs ? walletNanosOf(transaction) : 0n;
     },

@@ -42,7 +42,7 @@ const late = (): never => {
 
 /** The tables as the library has them in a call that came when `epoch` was the newest. */
 export const libraryOn = async (store: Store, epoch = Number.MAX_SAFE_INTEGER, needed?: Needed) =>
-  (await store.peopleDatabase({ epoch: () => epoch, needs: () => needed, late }))(OPTIONS);
+  (await store.createAuthAdapter({ epoch: () => epoch, needs: () => needed, late }))(OPTIONS);
 
 type Field = { readonly type: unknown; readonly references?: unknown };
 

@@ -4,9 +4,9 @@ const WATCHED: readonly (string | symbol)[] = ["findOne", "findMany", "create", 
 
 /** Something happens before the library of sign-in reads or writes, such as "update account", and after it: "after update account". */
 export function watchWrites(store: Store, before: (what: string) => Promise<void>): void {
-  const { peopleDatabase } = store;
-  store.peopleDatabase = async (fence) => {
-    const open = await peopleDatabase(fence);
+  const { createAuthAdapter } = store;
+  store.createAuthAdapter = async (fence) => {
+    const open = await createAuthAdapter(fence);
     return (options) =>
       new Proxy(open(options), {
         get(adapter, name) {

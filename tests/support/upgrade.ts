@@ -40,7 +40,7 @@ export function oldStore(ddl: Ddl, bytes: (hex: string) => string): string[] {
   const ledger = { workspace_id: "ws_1", currency: "EUR", from_account: "wallet", to_account: "revenue" };
   return [
     `create table schema_migrations (number ${ddl.integer} not null primary key, name ${ddl.text} not null,
-      checksum ${ddl.text} not null, applied_at_ms ${ddl.integer} not null) ${ddl.plain}`,
+      checksum ${ddl.text} not null, applied_at_ms ${ddl.integer} not null) ${ddl.plainTable}`,
     ...old.flatMap(({ number, name, statements }) => [
       ...statements(ddl),
       row("schema_migrations", { number, name, checksum: sha256Hex(statements(ddl).join(";\n")), applied_at_ms: 1 }),

@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { AccountLink } from "../../domain/tenancy/person.ts";
 import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
-import type { Writers } from "../../io/store/sql/store.ts";
+import type { StoreWriters } from "../../io/store/sql/store.ts";
 import type { Exchange } from "../exchange.ts";
 import { invalidLink, issuerOf } from "./account-links.ts";
 import type { AccountsContext } from "./accounts-deps.ts";
@@ -71,6 +71,6 @@ export function memberAfterJoining(
 }
 
 /** Throws when a concurrent call has used the link. */
-export async function consumeLink(writers: Writers, link: AccountLink, nowMs: number): Promise<void> {
+export async function consumeLink(writers: StoreWriters, link: AccountLink, nowMs: number): Promise<void> {
   if (!(await writers.people.consumeLink(link.id, nowMs))) throw invalidLink();
 }

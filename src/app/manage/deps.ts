@@ -24,7 +24,7 @@ import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { EncryptionContext } from "../../domain/tenancy/vault.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import type { Store, Writers } from "../../io/store/sql/store.ts";
+import type { Store, StoreWriters } from "../../io/store/sql/store.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
@@ -211,7 +211,10 @@ export type ChangeResult<T> = { readonly answer: T; readonly audit: AuditDetails
  * Commits a change and its audit entry in one SQL transaction. `work` may use only the given writers, because the stores
  * wait for the transaction to end; caches are updated after it.
  */
-export function commitWithAudit<T>(deps: ChangeDeps, work: (writers: Writers) => Promise<ChangeResult<T>>): Promise<T> {
+export function commitWithAudit<T>(
+  deps: ChangeDeps,
+  work: (writers: StoreWriters) => Promise<ChangeResult<T>>,
+): Promise<T> {
   return deps.store.change(async (writers) => {
     const { answer: result, audit } = await work(writers);
     return { result, audit: audit === null ? null : toAuditEntry(deps, audit) };

@@ -1,4 +1,4 @@
-import { cutPage, decodeCursor, type Place } from "../../io/store/sql/keyset-page.ts";
+import { decodeCursor, type PageCursor, slicePage } from "../../io/store/sql/keyset-page.ts";
 
 type PageRow = { readonly id: string; readonly createdAtMs: number };
 
@@ -13,15 +13,15 @@ export function paginate<T extends PageRow>(
   const sorted = items.toSorted((a, b) => newestFirst(positionOf(a), positionOf(b)));
   const after = cursor === undefined ? undefined : decodeCursor(cursor);
   const rest = after === undefined ? sorted : sorted.filter((item) => newestFirst(positionOf(item), after) > 0);
-  const { page, next } = cutPage(rest, limit, positionOf);
+  const { page, next } = slicePage(rest, limit, positionOf);
   return { rows: page, next };
 }
 
-function positionOf({ createdAtMs, id }: PageRow): Place {
+function positionOf({ createdAtMs, id }: PageRow): PageCursor {
   return { atMs: createdAtMs, id };
 }
 
-function newestFirst(a: Place, b: Place): number {
+function newestFirst(a: PageCursor, b: PageCursor): number {
   if (a.atMs !== b.atMs) return b.atMs - a.atMs;
   if (a.id === b.id) return 0;
   return a.id < b.id ? 1 : -1;

@@ -104,7 +104,7 @@ export class Life {
     const books = await openIngestPipeline({
       dataDir: this.#instance.name,
       store: this.#sink(),
-      serializeRecord: this.store.textOf,
+      serializeRecord: this.store.encodeRecord,
       clock: scheduler,
       syncEveryMs: shape.syncEveryMs,
       log: QUIET,

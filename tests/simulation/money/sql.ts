@@ -10,7 +10,7 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import { encodeCompact } from "../../../src/domain/record/compact-record.ts";
-import { wholeNumbers } from "../../../src/io/store/sql/bigint-plugin.ts";
+import { bigintPlugin } from "../../../src/io/store/sql/bigint-plugin.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";
 import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
@@ -44,8 +44,8 @@ export class SharedSql {
     return {
       db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
       ddl: sqliteDdl,
-      textOf: encodeCompact,
-      textFor: (text) => text,
+      encodeRecord: encodeCompact,
+      normalizeRecordText: (text) => text,
       ingest: (batch) =>
         this.#turnstile.pass(async () => {
           const is = fate();
@@ -135,7 +135,7 @@ function kyselyOn(
       createIntrospector: (any) => new SqliteIntrospector(any),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
-    plugins: [wholeNumbers],
+    plugins: [bigintPlugin],
   });
 }
 

@@ -15,7 +15,7 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import type { Writers } from "../../../io/store/sql/store.ts";
+import type { StoreWriters } from "../../../io/store/sql/store.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { buffered, type Handler } from "../../exchange.ts";
@@ -39,7 +39,7 @@ type PostingRequest = {
   readonly action: string;
   /** Left the live balance already. */
   readonly takenNanos?: bigint;
-  alsoWrite?(writers: Writers): Promise<void>;
+  alsoWrite?(writers: StoreWriters): Promise<void>;
 };
 
 async function postTransaction(

@@ -10,7 +10,7 @@ import {
   type FiredAlert,
 } from "../../../domain/alerts/alert-store.ts";
 import { inTransaction } from "./in-transaction.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function alertRuleStore(db: Kysely<Database>): AlertRuleStore {
@@ -83,7 +83,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
         query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(atMs, id)));
       }
       const rows = await query.limit(size + 1).execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
+      const { page, next } = slicePage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
       return { rows: page.map(toDelivery), next };
     },
   };

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import type { AuditEntry, AuditFilter, AuditStore } from "../../../domain/record/audit.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function auditStore(db: Kysely<Database>): AuditStore {
@@ -19,7 +19,7 @@ export function auditStore(db: Kysely<Database>): AuditStore {
       const rows = await listQuery(db, filter, cursor)
         .limit(size + 1)
         .execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.at_ms, id: row.id }));
+      const { page, next } = slicePage(rows, size, (row) => ({ atMs: row.at_ms, id: row.id }));
       return { rows: page.map(toEntry), next };
     },
   };

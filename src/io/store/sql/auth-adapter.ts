@@ -85,12 +85,12 @@ const column = (field: string): Column => sql.ref(columnNamed(field));
 
 function adapterOn(engine: PeopleEngine, fence: Fence, fieldsOf: (model: string) => readonly string[]): CustomAdapter {
   const words = wordsFor(fieldsOf);
-  const { db, held = sql`` } = engine;
+  const { db, lockRows = sql`` } = engine;
   const needs: Needs = (target) => {
     const needed = fence.needs?.();
     if (needed?.makes !== key(target)) return undefined;
     // Whoever is taking it away is waited for, or waits for this.
-    return sql`exists (select 1 from ${words.table(needed)} where ${column(needed.field)} = ${needed.value} ${held})`;
+    return sql`exists (select 1 from ${words.table(needed)} where ${column(needed.field)} = ${needed.value} ${lockRows})`;
   };
   const write = fenced(engine, fence);
   return {
@@ -145,7 +145,7 @@ type Write = <T>(
   of?: "the people themselves",
 ) => Promise<T[]>;
 
-function fenced({ db, held = sql`` }: PeopleEngine, fence: Fence): Write {
+function fenced({ db, lockRows = sql`` }: PeopleEngine, fence: Fence): Write {
   return async <T>(
     whom: RawBuilder<unknown>,
     written: (inTime: RawBuilder<unknown>) => RawBuilder<T>,
@@ -155,7 +155,7 @@ function fenced({ db, held = sql`` }: PeopleEngine, fence: Fence): Write {
     // An epoch that is about to begin is waited for, or waits for this. Rows of people are held by being written.
     const query =
       of === undefined
-        ? sql<T>`with whose as (select epoch from people where ${whom} ${held})
+        ? sql<T>`with whose as (select epoch from people where ${whom} ${lockRows})
             ${written(sql`not exists (select 1 from whose where epoch > ${asOf})`)}`
         : written(sql`epoch <= ${asOf}`);
     const { rows } = await query.execute(db);

@@ -4,7 +4,7 @@ import type { KyselyPlugin, QueryResult, UnknownRow } from "kysely";
  * Engines hand every 64-bit number over as `bigint`, because a balance may be larger than a `number` can say. Here
  * each becomes what the schema promises: money (`…_nanos`) stays `bigint`, everything else is a `number`.
  */
-export const wholeNumbers: KyselyPlugin = {
+export const bigintPlugin: KyselyPlugin = {
   transformQuery: ({ node }) => node,
   transformResult: async ({ result }): Promise<QueryResult<UnknownRow>> => {
     for (const row of result.rows)

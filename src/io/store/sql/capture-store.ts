@@ -5,7 +5,7 @@ import { SURFACES } from "../../../domain/record/record.ts";
 import { ENVIRONMENTS } from "../../../domain/tenancy/key.ts";
 import type { EncryptionContext, Vault } from "../../../domain/tenancy/vault.ts";
 import { inTransaction } from "./in-transaction.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {
@@ -69,7 +69,7 @@ function windowReads(db: Kysely<Database>): Pick<CaptureStore, "list" | "find" |
         query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("opened_at_ms", "id"), "<", tuple(atMs, id)));
       }
       const rows = await query.limit(size + 1).execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.opened_at_ms, id: row.id }));
+      const { page, next } = slicePage(rows, size, (row) => ({ atMs: row.opened_at_ms, id: row.id }));
       return { rows: page.map(toWindow), next };
     },
 

@@ -12,11 +12,11 @@ export type Ddl = {
   /** Bytes as they are. */
   readonly bytes: string;
   /** A primary key that counts up by itself. */
-  readonly counted: string;
+  readonly identity: string;
   /** Ends the definition of a table whose rows are small and found by their primary key. */
-  readonly keyed: string;
+  readonly keyedTable: string;
   /** Ends the definition of any other table. */
-  readonly plain: string;
+  readonly plainTable: string;
   /** A field of the JSON text in a column, as text. */
   fromJson(column: string, path: readonly string[]): string;
   /** The day of UTC that a column of milliseconds is in, as roll-ups name it. */
@@ -29,22 +29,22 @@ export type Ddl = {
    * Statements that a migration begins with, so that it gives up soon where it waits for others: whoever comes after it
    * waits behind it.
    */
-  readonly briefly: readonly string[];
+  readonly shortLockTimeout: readonly string[];
   /** Statements that cut the request log into partitions by time, on an engine that has such; `ahead` is done before. */
-  readonly logByTime: { readonly ahead: readonly string[]; readonly change: readonly string[] };
+  readonly logPartitioning: { readonly ahead: readonly string[]; readonly change: readonly string[] };
   /** Statements that say what a role may do that does not own the tables, on an engine that has such. */
   readonly roles: readonly string[];
 };
 
 /** The partitions of the request log. */
-export type LogParts = {
+export type LogPartitions = {
   /** Those that requests of the next days go to; at no cost while they are there. */
   prepare(nowMs: number): Promise<void>;
   /**
    * Removes those that hold nothing newer. Requests from before `restBeforeMs` may be left, and go one by one; they are
    * in partitions that end by `lookBeforeMs`.
    */
-  drop(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
+  dropBefore(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
 /** What an engine brings along; everything else is written once, against `db`. */
@@ -52,18 +52,18 @@ export type Engine = {
   readonly db: Kysely<Database>;
   readonly ddl: Ddl;
   /** The text of a record as it is to be sent to `ingest`. */
-  textOf(record: RequestRecord): string;
+  encodeRecord(record: RequestRecord): string;
   /** A text that may have been made for another engine, as this one keeps it. */
-  textFor(text: string): string;
+  normalizeRecordText(text: string): string;
   /** Writes finished requests in one transaction; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
   /** Where the request log is in partitions by time. */
-  readonly logParts?: LogParts;
+  readonly logPartitions?: LogPartitions;
   /** Work that reads all there is: beside everything else, and with time for it. Absent where there is one connection. */
-  patiently?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
+  withoutStatementTimeout?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
   /** Ends a query whose rows stay as they are until the transaction ends; absent where transactions wait for each other. */
-  readonly held?: RawBuilder<unknown>;
+  readonly lockRows?: RawBuilder<unknown>;
   /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
-  numberAlone?(session: Kysely<Database>): Promise<void>;
+  lockChangeSequence?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;
 };

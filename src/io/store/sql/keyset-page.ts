@@ -3,17 +3,17 @@ import { fault } from "../../../contract/faults.ts";
 const PAGE_MAX = 1000;
 
 /** The last row a caller has seen: its time and its id, which together are unique. */
-export type Place = { readonly atMs: number; readonly id: string };
+export type PageCursor = { readonly atMs: number; readonly id: string };
 
 export function pageSize(limit: number): number {
   return Math.min(Math.max(1, Math.trunc(limit)), PAGE_MAX);
 }
 
-function encodeCursor({ atMs, id }: Place): string {
+function encodeCursor({ atMs, id }: PageCursor): string {
   return Buffer.from(`${atMs}.${id}`).toString("base64url");
 }
 
-export function decodeCursor(cursor: string): Place {
+export function decodeCursor(cursor: string): PageCursor {
   const match = /^(\d{1,15})\.(.+)$/s.exec(Buffer.from(cursor, "base64url").toString("utf8"));
   const [, atMs, id] = match ?? [];
   if (atMs === undefined || id === undefined)
@@ -26,8 +26,8 @@ export function decodeCursor(cursor: string): Place {
 }
 
 /** Cuts the one row too many that was asked for to know whether there is a next page. */
-export function cutPage<Row>(rows: readonly Row[], size: number, placeOf: (row: Row) => Place) {
+export function slicePage<Row>(rows: readonly Row[], size: number, cursorOf: (row: Row) => PageCursor) {
   const page = rows.slice(0, size);
   const last = page.at(-1);
-  return { page, next: rows.length > size && last !== undefined ? encodeCursor(placeOf(last)) : null };
+  return { page, next: rows.length > size && last !== undefined ? encodeCursor(cursorOf(last)) : null };
 }

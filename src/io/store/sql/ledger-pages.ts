@@ -10,7 +10,7 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import { dayKey } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 
@@ -25,7 +25,7 @@ export async function entriesPage(
 ): Promise<{ rows: Transaction[]; next: string | null }> {
   const size = pageSize(limit);
   const rows = await pageQuery(db, workspaceId, size, cursor, filter).execute();
-  const { page, next } = cutPage(rows, size, placeOf);
+  const { page, next } = slicePage(rows, size, placeOf);
   return { rows: page.map(toTransaction), next };
 }
 
@@ -51,7 +51,7 @@ export async function balancesPage(
       select cast(sum(nanos) as bigint) from (${laterThanPage(workspaceId, lastMs)}) as later
     ), 0) as newest_nanos
     from page order by created_at_ms desc, id desc`.execute(db);
-  const cut = cutPage(rows, size, placeOf);
+  const cut = slicePage(rows, size, placeOf);
   let balanceNanos = rows[0]?.newest_nanos ?? 0n;
   const balanced = cut.page.map((row) => {
     const transaction = toTransaction(row);

@@ -23,7 +23,7 @@ import { StoreError } from "./store-error.ts";
 /** `patiently`: how the audit reads; on `db` unless given. */
 export function ledgerStore(
   db: Kysely<Database>,
-  patiently: NonNullable<Engine["patiently"]> = (work) => work(db),
+  patiently: NonNullable<Engine["withoutStatementTimeout"]> = (work) => work(db),
 ): LedgerStore {
   return {
     async post(transaction) {

@@ -6,7 +6,7 @@ import type { Database } from "./schema.ts";
 /** Rows of one statement: engines bound how many values it may have. */
 const ROWS_AT_ONCE = 500;
 
-export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): LogOutbox {
+export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecordText"]): LogOutbox {
   return {
     async add(targets, records) {
       const rowsOf = (some: readonly OutboxRecord[]) =>

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
-import type { Place } from "./keyset-page.ts";
+import type { PageCursor } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 /** The newest requests are looked through first: what is not rare is among them, whatever its shapes. */
@@ -18,10 +18,10 @@ const NOTHING_MS = -1;
 /** Shapes whose requests are read side by side. */
 const ARMS_MAX = 64;
 
-type Span = { readonly workspaceId: string; readonly fromMs: number; readonly before: Place };
+type Span = { readonly workspaceId: string; readonly fromMs: number; readonly before: PageCursor };
 
 /** Behind every id and every time. */
-const END: Place = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
+const END: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
  * Where the next requests of a list are, newest first. What is not found among the newest is asked of the shapes; the
@@ -32,9 +32,9 @@ export async function findPlaces(
   db: Kysely<Database>,
   workspaceId: string,
   filter: LogFilter,
-  cursor: Place | null,
+  cursor: PageCursor | null,
   count: number,
-): Promise<Place[]> {
+): Promise<PageCursor[]> {
   const { sinceMs = 0, untilMs, ...alike } = filter;
   const until = untilMs === undefined ? END : { atMs: untilMs, id: "" };
   const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
@@ -47,7 +47,12 @@ export async function findPlaces(
 }
 
 /** What is rare, behind the newest requests. */
-async function findFurther(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
+async function findFurther(
+  db: Kysely<Database>,
+  span: Span,
+  filter: ShapeFilter,
+  count: number,
+): Promise<PageCursor[]> {
   const shapes = await db
     .selectFrom("request_shapes")
     .select("id")
@@ -61,8 +66,8 @@ async function findFurther(db: Kysely<Database>, span: Span, filter: ShapeFilter
 }
 
 /** Where one is of no shape that could be looked for, all are looked through, ever more of them at once. */
-async function walkBack(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
-  const found: Place[] = [];
+async function walkBack(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<PageCursor[]> {
+  const found: PageCursor[] = [];
   let { before } = span;
   for (let rows = NEAR_ROWS * FURTHER; ; rows *= FURTHER) {
     const part = { ...span, before };
@@ -88,7 +93,7 @@ function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: Span) {
   );
 }
 
-async function inOrder(db: Kysely<Database>, span: Span, count: number): Promise<Place[]> {
+async function inOrder(db: Kysely<Database>, span: Span, count: number): Promise<PageCursor[]> {
   const rows = await byTime(db, span).select(["created_at_ms", "id"]).limit(count).execute();
   return rows.map(toPlace);
 }
@@ -103,7 +108,7 @@ async function among(
   filter: ShapeFilter,
   rowsMax: number,
   count: number,
-): Promise<Place[]> {
+): Promise<PageCursor[]> {
   const newest = byTime(db, span).select(["created_at_ms", "id", "shape"]).limit(rowsMax);
   const rows = await db
     .selectFrom(newest.as("newest"))
@@ -119,7 +124,7 @@ async function among(
 }
 
 /** The last of so many of the newest requests; undefined where there are not more of them. */
-async function endOf(db: Kysely<Database>, span: Span, rowsMax: number): Promise<Place | undefined> {
+async function endOf(db: Kysely<Database>, span: Span, rowsMax: number): Promise<PageCursor | undefined> {
   const rows = await byTime(db, span)
     .select(["created_at_ms", "id"])
     .offset(rowsMax - 1)
@@ -135,7 +140,7 @@ async function sideBySide(
   span: Span,
   shapes: readonly number[],
   count: number,
-): Promise<Place[]> {
+): Promise<PageCursor[]> {
   const [first, ...others] = shapes.map((shape) => ofShape(db, span, shape));
   if (first === undefined) return [];
   const rows = await others
@@ -159,8 +164,13 @@ function ofShape(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, sh
 }
 
 /** Of many shapes only those with the newest requests matter: the rest has its turn when these are passed. */
-async function ofTheNewest(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
-  const found: Place[] = [];
+async function ofTheNewest(
+  db: Kysely<Database>,
+  span: Span,
+  filter: ShapeFilter,
+  count: number,
+): Promise<PageCursor[]> {
+  const found: PageCursor[] = [];
   let { before } = span;
   for (;;) {
     const heads = await newestOf(db, { ...span, before }, filter);
@@ -224,6 +234,6 @@ export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function toPlace(row: { created_at_ms: number; id: string }): Place {
+function toPlace(row: { created_at_ms: number; id: string }): PageCursor {
   return { atMs: row.created_at_ms, id: row.id };
 }

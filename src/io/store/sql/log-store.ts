@@ -2,15 +2,15 @@ import type { Kysely } from "kysely";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
-import type { LogParts } from "./engine.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import type { LogPartitions } from "./engine.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import { findPlaces } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
 /** How far the time in a request's id can be from the one in its record. */
 const APART_MS = 86_400_000;
 
-export function logStore(db: Kysely<Database>, parts?: LogParts): LogStore {
+export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore {
   return {
     prepare: async (nowMs) => parts?.prepare(nowMs),
 
@@ -18,7 +18,7 @@ export function logStore(db: Kysely<Database>, parts?: LogParts): LogStore {
       const size = pageSize(limit);
       const after = cursor === null ? null : decodeCursor(cursor);
       const places = await findPlaces(db, workspaceId, filter, after, size + 1);
-      const { page, next } = cutPage(places, size, (place) => place);
+      const { page, next } = slicePage(places, size, (place) => place);
       const records = await recordsOf(
         db,
         page.map(({ id }) => id),
@@ -38,7 +38,7 @@ export function logStore(db: Kysely<Database>, parts?: LogParts): LogStore {
     },
 
     async sweep(olderMs, rowsMax) {
-      const left = await parts?.drop(olderMs);
+      const left = await parts?.dropBefore(olderMs);
       const beforeMs = left?.restBeforeMs ?? olderMs;
       let removed = 0;
       for await (const workspaceId of workspacesIn(db, left?.lookBeforeMs)) {

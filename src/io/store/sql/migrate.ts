@@ -7,10 +7,10 @@ import type { Migration } from "./migrations/all.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
-const AGAIN_AFTER_MS = 3_000;
+const LOCK_RETRY_MS = 3_000;
 
 /** What an operator is told who waits. */
-export type Warn = (fields: object, text: string) => void;
+export type MigrationWarn = (fields: object, text: string) => void;
 
 /** The store and this program do not fit together; the message says what to do. */
 export class MigrationError extends Error {
@@ -25,10 +25,10 @@ export async function migrate(
   engine: Pick<Engine, "db" | "ddl">,
   migrations: readonly Migration[],
   clock: Clock,
-  warn: Warn = () => undefined,
+  warn: MigrationWarn = () => undefined,
 ): Promise<void> {
   const { db, ddl } = engine;
-  const applied = await appliedTo(engine);
+  const applied = await readApplied(engine);
   for (const row of applied) {
     const known = migrations.find(({ number }) => number === row.number);
     if (known === undefined)
@@ -47,16 +47,17 @@ export async function migrate(
     const waiting = () =>
       warn({ migration: migration.number }, "a migration waits for a table that somebody else uses; it is tried again");
     const inTransaction = (work: (transaction: Kysely<Database>) => Promise<unknown>) =>
-      untilLetIn(waiting, () =>
+      retryOnLockTimeout(waiting, () =>
         db.transaction().execute(async (transaction) => {
-          await run(transaction, ddl.briefly);
+          await runStatements(transaction, ddl.shortLockTimeout);
           await work(transaction);
         }),
       );
-    await run(db, migration.indexesAhead?.(ddl) ?? []);
-    for (const statement of migration.ahead?.(ddl) ?? []) await inTransaction((session) => run(session, [statement]));
+    await runStatements(db, migration.indexesAhead?.(ddl) ?? []);
+    for (const statement of migration.ahead?.(ddl) ?? [])
+      await inTransaction((session) => runStatements(session, [statement]));
     await inTransaction(async (transaction) => {
-      await run(transaction, statements);
+      await runStatements(transaction, statements);
       await transaction
         .insertInto("schema_migrations")
         .values({
@@ -70,12 +71,12 @@ export async function migrate(
   }
 }
 
-async function run(session: Kysely<Database>, statements: readonly string[]): Promise<void> {
+async function runStatements(session: Kysely<Database>, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(session);
 }
 
 /** Others have their turn before it is tried again: a backup that reads a table for an hour keeps nobody else out of it. */
-async function untilLetIn(waiting: () => void, work: () => Promise<void>): Promise<void> {
+async function retryOnLockTimeout(waiting: () => void, work: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await work();
@@ -83,12 +84,12 @@ async function untilLetIn(waiting: () => void, work: () => Promise<void>): Promi
       if (!(error instanceof StoreError) || error.end !== "locked out") throw error;
     }
     waiting();
-    await sleep(AGAIN_AFTER_MS);
+    await sleep(LOCK_RETRY_MS);
   }
 }
 
 /** Made at the first start. Not even asked for later: who only runs a gateway may not make tables. */
-async function appliedTo({ db, ddl }: Pick<Engine, "db" | "ddl">) {
+async function readApplied({ db, ddl }: Pick<Engine, "db" | "ddl">) {
   const read = () => db.selectFrom("schema_migrations").selectAll().orderBy("number").execute();
   const known = await read().catch(() => undefined);
   if (known !== undefined) return known;
@@ -99,7 +100,7 @@ async function appliedTo({ db, ddl }: Pick<Engine, "db" | "ddl">) {
         name ${ddl.text} not null,
         checksum ${ddl.text} not null,
         applied_at_ms ${ddl.integer} not null
-      ) ${ddl.plain}`,
+      ) ${ddl.plainTable}`,
     )
     .execute(db);
   return read();

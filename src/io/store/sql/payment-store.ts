@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import type { PaymentOrder, PaymentStore } from "../../../domain/billing/payment.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function paymentStore(db: Kysely<Database>): PaymentStore {
@@ -55,7 +55,7 @@ export function paymentStore(db: Kysely<Database>): PaymentStore {
         .orderBy("id", "desc")
         .limit(size + 1)
         .execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
+      const { page, next } = slicePage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
       return { rows: page.flatMap((row) => toOrder(row) ?? []), next };
     },
 

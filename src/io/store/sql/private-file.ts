@@ -5,7 +5,7 @@ import { closeSync, openSync } from "node:fs";
  * read, and gives those beside a database the mode of the database. A file that exists is not even opened, because
  * closing it again would let go of every lock that this process holds on it.
  */
-export function makePrivate(file: string): void {
+export function createPrivateFile(file: string): void {
   try {
     closeSync(openSync(file, "wx", 0o600));
   } catch (error) {

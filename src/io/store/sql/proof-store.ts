@@ -7,7 +7,7 @@ import {
   type ProofStore,
   type SurfaceProof,
 } from "../../../domain/catalogue/proofs.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function proofStore(db: Kysely<Database>): ProofStore {
@@ -34,7 +34,7 @@ export function proofStore(db: Kysely<Database>): ProofStore {
         .orderBy("id", "desc")
         .limit(size + 1)
         .execute();
-      const { page, next } = cutPage(found, size, ({ at_ms, id }) => ({ atMs: at_ms, id }));
+      const { page, next } = slicePage(found, size, ({ at_ms, id }) => ({ atMs: at_ms, id }));
       return { rows: page.map(toProof), next };
     },
 

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { RateRow, RateStore } from "../../../domain/catalogue/exchange-rates.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function rateStore(db: Kysely<Database>): RateStore {
@@ -45,7 +45,7 @@ export function rateStore(db: Kysely<Database>): RateStore {
         .orderBy("id", "desc")
         .limit(size + 1)
         .execute();
-      const { page, next } = cutPage(found, size, ({ recorded_at_ms, id }) => ({ atMs: recorded_at_ms, id }));
+      const { page, next } = slicePage(found, size, ({ recorded_at_ms, id }) => ({ atMs: recorded_at_ms, id }));
       return { rows: page.map(toRate), next };
     },
 

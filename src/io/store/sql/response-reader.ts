@@ -8,7 +8,7 @@ import {
 } from "../../../domain/responses/response-items.ts";
 import type { ResponseChain, ResponseStore, StoredResponse } from "../../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
+import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 import { type SealedRows, SUMMARY, toSummary } from "./sealed-rows.ts";
 
@@ -72,7 +72,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
           eb(refTuple("created_at_ms", "id"), "<", tuple(place.atMs, place.id)),
         );
       const found = await query.limit(size + 1).execute();
-      const { page, next } = cutPage(found, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
+      const { page, next } = slicePage(found, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
       return { rows: page.map(toSummary), next };
     },
 

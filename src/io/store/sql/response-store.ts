@@ -134,7 +134,7 @@ function responseRuns({ db }: ResponseEngine): Runs {
 type Work = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
 
 /** What the work on a response has made. */
-function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
+function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
   return {
     async saveCompleted(place, answer) {
       const sealed = await rows.seal(place, "made", contentOf(answer));
@@ -190,7 +190,7 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
           .where("id", "=", id)
           .where("status", "in", UNFINISHED)
           .where("runs", "=", run)
-          .modifyEnd(held)
+          .modifyEnd(lockRows)
           .executeTakeFirst();
         return current === undefined ? undefined : putEvents(transaction, sealed);
       });

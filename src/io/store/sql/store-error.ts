@@ -11,13 +11,13 @@ export type StoreFailure = "conflict" | "rejected" | "unavailable";
  * and it can be done again at once; `cut off`: it took longer than it may; `locked out`: others had for too long what it
  * needs.
  */
-export type StoreEnd = "collided" | "cut off" | "locked out" | undefined;
+export type StoreErrorReason = "collided" | "cut off" | "locked out" | undefined;
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
-  readonly end: StoreEnd;
+  readonly end: StoreErrorReason;
 
-  constructor(failure: StoreFailure, message: string, end?: StoreEnd) {
+  constructor(failure: StoreFailure, message: string, end?: StoreErrorReason) {
     super(message);
     this.name = "StoreError";
     this.failure = failure;
@@ -28,7 +28,7 @@ export class StoreError extends Error {
 const RETRY_AFTER_SECONDS = 5;
 
 /** What a caller is told when the store is away for now; undefined for every other error. */
-export function awayFault(error: unknown): Fault | undefined {
+export function unavailableFault(error: unknown): Fault | undefined {
   if (!(error instanceof StoreError) || error.failure !== "unavailable") return undefined;
   return fault("service_unavailable", {
     message: `The store of the gateway does not answer right now. Try again in ${RETRY_AFTER_SECONDS} s.`,

@@ -1,39 +1,48 @@
 import { Worker } from "node:worker_threads";
 import { StoreError } from "./store-error.ts";
-import type { Answer, Ask, PostgresWorkerData, Question, SqliteWorkerData } from "./store-worker-protocol.ts";
+import type {
+  PostgresWorkerData,
+  SqliteWorkerData,
+  StoreWorkerCall,
+  StoreWorkerReply,
+  StoreWorkerRequest,
+} from "./store-worker-protocol.ts";
 
-type Waiting = { resolve(answer: Extract<Answer, { is: "done" }>): void; reject(error: Error): void };
+type PendingCall = { resolve(answer: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
 
-const EXIT_MS = 2_000;
+const EXIT_TIMEOUT_MS = 2_000;
 
 /** The main thread's side of the worker of an engine: questions out, answers back. */
-export class WorkerClient {
+export class StoreWorkerClient {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingCall>();
   readonly #exited: Promise<void>;
-  #next = 1;
-  #gone: StoreError | undefined;
+  #nextId = 1;
+  #failure: StoreError | undefined;
   #isClosing = false;
 
   /** `ended` is told when the thread ends although nobody closes it; nothing is asked of it after that. */
   constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData, ended: (why: StoreError) => void) {
     // The flags of the main thread (test runners set some) are not meant for the worker.
     this.#worker = new Worker(script, { workerData: data, execArgv: [] });
-    this.#worker.on("message", (answer: Answer) => this.#take(answer));
-    this.#worker.on("error", (error) => this.#fail(`the worker of the store ended: ${String(error)}`, ended));
+    this.#worker.on("message", (answer: StoreWorkerReply) => this.#settle(answer));
+    this.#worker.on("error", (error) => this.#failAll(`the worker of the store ended: ${String(error)}`, ended));
     this.#exited = new Promise((resolve) => {
       this.#worker.on("exit", (code) => {
         resolve();
-        this.#fail(this.#isClosing ? "the store is closed" : `the worker of the store ended with code ${code}`, ended);
+        this.#failAll(
+          this.#isClosing ? "the store is closed" : `the worker of the store ended with code ${code}`,
+          ended,
+        );
       });
     });
   }
 
-  ask(ask: Ask): Promise<Extract<Answer, { is: "done" }>> {
-    if (this.#gone !== undefined) return Promise.reject(this.#gone);
-    const question: Question = { number: this.#next++, ask };
+  ask(request: StoreWorkerRequest): Promise<Extract<StoreWorkerReply, { is: "done" }>> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const question: StoreWorkerCall = { id: this.#nextId++, request };
     return new Promise((resolve, reject) => {
-      this.#waiting.set(question.number, { resolve, reject });
+      this.#pending.set(question.id, { resolve, reject });
       this.#worker.postMessage(question);
     });
   }
@@ -41,25 +50,25 @@ export class WorkerClient {
   /** Closes the database and waits until the thread has ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    if (this.#gone === undefined) await this.ask({ is: "close" });
+    if (this.#failure === undefined) await this.ask({ is: "close" });
     // Connections to a server that says nothing would keep the thread for ever: it has done all it had to.
-    const timer = setTimeout(() => void this.#worker.terminate(), EXIT_MS);
+    const timer = setTimeout(() => void this.#worker.terminate(), EXIT_TIMEOUT_MS);
     await this.#exited;
     clearTimeout(timer);
   }
 
-  #take(answer: Answer): void {
-    const waiting = this.#waiting.get(answer.number);
-    this.#waiting.delete(answer.number);
+  #settle(answer: StoreWorkerReply): void {
+    const waiting = this.#pending.get(answer.number);
+    this.#pending.delete(answer.number);
     if (answer.is === "done") waiting?.resolve(answer);
     else waiting?.reject(new StoreError(answer.failure, answer.message));
   }
 
-  #fail(why: string, ended: (why: StoreError) => void): void {
-    if (this.#gone !== undefined) return;
-    this.#gone = new StoreError("unavailable", why);
-    for (const { reject } of this.#waiting.values()) reject(this.#gone);
-    this.#waiting.clear();
-    if (!this.#isClosing) ended(this.#gone);
+  #failAll(why: string, ended: (why: StoreError) => void): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = new StoreError("unavailable", why);
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#pending.clear();
+    if (!this.#isClosing) ended(this.#failure);
   }
 }

@@ -5,15 +5,15 @@ import type { StoreFailure } from "./store-error.ts";
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 /** What the main thread asks of the worker of an engine. */
-export type Ask =
+export type StoreWorkerRequest =
   | { readonly is: "query"; readonly sql: string; readonly parameters: readonly SqlValue[] }
   /** Bytes in shared memory are not copied on their way to the worker, others are. */
   | { readonly is: "ingest"; readonly batch: RecordBatch }
   | { readonly is: "close" };
 
-export type Question = { readonly number: number; readonly ask: Ask };
+export type StoreWorkerCall = { readonly id: number; readonly request: StoreWorkerRequest };
 
-export type Answer =
+export type StoreWorkerReply =
   // The rows are typed by the query that asked for them.
   | { readonly number: number; readonly is: "done"; readonly rows: never[]; readonly changes: bigint }
   | { readonly number: number; readonly is: "failed"; readonly failure: StoreFailure; readonly message: string };

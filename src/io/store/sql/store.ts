@@ -68,7 +68,7 @@ export type MetaStore = {
 };
 
 /** What a management change may write to, all of it in one transaction. */
-export type Writers = {
+export type StoreWriters = {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
@@ -110,7 +110,7 @@ export type Store = RecordSink & {
   readonly meta: MetaStore;
   readonly people: PeopleStore;
   /** The tables of people for the library of sign-in, which writes nothing beyond the fence. */
-  peopleDatabase(fence: Fence): Promise<PeopleDatabase>;
+  createAuthAdapter(fence: Fence): Promise<PeopleDatabase>;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
@@ -125,13 +125,13 @@ export type Store = RecordSink & {
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
   /** How records are to be written that come to `ingestBatch`. */
-  readonly textOf: Engine["textOf"];
+  readonly encodeRecord: Engine["encodeRecord"];
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
-  change<T>(work: (writers: Writers) => Promise<AuditedChange<T>>): Promise<T>;
+  change<T>(work: (writers: StoreWriters) => Promise<AuditedChange<T>>): Promise<T>;
   /** Resolves when changes that were being committed are there, or are not: also those of a process that was killed. */
-  changesOver(): Promise<void>;
+  awaitPendingChanges(): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;
 };
@@ -151,11 +151,11 @@ export function sqlStore(engine: Engine): Store {
   return {
     tenancy: tenancyStore(db),
     limits: limitStore(db),
-    ledger: ledgerStore(db, engine.patiently),
+    ledger: ledgerStore(db, engine.withoutStatementTimeout),
     payments: paymentStore(db),
     promotions: promotionStore(db),
-    log: logStore(db, engine.logParts),
-    logOutbox: logOutbox(db, engine.textFor),
+    log: logStore(db, engine.logPartitions),
+    logOutbox: logOutbox(db, engine.normalizeRecordText),
     rollups: rollupStore(db),
     audit: auditStore(db),
     changes: changeStore(db),
@@ -166,7 +166,7 @@ export function sqlStore(engine: Engine): Store {
     proofs: proofStore(db),
     meta: metaStore(db),
     people: peopleStore(db),
-    peopleDatabase: (fence) => peopleDatabase(engine, fence),
+    createAuthAdapter: (fence) => peopleDatabase(engine, fence),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(engine, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
@@ -174,18 +174,18 @@ export function sqlStore(engine: Engine): Store {
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
-    textOf: engine.textOf,
-    ingest: (records) => ingestBatch(encodeBatch(records.map((record) => engine.textOf(record)))),
+    encodeRecord: engine.encodeRecord,
+    ingest: (records) => ingestBatch(encodeBatch(records.map((record) => engine.encodeRecord(record)))),
     ingestBatch,
     async change(work) {
       const freed: [workspaceId: string, bytes: number][] = [];
       const answer = await db.transaction().execute(async (session) => {
-        const changed = await work(writersOn(session, (...response) => freed.push(response)));
+        const changed = await work(createWriters(session, (...response) => freed.push(response)));
         if (changed.audit !== null) await auditStore(session).append(changed.audit);
         if (changed.audit !== null && changed.needsReload !== false) {
           const { workspaceId, atMs } = changed.audit;
           // Last, so that others are kept waiting for the commit alone.
-          await engine.numberAlone?.(session);
+          await engine.lockChangeSequence?.(session);
           await appendChange(session, workspaceId, atMs);
         }
         return changed.result;
@@ -195,9 +195,9 @@ export function sqlStore(engine: Engine): Store {
       return answer;
     },
     // A commit that has begun goes on without whoever asked for it.
-    changesOver: async () => {
-      const { numberAlone } = engine;
-      if (numberAlone !== undefined) await db.transaction().execute((session) => numberAlone(session));
+    awaitPendingChanges: async () => {
+      const { lockChangeSequence } = engine;
+      if (lockChangeSequence !== undefined) await db.transaction().execute((session) => lockChangeSequence(session));
     },
     ping: async () => {
       await sql`select 1`.execute(db);
@@ -206,7 +206,7 @@ export function sqlStore(engine: Engine): Store {
   };
 }
 
-function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): Writers {
+function createWriters(session: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): StoreWriters {
   return {
     tenancy: tenancyStore(session),
     limits: limitStore(session),

@@ -1,8 +1,8 @@
-export type WalletSum = { readonly workspaceId: string; readonly currency: string; nanos: bigint };
+export type WalletDebit = { readonly workspaceId: string; readonly currency: string; nanos: bigint };
 
 /** What a batch takes from each wallet. A wallet has one currency; a second one shows here and is refused in SQL. */
-export class WalletSums {
-  readonly #sums = new Map<string, WalletSum[]>();
+export class WalletDebits {
+  readonly #sums = new Map<string, WalletDebit[]>();
 
   add(workspaceId: string, currency: string, nanos: bigint): void {
     const ofWorkspace = this.#sums.get(workspaceId);
@@ -12,7 +12,7 @@ export class WalletSums {
     else this.#sums.set(workspaceId, [{ workspaceId, currency, nanos }]);
   }
 
-  rows(): WalletSum[] {
+  rows(): WalletDebit[] {
     return [...this.#sums.values()].flat();
   }
 }

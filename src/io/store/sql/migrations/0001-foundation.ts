@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Tenants, money, the request log and the audit log. */
-export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
+export function foundation({ integer, text, keyedTable, plainTable, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table workspaces (
       id ${text} not null primary key,
@@ -11,7 +11,7 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       created_at_ms ${integer} not null,
       policy ${text} not null,
       key_policy ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     `create table members (
       id ${text} not null primary key,
       workspace_id ${text} not null references workspaces (id),
@@ -19,7 +19,7 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       role ${text} not null,
       created_at_ms ${integer} not null,
       unique (workspace_id, email)
-    ) ${plain}`,
+    ) ${plainTable}`,
     // A personal key outlives its member as a row of the log, so member_id refers to nothing.
     `create table api_keys (
       id ${text} not null primary key,
@@ -38,12 +38,12 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       version ${integer} not null,
       created_at_ms ${integer} not null,
       rotated_from ${text}
-    ) ${plain}`,
+    ) ${plainTable}`,
     `create table wallets (
       workspace_id ${text} not null primary key,
       currency ${text} not null,
       balance_nanos ${integer} not null
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     // A movement of money is one row with two ends: whatever one account loses the other gains, by construction.
     `create table ledger_transactions (
       workspace_id ${text} not null,
@@ -57,7 +57,7 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       note ${text},
       detail ${text},
       primary key (workspace_id, created_at_ms, id)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     // A charge has workspace and time of its request, so its primary key alone keeps it from being written twice. What
     // is sent by hand may come again at another time: there the id decides.
     "create unique index ledger_transactions_by_id on ledger_transactions (id) where kind <> 'charge'",
@@ -72,7 +72,7 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       workspace_id ${text} not null,
       created_at_ms ${integer} not null,
       record ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index request_records_by_time on request_records (workspace_id, created_at_ms, id)",
     // What the log is filtered by is read out of the record, so that a request is written as its text and no more.
     `create view requests as select id, workspace_id, created_at_ms, record,
@@ -105,7 +105,7 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       audio_ms ${integer} not null,
       cost_nanos ${integer} not null,
       primary key (workspace_id, day, key_id, model, provider, environment)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     `create table audit_log (
       id ${text} not null primary key,
       at_ms ${integer} not null,
@@ -114,9 +114,9 @@ export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }
       workspace_id ${text},
       target ${text},
       detail ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index audit_log_by_time on audit_log (at_ms, id)",
-    `create table meta (name ${text} not null primary key, value ${text} not null) ${keyed}`,
+    `create table meta (name ${text} not null primary key, value ${text} not null) ${keyedTable}`,
     ...appendOnly("ledger_transactions"),
     ...appendOnly("audit_log"),
   ];

@@ -1,12 +1,12 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys of workspaces for what is sealed, and the responses that callers asked to be kept. */
-export function responses({ integer, text, bytes, keyed, plain }: Ddl): string[] {
+export function responses({ integer, text, bytes, keyedTable, plainTable }: Ddl): string[] {
   return [
     `create table data_keys (
       workspace_id ${text} not null primary key,
       wrapped ${bytes} not null
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     `create table stored_responses (
       id ${text} not null primary key,
       workspace_id ${text} not null,
@@ -21,7 +21,7 @@ export function responses({ integer, text, bytes, keyed, plain }: Ddl): string[]
       response ${bytes} not null,
       input ${bytes} not null,
       request ${bytes}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index stored_responses_by_time on stored_responses (workspace_id, created_at_ms, id)",
     "create index stored_responses_by_expiry on stored_responses (expires_at_ms)",
     `create index stored_responses_unfinished on stored_responses (created_at_ms)
@@ -32,7 +32,7 @@ export function responses({ integer, text, bytes, keyed, plain }: Ddl): string[]
       id ${text} not null,
       response_id ${text} not null references stored_responses (id) on delete cascade,
       primary key (workspace_id, id, response_id)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     "create index stored_items_by_response on stored_items (response_id)",
     `create table stored_events (
       response_id ${text} not null references stored_responses (id) on delete cascade,
@@ -40,6 +40,6 @@ export function responses({ integer, text, bytes, keyed, plain }: Ddl): string[]
       last_number ${integer} not null,
       events ${bytes} not null,
       primary key (response_id, first_number)
-    ) ${plain}`,
+    ) ${plainTable}`,
   ];
 }

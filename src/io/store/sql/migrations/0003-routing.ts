@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys with a policy of their own, and routers with every version they had. */
-export function routing({ integer, text, keyed, appendOnly }: Ddl): string[] {
+export function routing({ integer, text, keyedTable, appendOnly }: Ddl): string[] {
   return [
     `alter table api_keys add column policy ${text}`,
     `create table router_versions (
@@ -11,7 +11,7 @@ export function routing({ integer, text, keyed, appendOnly }: Ddl): string[] {
       created_at_ms ${integer} not null,
       spec ${text},
       primary key (workspace_id, slug, version)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     ...appendOnly("router_versions"),
   ];
 }

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** What workspaces, members and keys may spend in a day and in a month. */
-export function spendLimits({ integer, text, keyed }: Ddl): string[] {
+export function spendLimits({ integer, text, keyedTable }: Ddl): string[] {
   return [
     `create table spend_limits (
       workspace_id ${text} not null references workspaces (id),
@@ -12,6 +12,6 @@ export function spendLimits({ integer, text, keyed }: Ddl): string[] {
       primary key (workspace_id, spender, spender_id),
       check (day_nanos >= 0),
       check (month_nanos >= 0)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
   ];
 }

@@ -4,7 +4,7 @@ import type { Ddl } from "../engine.ts";
  * The log by shapes: what requests are filtered by is kept once for all that have it in common, and every request
  * carries the number of its shape. Hourly roll-ups are added up by shape.
  */
-export function log({ integer, text, keyed, fromJson }: Ddl): string[] {
+export function log({ integer, text, keyedTable, fromJson }: Ddl): string[] {
   const said = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
   const whole = (...path: string[]) => `cast(coalesce(${fromJson("record", path)}, '0') as ${integer})`;
   const failed = `${whole("status")} >= 400 or ${fromJson("record", ["errorCode"])} is not null`;
@@ -44,7 +44,7 @@ export function log({ integer, text, keyed, fromJson }: Ddl): string[] {
       provider ${text} not null,
       status ${integer} not null,
       primary key (workspace_id, id)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     `alter table request_records add column shape ${integer} not null default 0`,
     // The shapes of requests that are here already are counted through; later ones have a number made from them.
     `insert into request_shapes (workspace_id, id, ${names.join(", ")})
@@ -70,7 +70,7 @@ export function log({ integer, text, keyed, fromJson }: Ddl): string[] {
       shape ${integer} not null,
       ${sums.map(([name]) => `${name} ${integer} not null`).join(", ")},
       primary key (workspace_id, hour_ms, shape)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     `insert into requests_hourly (workspace_id, hour_ms, shape, ${sums.map(([name]) => name).join(", ")})
       select workspace_id, created_at_ms - created_at_ms % 3600000, shape,
         ${sums.map(([, value]) => `cast(${value} as ${integer})`).join(", ")}

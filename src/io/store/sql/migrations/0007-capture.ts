@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Capture windows with what was captured in them, every version of every policy, and the log as evidence reads it. */
-export function capture({ integer, text, bytes, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
+export function capture({ integer, text, bytes, keyedTable, plainTable, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table capture_windows (
       id ${text} not null primary key,
@@ -16,7 +16,7 @@ export function capture({ integer, text, bytes, keyed, plain, fromJson, appendOn
       reason ${text},
       items ${integer} not null,
       bytes ${integer} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index capture_windows_by_time on capture_windows (opened_at_ms, id)",
     `create table captured (
       request_id ${text} not null primary key,
@@ -28,7 +28,7 @@ export function capture({ integer, text, bytes, keyed, plain, fromJson, appendOn
       request ${bytes},
       answer ${bytes},
       cut ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index captured_by_window on captured (window_id)",
     "create index captured_by_key on captured (workspace_id, key_id)",
     "create index captured_by_expiry on captured (expires_at_ms)",
@@ -40,7 +40,7 @@ export function capture({ integer, text, bytes, keyed, plain, fromJson, appendOn
       created_at_ms ${integer} not null,
       policy ${text},
       primary key (workspace_id, subject, version)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     ...appendOnly("policy_versions"),
     // Of policies that are older than this table only the one in force is known, and from when on: since the last
     // change that the audit log has of it.

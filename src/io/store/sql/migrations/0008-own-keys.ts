@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys of workspaces at providers: sealed, with what may be shown of them beside. */
-export function ownKeys({ integer, text, bytes, plain }: Ddl): string[] {
+export function ownKeys({ integer, text, bytes, plainTable }: Ddl): string[] {
   return [
     `create table workspace_credentials (
       workspace_id ${text} not null references workspaces (id),
@@ -17,6 +17,6 @@ export function ownKeys({ integer, text, bytes, plain }: Ddl): string[] {
       tested_at_ms ${integer},
       secret ${bytes} not null,
       primary key (workspace_id, provider)
-    ) ${plain}`,
+    ) ${plainTable}`,
   ];
 }

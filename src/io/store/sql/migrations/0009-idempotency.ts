@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Charged calls by the `Idempotency-Key` they were sent with: digests, and what became of the call. */
-export function idempotency({ integer, text, keyed }: Ddl): string[] {
+export function idempotency({ integer, text, keyedTable }: Ddl): string[] {
   return [
     `create table idempotency_keys (
       key_digest ${text} not null primary key,
@@ -12,7 +12,7 @@ export function idempotency({ integer, text, keyed }: Ddl): string[] {
       charged_nanos ${integer} not null,
       currency ${text} not null,
       expires_at_ms ${integer} not null
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     "create index idempotency_keys_by_expiry on idempotency_keys (expires_at_ms)",
   ];
 }

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Orders that a payment may fulfil, credit that ends at a date, and what was given back of what. */
-export function payments({ integer, text, plain, appendOnly }: Ddl): string[] {
+export function payments({ integer, text, plainTable, appendOnly }: Ddl): string[] {
   return [
     `create table payment_orders (
       id ${text} not null primary key,
@@ -15,7 +15,7 @@ export function payments({ integer, text, plain, appendOnly }: Ddl): string[] {
       paid_at_ms ${integer},
       payment_id ${text},
       unique (workspace_id, reference)
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index payment_orders_by_time on payment_orders (workspace_id, created_at_ms, id)",
     "create unique index payment_orders_by_payment on payment_orders (adapter, payment_id) where payment_id is not null",
     // The money is in the ledger; here is what must be known to end it in time.
@@ -28,7 +28,7 @@ export function payments({ integer, text, plain, appendOnly }: Ddl): string[] {
       expired_nanos ${integer} not null check (expired_nanos >= 0 and expired_nanos <= amount_nanos),
       expiry_parts ${integer} not null,
       closed_at_ms ${integer}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index promotions_by_workspace on promotions (workspace_id, granted_at_ms)",
     "create index promotions_open on promotions (expires_at_ms) where closed_at_ms is null",
     // A source is found by the primary key of the ledger, all three columns of it.
@@ -37,7 +37,7 @@ export function payments({ integer, text, plain, appendOnly }: Ddl): string[] {
       workspace_id ${text} not null,
       source_id ${text} not null,
       source_created_at_ms ${integer} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index ledger_returns_by_source on ledger_returns (source_id, workspace_id)",
     ...appendOnly("ledger_returns"),
   ];

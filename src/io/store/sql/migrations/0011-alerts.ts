@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** What workspaces want to be told of, what they were told, and what is on its way to them. */
-export function alerts({ integer, text, bytes, keyed, plain }: Ddl): string[] {
+export function alerts({ integer, text, bytes, keyedTable, plainTable }: Ddl): string[] {
   return [
     `create table alert_rules (
       workspace_id ${text} not null primary key references workspaces (id),
@@ -15,7 +15,7 @@ export function alerts({ integer, text, bytes, keyed, plain }: Ddl): string[] {
       changed_at_ms ${integer} not null,
       check ((webhook_url is null) = (webhook_secret is null)),
       check ((webhook_url is null) = (secret_changed_at_ms is null))
-    ) ${plain}`,
+    ) ${plainTable}`,
     `create table alerts_standing (
       workspace_id ${text} not null references workspaces (id),
       subject ${text} not null,
@@ -23,7 +23,7 @@ export function alerts({ integer, text, bytes, keyed, plain }: Ddl): string[] {
       alert_id ${text} not null,
       told_at_ms ${integer} not null,
       primary key (workspace_id, subject)
-    ) ${keyed}`,
+    ) ${keyedTable}`,
     `create table alert_deliveries (
       id ${text} not null primary key,
       alert_id ${text} not null,
@@ -37,7 +37,7 @@ export function alerts({ integer, text, bytes, keyed, plain }: Ddl): string[] {
       attempts ${integer} not null,
       at_ms ${integer} not null,
       last_error ${text}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index alert_deliveries_by_state on alert_deliveries (state, at_ms)",
     "create index alert_deliveries_by_time on alert_deliveries (workspace_id, created_at_ms, id)",
   ];

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Exchange rates as they were learned, and the margins of workspaces that have one of their own. */
-export function rates({ integer, text, keyed, plain, appendOnly }: Ddl): string[] {
+export function rates({ integer, text, keyedTable, plainTable, appendOnly }: Ddl): string[] {
   return [
     `create table exchange_rates (
       id ${text} not null primary key,
@@ -10,13 +10,13 @@ export function rates({ integer, text, keyed, plain, appendOnly }: Ddl): string[
       day ${text} not null,
       source ${text} not null,
       recorded_at_ms ${integer} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index exchange_rates_by_day on exchange_rates (code, day, recorded_at_ms, id)",
     "create index exchange_rates_by_time on exchange_rates (recorded_at_ms, id)",
     ...appendOnly("exchange_rates"),
     `create table workspace_margins (
       workspace_id ${text} not null primary key references workspaces (id),
       share ${text} not null
-    ) ${keyed}`,
+    ) ${keyedTable}`,
   ];
 }

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** What came of asking endpoints whether they answer on a surface. Rows are only added, and swept when they are old. */
-export function proofs({ integer, text, plain }: Ddl): string[] {
+export function proofs({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table endpoint_proofs (
       id ${text} not null primary key,
@@ -16,7 +16,7 @@ export function proofs({ integer, text, plain }: Ddl): string[] {
       input_tokens ${integer},
       output_tokens ${integer},
       audio_ms ${integer}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index endpoint_proofs_by_time on endpoint_proofs (at_ms, id)",
     "create index endpoint_proofs_by_endpoint on endpoint_proofs (endpoint, at_ms, id)",
   ];

@@ -5,7 +5,7 @@ import type { Ddl } from "../engine.ts";
  * ISO 8601 text there and booleans 0 or 1, which is the same on every engine. Tokens of sessions and devices are kept as
  * digests. `people_links` are ours: set-up links, invitations and sign-ups that wait, each by the digest of its token.
  */
-export function people({ integer, text, plain }: Ddl): string[] {
+export function people({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table people (
       id ${text} not null primary key,
@@ -18,7 +18,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       disabled ${integer} not null default 0,
       created_at ${text} not null,
       updated_at ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     `create table people_sessions (
       id ${text} not null primary key,
       user_id ${text} not null references people (id) on delete cascade,
@@ -28,7 +28,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       user_agent ${text},
       created_at ${text} not null,
       updated_at ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_sessions_by_person on people_sessions (user_id)",
     "create index people_sessions_by_end on people_sessions (expires_at)",
     `create table people_accounts (
@@ -46,7 +46,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       created_at ${text} not null,
       updated_at ${text} not null,
       unique (provider_id, account_id)
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_accounts_by_person on people_accounts (user_id)",
     `create table people_verifications (
       id ${text} not null primary key,
@@ -55,7 +55,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       expires_at ${text} not null,
       created_at ${text} not null,
       updated_at ${text} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_verifications_by_identifier on people_verifications (identifier)",
     "create index people_verifications_by_end on people_verifications (expires_at)",
     `create table people_two_factors (
@@ -66,7 +66,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       verified ${integer},
       failed_verification_count ${integer},
       locked_until ${text}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_two_factors_by_person on people_two_factors (user_id)",
     `create table people_passkeys (
       id ${text} not null primary key,
@@ -80,7 +80,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       transports ${text},
       created_at ${text},
       aaguid ${text}
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_passkeys_by_person on people_passkeys (user_id)",
     `create table people_devices (
       id ${text} not null primary key,
@@ -93,7 +93,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       polling_interval ${integer},
       client_id ${text},
       scope ${text}
-    ) ${plain}`,
+    ) ${plainTable}`,
     `create table people_links (
       id ${text} not null primary key,
       kind ${text} not null,
@@ -107,7 +107,7 @@ export function people({ integer, text, plain }: Ddl): string[] {
       used_at_ms ${integer},
       revoked_at_ms ${integer},
       check ((workspace_id is null) = (role is null))
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index people_links_by_workspace on people_links (workspace_id, created_at_ms)",
   ];
 }

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** What programs manage a workspace with. */
-export function managementTokens({ integer, text, plain }: Ddl): string[] {
+export function managementTokens({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table management_tokens (
       id ${text} not null primary key,
@@ -12,6 +12,6 @@ export function managementTokens({ integer, text, plain }: Ddl): string[] {
       created_at_ms ${integer} not null,
       created_by ${text} not null,
       expires_at_ms ${integer}
-    ) ${plain}`,
+    ) ${plainTable}`,
   ];
 }

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Machines of a workspace's own that serve it through a tunnel. */
-export function nodes({ integer, text, plain }: Ddl): string[] {
+export function nodes({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table nodes (
       id ${text} not null primary key,
@@ -14,6 +14,6 @@ export function nodes({ integer, text, plain }: Ddl): string[] {
       mapping ${text} not null,
       last_seen_at_ms ${integer},
       unique (workspace_id, name)
-    ) ${plain}`,
+    ) ${plainTable}`,
   ];
 }

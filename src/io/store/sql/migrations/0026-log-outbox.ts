@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Finished requests that are still to be sent to where the operator wants the log. */
-export function logOutbox({ integer, text, plain }: Ddl): string[] {
+export function logOutbox({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table log_outbox (
       target ${text} not null,
@@ -9,7 +9,7 @@ export function logOutbox({ integer, text, plain }: Ddl): string[] {
       queued_at_ms ${integer} not null,
       record ${text} not null,
       primary key (target, request_id)
-    ) ${plain}`,
+    ) ${plainTable}`,
     "create index log_outbox_by_time on log_outbox (target, queued_at_ms, request_id)",
   ];
 }

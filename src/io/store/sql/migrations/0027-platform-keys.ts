@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** The platform's own credentials at providers: sealed, with what may be shown of them beside. */
-export function platformKeys({ integer, text, bytes, plain }: Ddl): string[] {
+export function platformKeys({ integer, text, bytes, plainTable }: Ddl): string[] {
   return [
     `create table platform_credentials (
       provider ${text} not null primary key,
@@ -12,6 +12,6 @@ export function platformKeys({ integer, text, bytes, plain }: Ddl): string[] {
       changed_at_ms ${integer} not null,
       changed_by ${text} not null,
       secret ${bytes} not null
-    ) ${plain}`,
+    ) ${plainTable}`,
   ];
 }

@@ -17,7 +17,7 @@ describe.skipIf(!hasPostgres)("records that a journal has in their short form", 
     const store = await openPostgres({ address, connections: 4, dataDir, clock: systemClock, log: listeningLog() });
     const records = [chargedRecord("r1", 3n), chargedRecord("r2", 4n, { app: "no text: \u0000" })];
     await store.ingestBatch(encodeBatch(records.map(encodeCompact)));
-    await store.ingestBatch(encodeBatch([store.textOf(chargedRecord("r3", 5n))]));
+    await store.ingestBatch(encodeBatch([store.encodeRecord(chargedRecord("r3", 5n))]));
     const rows = await cluster.query(address, "select id, record from request_records order by id");
     expect(rows.map(({ record }) => JSON.parse(String(record)))).toEqual([
       records[0],

@@ -9,9 +9,9 @@ export const postgresDdl: Ddl = {
   integer: "bigint",
   text: `text ${BYTEWISE}`,
   bytes: "bytea",
-  counted: "bigint generated always as identity primary key",
-  keyed: "",
-  plain: "",
+  identity: "bigint generated always as identity primary key",
+  keyedTable: "",
+  plainTable: "",
   fromJson: (column, path) => `(${column}::json #>> '{${path.join(",")}}') ${BYTEWISE}`,
   dayOf: (column) => `to_char(to_timestamp(${column} / 1000) at time zone 'UTC', 'YYYY-MM-DD') ${BYTEWISE}`,
   // One trigger for a statement, not for its rows: so it covers TRUNCATE too.
@@ -24,7 +24,7 @@ export const postgresDdl: Ddl = {
   // One whose making was cut off is there and holds for nothing.
   indexAhead: (name, on) => [`drop index concurrently if exists ${name}`, `create index concurrently ${name} on ${on}`],
   // Longer than it takes PostgreSQL to find out that it is a vacuum of its own that is in the way, which it then ends (1 s).
-  briefly: ["set local lock_timeout = '3s'"],
-  logByTime: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
+  shortLockTimeout: ["set local lock_timeout = '3s'"],
+  logPartitioning: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
   roles: ROLES,
 };

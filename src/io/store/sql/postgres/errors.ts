@@ -1,5 +1,5 @@
 import { DatabaseError } from "pg";
-import { type StoreEnd, StoreError, type StoreFailure } from "../store-error.ts";
+import { StoreError, type StoreErrorReason, type StoreFailure } from "../store-error.ts";
 
 const CONFLICT = "23505";
 const CHECK = "23514";
@@ -26,7 +26,7 @@ export function toStoreError(error: unknown): StoreError {
   return new StoreError(failure, wordsOf(error), isMisplaced ? "collided" : endOf(state));
 }
 
-function endOf(state: string): StoreEnd {
+function endOf(state: string): StoreErrorReason {
   if (state === CUT_OFF) return "cut off";
   if (state === LOCKED_OUT) return "locked out";
   return COLLISIONS.includes(state) ? "collided" : undefined;

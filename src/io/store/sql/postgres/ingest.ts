@@ -12,7 +12,7 @@ import {
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
-import { type WalletSum, WalletSums } from "../wallet-debits.ts";
+import { type WalletDebit, WalletDebits } from "../wallet-debits.ts";
 import { PooledConnection } from "./connection.ts";
 import type { Pulse } from "./health-probe.ts";
 import { isReadableJson, readableJson } from "./values.ts";
@@ -73,7 +73,7 @@ async function write(
   await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
   await insertRows(session, ADD_KEY_USES, [...KEY_USE_KEYS, ...KEY_USE_VALUES], keyUsesOf(records));
   const addedRequests = await addRequests(session, bytes, records, numbers);
-  const spent = new WalletSums();
+  const spent = new WalletDebits();
   const addedCharges = await addCharges(
     session,
     records.filter(({ nanos }) => nanos > 0n),
@@ -218,7 +218,7 @@ const MOVE_WALLETS = `
   where wallets.currency = excluded.currency
   returning workspace_id`;
 
-async function moveWallets(session: PooledConnection, sums: readonly WalletSum[]): Promise<void> {
+async function moveWallets(session: PooledConnection, sums: readonly WalletDebit[]): Promise<void> {
   if (sums.length === 0) return;
   const twice = sums.find(({ workspaceId }, at) => sums[at - 1]?.workspaceId === workspaceId);
   if (twice !== undefined) throw notIn(twice);
@@ -232,7 +232,7 @@ async function moveWallets(session: PooledConnection, sums: readonly WalletSum[]
   if (refused !== undefined) throw notIn(refused);
 }
 
-function notIn({ workspaceId, currency }: WalletSum): StoreError {
+function notIn({ workspaceId, currency }: WalletDebit): StoreError {
   return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
 }
 

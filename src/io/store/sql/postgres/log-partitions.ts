@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { DAY_MS, HOUR_MS } from "../../../../kit/time.ts";
-import type { LogParts } from "../engine.ts";
+import type { LogPartitions } from "../engine.ts";
 import type { Database } from "../schema.ts";
 
 /** A log that is kept no longer is in days, so that what is old leaves as a whole; a longer one is in months. */
@@ -15,7 +15,7 @@ type Part = { readonly from_ms: number | null; readonly to_ms: number | null };
 const isInDays = (keepMs: number | null) => keepMs !== null && keepMs <= DAYS_MAX * DAY_MS;
 
 /** `keepMs`: how long requests are kept, null for ever. */
-export function logParts(db: Kysely<Database>, keepMs: number | null): LogParts {
+export function logParts(db: Kysely<Database>, keepMs: number | null): LogPartitions {
   const inDays = isInDays(keepMs);
   let lookedAtMs: number | undefined;
   return {
@@ -30,7 +30,7 @@ export function logParts(db: Kysely<Database>, keepMs: number | null): LogParts 
       lookedAtMs = nowMs;
     },
 
-    async drop(beforeMs) {
+    async dropBefore(beforeMs) {
       const parts = await partsOf(db);
       if (parts.some(({ to_ms }) => to_ms !== null && to_ms <= beforeMs))
         await sql`select request_log_drop(${Math.trunc(beforeMs)})`.execute(db);

@@ -5,7 +5,7 @@ import { expandText } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
-import { wholeNumbers } from "../bigint-plugin.ts";
+import { bigintPlugin } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
 import type { Engine } from "../engine.ts";
 import { MigrationError, migrate } from "../migrate.ts";
@@ -13,7 +13,7 @@ import { MIGRATIONS } from "../migrations/all.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import { StoreError } from "../store-error.ts";
-import { WorkerClient } from "../store-worker-client.ts";
+import { StoreWorkerClient } from "../store-worker-client.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
 import { poolDialect } from "./dialect.ts";
@@ -81,7 +81,7 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
     await migratePostgres(address, settings);
     const store = sqlStore(postgresEngine(settings));
     // What is loaded from here on stays in memory, and whoever was killed before may have a commit under way.
-    if (shared === "no") await store.changesOver();
+    if (shared === "no") await store.awaitPendingChanges();
     await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
       log.warn({ why: wordsOf(error) }, "the log has no room of its own for the next days yet");
     });
@@ -189,17 +189,17 @@ export function openDatabase(
   connections: number,
   hurry: "hurried" | "patient",
 ): Kysely<Database> {
-  return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
+  return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [bigintPlugin] });
 }
 
 function postgresEngine(settings: PostgresSettings): Engine {
   const { address, connections, silenceMs, patienceMs = PATIENCE_MS, logKeptMs = null, log } = settings;
   const pool = openPool(address, connections, "hurried");
   const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
-  const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [wholeNumbers] });
+  const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [bigintPlugin] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
   // Started by the first batch: what only reads does not need it. A batch that one ended with is sent to the next.
-  let worker: WorkerClient | undefined;
+  let worker: StoreWorkerClient | undefined;
   const replace = ({ message: why }: StoreError) => {
     worker = undefined;
     log.error({ why }, "the thread that writes records ended: the next batch starts another");
@@ -208,17 +208,17 @@ function postgresEngine(settings: PostgresSettings): Engine {
     db,
     ddl: postgresDdl,
     // Whole: instances of the version before read them, too, while a gateway is brought up to date.
-    textOf: (record) => JSON.stringify(record),
-    textFor: expandText,
-    logParts: logParts(db, logKeptMs),
+    encodeRecord: (record) => JSON.stringify(record),
+    normalizeRecordText: expandText,
+    logPartitions: logParts(db, logKeptMs),
     ingest: async (batch) => {
-      worker ??= new WorkerClient(script, { address, silenceMs }, replace);
+      worker ??= new StoreWorkerClient(script, { address, silenceMs }, replace);
       await worker.ask({ is: "ingest", batch });
     },
-    async patiently(work) {
+    async withoutStatementTimeout(work) {
       const own = openPool(address, 1, "patient");
       try {
-        const patient = new Kysely<Database>({ dialect: poolDialect(own, pulse), plugins: [wholeNumbers] });
+        const patient = new Kysely<Database>({ dialect: poolDialect(own, pulse), plugins: [bigintPlugin] });
         return await patient.connection().execute(async (session) => {
           // The address may say how long a statement of everybody else may take.
           await sql`select set_config('statement_timeout', ${String(patienceMs)}, false)`.execute(session);
@@ -228,8 +228,8 @@ function postgresEngine(settings: PostgresSettings): Engine {
         await ended(own.end());
       }
     },
-    held: sql`for share`,
-    async numberAlone(session) {
+    lockRows: sql`for share`,
+    async lockChangeSequence(session) {
       await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },
     close: async () => {

@@ -1,6 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreError } from "../store-error.ts";
-import type { Answer, Ask, PostgresWorkerData, Question } from "../store-worker-protocol.ts";
+import type {
+  PostgresWorkerData,
+  StoreWorkerCall,
+  StoreWorkerReply,
+  StoreWorkerRequest,
+} from "../store-worker-protocol.ts";
 import { toStoreError } from "./errors.ts";
 import { Pulse } from "./health-probe.ts";
 import { ingestInto } from "./ingest.ts";
@@ -12,7 +17,7 @@ const pool = openPool(address, 1, "hurried");
 const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
 const ingest = ingestInto(pool, pulse);
 
-async function carryOut(ask: Ask): Promise<void> {
+async function carryOut(ask: StoreWorkerRequest): Promise<void> {
   if (ask.is === "ingest") await ingest(ask.batch);
   else if (ask.is === "close") {
     pulse?.close();
@@ -20,17 +25,17 @@ async function carryOut(ask: Ask): Promise<void> {
   } else throw new StoreError("rejected", "this worker takes batches only");
 }
 
-async function answer({ number, ask }: Question): Promise<Answer> {
+async function answer({ id, request }: StoreWorkerCall): Promise<StoreWorkerReply> {
   try {
-    await carryOut(ask);
-    return { number, is: "done", rows: [], changes: 0n };
+    await carryOut(request);
+    return { number: id, is: "done", rows: [], changes: 0n };
   } catch (error) {
     const { failure, message } = toStoreError(error);
-    return { number, is: "failed", failure, message };
+    return { number: id, is: "failed", failure, message };
   }
 }
 
-parentPort?.on("message", async (question: Question) => {
+parentPort?.on("message", async (question: StoreWorkerCall) => {
   parentPort?.postMessage(await answer(question));
-  if (question.ask.is === "close") parentPort?.close();
+  if (question.request.is === "close") parentPort?.close();
 });

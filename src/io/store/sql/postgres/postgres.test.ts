@@ -368,7 +368,7 @@ describe.skipIf(!hasPostgres)("failures", () => {
       (await other.query("select from pg_locks where locktype = 'advisory' and not granted")).rows.length;
     await eventually(async () => expect(await waiting()).toBe(1));
     expect(await store.ledger.find("t1")).toBeUndefined();
-    const over = store.changesOver().then(() => store.ledger.find("t1"));
+    const over = store.awaitPendingChanges().then(() => store.ledger.find("t1"));
     await eventually(async () => expect(await waiting()).toBe(2));
     await other.query("select pg_advisory_unlock(1)");
     expect(await over).toBeDefined();

@@ -5,9 +5,9 @@ export const sqliteDdl: Ddl = {
   integer: "integer",
   text: "text",
   bytes: "blob",
-  counted: "integer not null primary key autoincrement",
-  keyed: "strict, without rowid",
-  plain: "strict",
+  identity: "integer not null primary key autoincrement",
+  keyedTable: "strict, without rowid",
+  plainTable: "strict",
   fromJson: (column, path) => `${column} ->> '$.${path.join(".")}'`,
   dayOf: (column) => `strftime('%Y-%m-%d', ${column} / 1000, 'unixepoch')`,
   appendOnly: (table) =>
@@ -16,7 +16,7 @@ export const sqliteDdl: Ddl = {
         begin select raise(abort, '${table} is append only'); end`,
     ),
   indexAhead: () => [],
-  briefly: [],
-  logByTime: { ahead: [], change: [] },
+  shortLockTimeout: [],
+  logPartitioning: { ahead: [], change: [] },
   roles: [],
 };

@@ -9,12 +9,12 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import { StoreError } from "../store-error.ts";
-import type { WorkerClient } from "../store-worker-client.ts";
+import type { StoreWorkerClient } from "../store-worker-client.ts";
 import type { SqlValue } from "../store-worker-protocol.ts";
 import type { Mutex } from "./mutex.ts";
 
 /** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
-export function workerDialect(client: WorkerClient, turnstile: Mutex): Dialect {
+export function workerDialect(client: StoreWorkerClient, turnstile: Mutex): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => workerDriver(client, turnstile),
@@ -23,7 +23,7 @@ export function workerDialect(client: WorkerClient, turnstile: Mutex): Dialect {
   };
 }
 
-function workerDriver(client: WorkerClient, turnstile: Mutex): Driver {
+function workerDriver(client: StoreWorkerClient, turnstile: Mutex): Driver {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const { rows, changes } = await client.ask({ is: "query", sql, parameters: parameters.map(toSqlValue) });

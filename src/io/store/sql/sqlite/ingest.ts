@@ -14,7 +14,7 @@ import {
 } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
-import { WalletSums } from "../wallet-debits.ts";
+import { WalletDebits } from "../wallet-debits.ts";
 import { ManyRows } from "./bulk-insert.ts";
 import { isThereAlready } from "./errors.ts";
 
@@ -106,7 +106,7 @@ function bookUnlessThere(write: Writers, booking: Booking, sums: BatchSums): voi
 class BatchSums {
   readonly #daily = new DailyRollup();
   readonly #hourly = new HourlyRollup();
-  readonly #spent = new WalletSums();
+  readonly #spent = new WalletDebits();
 
   spend({ record, nanos }: Booking, { currency }: ChargeRecord): void {
     this.#spent.add(record.workspaceId, currency, nanos);

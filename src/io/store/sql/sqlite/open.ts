@@ -3,16 +3,16 @@ import path from "node:path";
 import { Kysely } from "kysely";
 import { encodeCompact } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
-import { wholeNumbers } from "../bigint-plugin.ts";
+import { bigintPlugin } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
 import type { Engine } from "../engine.ts";
 import { migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
-import { makePrivate } from "../private-file.ts";
+import { createPrivateFile } from "../private-file.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import type { StoreError } from "../store-error.ts";
-import { WorkerClient } from "../store-worker-client.ts";
+import { StoreWorkerClient } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { workerDialect } from "./dialect.ts";
 import { Mutex } from "./mutex.ts";
@@ -32,7 +32,7 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, DATABASE_FILE);
   const lock = directory === "take" ? lockDataDir(dataDir) : undefined;
-  makePrivate(file);
+  createPrivateFile(file);
   let isUp = false;
   const engine = sqliteEngine(file, (why) => {
     // Another thread could go on in the middle of a transaction: the process ends, and its journal has what is not here.
@@ -56,14 +56,14 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
 }
 
 function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
-  const client = new WorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
+  const client = new StoreWorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
   const turnstile = new Mutex();
-  const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [wholeNumbers] });
+  const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [bigintPlugin] });
   return {
     db,
     ddl: sqliteDdl,
-    textOf: encodeCompact,
-    textFor: (text) => text,
+    encodeRecord: encodeCompact,
+    normalizeRecordText: (text) => text,
     // Through the turnstile like every query: a batch must not slip into a transaction that is open.
     ingest: (batch) =>
       turnstile.pass(async () => {

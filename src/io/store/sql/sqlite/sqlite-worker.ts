@@ -4,7 +4,13 @@ import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
 import { LruMap } from "../../../../kit/lru-map.ts";
 import { collectGarbage } from "../../../../kit/release-memory.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
-import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../store-worker-protocol.ts";
+import type {
+  SqliteWorkerData,
+  SqlValue,
+  StoreWorkerCall,
+  StoreWorkerReply,
+  StoreWorkerRequest,
+} from "../store-worker-protocol.ts";
 import { errorCodeOf, isThereAlready } from "./errors.ts";
 import { prepareIngest } from "./ingest.ts";
 
@@ -48,7 +54,7 @@ function query(sql: string, parameters: readonly SqlValue[]) {
   return { rows: [], changes: BigInt(statement.run(...parameters).changes) };
 }
 
-function carryOut(ask: Ask) {
+function carryOut(ask: StoreWorkerRequest) {
   switch (ask.is) {
     case "query":
       return query(ask.sql, ask.parameters);
@@ -77,14 +83,14 @@ function failureOf(error: unknown): StoreFailure {
   return (code & PRIMARY_CODE) === CONSTRAINT || (code & PRIMARY_CODE) === MISMATCH ? "rejected" : "unavailable";
 }
 
-parentPort?.on("message", ({ number, ask }: Question) => {
+parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
   try {
-    const answer = { number, is: "done", ...carryOut(ask) };
+    const answer = { number: id, is: "done", ...carryOut(request) };
     parentPort?.postMessage(answer);
-    if (ask.is === "close") parentPort?.close();
+    if (request.is === "close") parentPort?.close();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const answer: Answer = { number, is: "failed", failure: failureOf(error), message };
+    const answer: StoreWorkerReply = { number: id, is: "failed", failure: failureOf(error), message };
     parentPort?.postMessage(answer);
   }
 });

@@ -14,7 +14,7 @@ import { layTables } from "../../../../../tests/support/tables.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
-import { DataDirInUse } from "../data-dir-lock.ts";
+import { DataDirInUseError } from "../data-dir-lock.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { DATABASE_FILE, openSqlite, openSqliteEngine } from "./open.ts";
 
@@ -213,7 +213,7 @@ describe("one process for a data directory", () => {
     });
     await once(child.stdout, "data");
     const refused = await openSqlite(folder, systemClock).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(DataDirInUse);
+    expect(refused).toBeInstanceOf(DataDirInUseError);
     expect(String(refused)).toContain(`process ${child.pid}`);
     const exited = once(child, "exit");
     child.kill("SIGKILL");
@@ -253,7 +253,7 @@ describe("one process for a data directory", () => {
   test("a second one in the same process is refused too", async () => {
     const folder = freshFolder();
     const store = await openSqlite(folder, systemClock);
-    await expect(openSqlite(folder, systemClock)).rejects.toThrow(DataDirInUse);
+    await expect(openSqlite(folder, systemClock)).rejects.toThrow(DataDirInUseError);
     await store.close();
     await store.close();
     await expect(store.ping()).rejects.toMatchObject({ failure: "unavailable" });
