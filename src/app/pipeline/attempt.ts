@@ -66,7 +66,7 @@ export function runAttempt(one: AttemptRun): MaybePromise<AttemptResult> {
 }
 
 function attemptRecord(
-  { endpoint, own }: Attempt,
+  { endpoint, ownKey }: Attempt,
   { startedAtMs, durationMs }: Pick<AttemptRecord, "startedAtMs" | "durationMs">,
   { outcome, upstreamStatus, reason, maybeAccepted }: OutcomeDescription,
 ): AttemptRecord {
@@ -81,7 +81,7 @@ function attemptRecord(
     reason,
     maybeAccepted,
   };
-  return own === undefined ? record : { ...record, ownKey: true };
+  return ownKey === undefined ? record : { ...record, ownKey: true };
 }
 
 function sendRequest(one: AttemptRun): MaybePromise<AttemptOutcome> {
@@ -175,10 +175,10 @@ function send(one: AttemptRun, body: UpstreamBody): MaybePromise<AttemptOutcome>
 const platformUrl = memoize((baseUrl: string) => memoize((path: string) => `${baseUrl}${path}`));
 
 function upstreamUrl({
-  attempt: { baseUrl, own, node },
+  attempt: { baseUrl, ownKey, node },
   adapter: { path },
 }: Pick<AttemptRun, "attempt" | "lane">): string {
-  return own === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
+  return ownKey === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
 }
 
 function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {
@@ -216,10 +216,10 @@ async function sendParts(one: AttemptRun, { lanes, join }: NonNullable<Lane["par
 /** Undefined: nobody counts how many requests run there. */
 function partSlotsFor(
   { endpointSlots, nodes }: GatewayDeps,
-  { own, node, endpoint: { id } }: Attempt,
+  { ownKey, node, endpoint: { id } }: Attempt,
 ): PartPlaces | undefined {
   if (node !== undefined) return nodes.held(node.id);
-  if (own !== undefined) return undefined;
+  if (ownKey !== undefined) return undefined;
   return { takeFurther: () => endpointSlots.acquireExtra(id), give: () => endpointSlots.release(id) };
 }
 
@@ -289,7 +289,7 @@ function dispatch(
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
     const sent = gateway.transport.send(
-      { url: upstreamUrl({ attempt, adapter }), headers, body, owner: attempt.own?.workspaceId },
+      { url: upstreamUrl({ attempt, adapter }), headers, body, owner: attempt.ownKey?.workspaceId },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
@@ -329,28 +329,32 @@ function currentEndpointFor(gateway: GatewayDeps, attempt: Attempt): Endpoint | 
 
 /** Why a planned endpoint cannot be asked any more. */
 function withdrawnVerdict(gateway: GatewayDeps, attempt: Attempt): Verdict {
-  const { own, node, endpoint } = attempt;
+  const { ownKey, node, endpoint } = attempt;
   if (node !== undefined) return classifyNodeLost(node.name, endpoint.model);
   const { provider, baseUrl } = endpoint;
-  if (own !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
+  if (ownKey !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
     return classifyKeyGone(provider, "removed");
   const row = currentEndpoint(gateway, attempt);
   // The catalogue has it where it was: it is the key that is asked for elsewhere, in the project of another account.
-  if (own !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
+  if (ownKey !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
     return classifyKeyGone(provider, "replaced");
   return classifyWithdrawn(endpoint);
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */
-function attributeToOwner(verdict: Verdict, { own, node, endpoint }: Attempt, upstreamStatus: number | null): Verdict {
+function attributeToOwner(
+  verdict: Verdict,
+  { ownKey, node, endpoint }: Attempt,
+  upstreamStatus: number | null,
+): Verdict {
   if (node !== undefined) return atNode(verdict, node.name, upstreamStatus);
-  return own === undefined ? verdict : withOwnKey(verdict, endpoint.provider, upstreamStatus);
+  return ownKey === undefined ? verdict : withOwnKey(verdict, endpoint.provider, upstreamStatus);
 }
 
 /** A key that is no key any more ends what wants that one alone, as if the provider had said so. */
-function credentialRefusedOutcome({ own, endpoint: { provider } }: Attempt): AttemptOutcome {
+function credentialRefusedOutcome({ ownKey, endpoint: { provider } }: Attempt): AttemptOutcome {
   const verdict = classifyCredential(provider);
-  const judged = own === undefined ? verdict : withOwnKey(verdict, provider, null);
+  const judged = ownKey === undefined ? verdict : withOwnKey(verdict, provider, null);
   return { is: "failed", verdict: judged, upstreamStatus: null };
 }
 

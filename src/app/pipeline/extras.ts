@@ -12,7 +12,7 @@ export function leftOutOf(
   extras: readonly BillableExtra[] | undefined,
   attempt: Attempt,
 ): readonly number[] | undefined {
-  if (extras === undefined || attempt.own !== undefined) return undefined;
+  if (extras === undefined || attempt.ownKey !== undefined) return undefined;
   const places = extras.flatMap(({ toolIndex, name }) =>
     toolIndex === undefined || isExtraPriced(attempt.price, name) ? [] : [toolIndex],
   );

@@ -13,7 +13,7 @@ import type { RequestTrace } from "./request-trace.ts";
 export function learn(
   { clock, health, trafficStats, sessions, nodes }: GatewayDeps,
   trail: RequestTrace,
-  { endpoint, own, node }: Attempt,
+  { endpoint, ownKey, node }: Attempt,
   usage: UsageRecord,
   { wishes, demand: { maxOutputTokens } }: Outline,
   pace: "provider" | "client",
@@ -22,7 +22,7 @@ export function learn(
   const { firstByteMs, totalMs } = trail.attemptTimings;
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
-  if (pace === "provider" && own === undefined)
+  if (pace === "provider" && ownKey === undefined)
     (node === undefined ? health : nodes.held(node.id)?.health)?.record(endpoint.id, sample, nowMs);
   if (node === undefined) trafficStats.recordReply(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;

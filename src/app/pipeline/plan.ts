@@ -105,7 +105,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
       planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
     absentModel: (modelId) => {
       const model = planning.nodes.absent(workspace.id, modelId);
-      return model && { why: model.why, reachability: model.reach.forModel(modelId, surface, currency, nowMs) };
+      return model && { reason: model.why, reachability: model.reach.forModel(modelId, surface, currency, nowMs) };
     },
     reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),

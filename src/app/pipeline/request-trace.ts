@@ -242,7 +242,7 @@ export class RequestTrace {
       overheadMs: roundToTenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
-      ...(this.servingAttempt?.own === undefined ? {} : { ownKey: true }),
+      ...(this.servingAttempt?.ownKey === undefined ? {} : { ownKey: true }),
       ...(this.servingAttempt?.node === undefined ? {} : { nodeId: this.servingAttempt.node.id }),
       ...(this.trace === undefined ? {} : { trace: this.trace }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),

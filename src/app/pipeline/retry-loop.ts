@@ -172,12 +172,12 @@ export class RetryLoop {
   }
 
   /** How an endpoint does with one key says nothing of how it does with another; nor one node of another. */
-  #breakersFor({ own, node, endpoint }: Attempt): CircuitBreakers {
+  #breakersFor({ ownKey, node, endpoint }: Attempt): CircuitBreakers {
     const { breakers, ownKeys, nodes, clock } = this.#deps.gateway;
-    if (own === undefined && node === undefined) return breakers;
+    if (ownKey === undefined && node === undefined) return breakers;
     const kept =
       node === undefined
-        ? ownKeys.of(own?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
+        ? ownKeys.of(ownKey?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
         : nodes.held(node.id)?.breakers;
     // A key or a node that was taken away while its request ran is told to nobody.
     return kept ?? new CircuitBreakers(clock);
@@ -187,10 +187,10 @@ export class RetryLoop {
    * Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own. A node
    * has as many as it says, for all its models together.
    */
-  #slotsFor({ own, node }: Attempt): AttemptSlots | undefined {
+  #slotsFor({ ownKey, node }: Attempt): AttemptSlots | undefined {
     const { endpointSlots, nodes } = this.#deps.gateway;
     if (node !== undefined) return nodes.held(node.id);
-    return own === undefined ? endpointSlots : undefined;
+    return ownKey === undefined ? endpointSlots : undefined;
   }
 
   /** Whether one more attempt is within all bounds; it is full where somebody else is to be tried. */
@@ -231,7 +231,7 @@ export class RetryLoop {
     if (this.#time === "up") throw requestTimeoutFault();
     this.#lastFailure = this.#reportableFailure(verdict);
     const isKeyOut = verdict.blame.on === "workspace" || verdict.keyGone === true;
-    if (isKeyOut && attempt.own !== undefined) trace.failedOwnKeys.push(attempt.own);
+    if (isKeyOut && attempt.ownKey !== undefined) trace.failedOwnKeys.push(attempt.ownKey);
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#attemptsMade += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
@@ -308,8 +308,8 @@ export class RetryLoop {
     }
   }
 
-  #isExclusiveKey({ own }: Attempt): boolean {
-    return own !== undefined && currentKeyUse(this.#deps.gateway, own) === "only";
+  #isExclusiveKey({ ownKey }: Attempt): boolean {
+    return ownKey !== undefined && currentKeyUse(this.#deps.gateway, ownKey) === "only";
   }
 
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
@@ -335,7 +335,7 @@ export class RetryLoop {
       : endedBy(this.#lastFailure, "the gateway's budget for further attempts is spent");
   }
 
-  #recordSkipped({ endpoint, own }: Attempt, outcome: "next" | "stop", reason: string): void {
+  #recordSkipped({ endpoint, ownKey }: Attempt, outcome: "next" | "stop", reason: string): void {
     const { gateway, trace } = this.#deps;
     trace.untried({
       endpoint: endpoint.id,
@@ -346,7 +346,7 @@ export class RetryLoop {
       upstreamStatus: null,
       reason,
       maybeAccepted: false,
-      ...(own === undefined ? {} : { ownKey: true }),
+      ...(ownKey === undefined ? {} : { ownKey: true }),
     });
   }
 }

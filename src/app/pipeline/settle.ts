@@ -147,7 +147,7 @@ export async function settleUsed(
   end: UsedEnd,
 ): Promise<Settled> {
   const { usage, charge, replaced } = charged(trail, attempt, metered, asked);
-  const isOwn = attempt.own !== undefined;
+  const isOwn = attempt.ownKey !== undefined;
   const { id: endpoint, provider } = attempt.endpoint;
   const cost = { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency };
   const told: Settled = { usage, shown: isOwn ? undefined : cost };

@@ -44,10 +44,10 @@ export function connectionsFor(
 /** Whose connections an attempt is made with; undefined when its workspace has no such key or node any more. */
 export function connectionsOfAttempt(
   { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
-  { own, node }: Attempt,
+  { ownKey, node }: Attempt,
 ): ProviderConnections | undefined {
   if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
-  return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
+  return ownKey === undefined ? connections : ownKeys.of(ownKey.workspaceId)?.connections;
 }
 
 type Keys = Pick<GatewayDeps, "ownKeys">;

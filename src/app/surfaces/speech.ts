@@ -86,7 +86,7 @@ class SpeechErrand implements InferenceRequest {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        billedUnits: { characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
+        billedUnits: { characters, seconds, audioOutputTokens: seconds * AUDIO_TOKENS_PER_SECOND },
         checkFit: (endpoint) => speechShortcoming(endpoint, wanted),
         unservedFault: () =>
           noInterface(snapshot(), {

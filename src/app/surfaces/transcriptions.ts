@@ -119,7 +119,7 @@ class TranscriptionErrand implements InferenceRequest {
         parameters: [],
         inputTokens: 0,
         maxOutputTokens: undefined,
-        billedUnits: { characters: 0, seconds, audioTokens: 0, transcript: expectedTranscriptTokens(seconds) },
+        billedUnits: { characters: 0, seconds, audioOutputTokens: 0, transcript: expectedTranscriptTokens(seconds) },
         checkFit: (endpoint) => shortcomingOf(endpoint, ask, file),
       },
     };

@@ -128,11 +128,11 @@ export function findMissingCapability(
  * the usual price; with the workspace's own key nothing is charged.
  */
 export function findUnpricedExtra(
-  { endpoint, price, own }: Attempt,
+  { endpoint, price, ownKey }: Attempt,
   { extras }: Requirements,
   support: DialectSupport,
 ): MissingCapability | undefined {
-  if (extras === undefined || own !== undefined) return undefined;
+  if (extras === undefined || ownKey !== undefined) return undefined;
   for (const { name, field, forwarding, isCheaper, toolIndex } of extras) {
     if (toolIndex !== undefined || isCheaper || isExtraPriced(price, name)) continue;
     if (forwarding === "native" && !support.isNative(endpoint)) continue;

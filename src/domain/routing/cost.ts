@@ -14,8 +14,8 @@ export type UnitRates = TokenRates & {
     readonly perCharacter: number;
     /** Null where seconds are not what is billed. */
     readonly perSecond: number | null;
-    readonly perAudioToken: number;
-    readonly perHeardToken: number;
+    readonly perAudioOutputToken: number;
+    readonly perAudioInputToken: number;
   };
 };
 
@@ -24,9 +24,9 @@ export type ExpectedUnits = {
   readonly characters: number;
   readonly seconds: number;
   /** Where it is audio that the model writes. */
-  readonly audioTokens: number;
+  readonly audioOutputTokens: number;
   /** Where it listens: billed only where seconds are not. */
-  readonly transcript?: { readonly heardTokens: number; readonly writtenTokens: number };
+  readonly transcript?: { readonly audioInputTokens: number; readonly outputTokens: number };
 };
 
 /** Nano-units for one token. */
@@ -95,27 +95,27 @@ function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "unit
     value === null ? 0 : (decimalToNumber(value) * nanosPerUnit) / times;
   const perCharacter = nanos(per1mCharacters, PER_MILLION);
   const perSecond = perMinuteAudio === null ? null : nanos(perMinuteAudio, SECONDS_PER_MINUTE);
-  const perAudioToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
-  const perHeardToken = nanos(audioInputPer1mTokens ?? price.inputPer1mTokens, PER_MILLION);
-  return { units: { perCharacter, perSecond, perAudioToken, perHeardToken } };
+  const perAudioOutputToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
+  const perAudioInputToken = nanos(audioInputPer1mTokens ?? price.inputPer1mTokens, PER_MILLION);
+  return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken } };
 }
 
 /** What a request costs beside its text. */
 export function expectedUnitNanos(rates: UnitRates, expected: ExpectedUnits): number {
   const { units } = rates;
-  const { characters, seconds, audioTokens, transcript } = expected;
+  const { characters, seconds, audioOutputTokens, transcript } = expected;
   const listening = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
   if (units === undefined) return listening;
   const timed = seconds * (units.perSecond ?? 0);
-  return listening + characters * units.perCharacter + timed + audioTokens * units.perAudioToken;
+  return listening + characters * units.perCharacter + timed + audioOutputTokens * units.perAudioOutputToken;
 }
 
 function transcriptNanos(
   { units, input, output }: UnitRates,
-  { heardTokens, writtenTokens }: NonNullable<ExpectedUnits["transcript"]>,
+  { audioInputTokens, outputTokens }: NonNullable<ExpectedUnits["transcript"]>,
 ): number {
   if (units !== undefined && units.perSecond !== null) return 0;
-  return heardTokens * (units?.perHeardToken ?? input) + writtenTokens * output;
+  return audioInputTokens * (units?.perAudioInputToken ?? input) + outputTokens * output;
 }
 
 /** The rates that a request of this size pays. */

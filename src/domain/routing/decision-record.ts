@@ -73,7 +73,7 @@ function formatReason(
 
 /** One that can be called with two keys is one endpoint. */
 function countEndpoints(rows: FilterResult["eligible"]): number {
-  if (rows.every(({ own }) => own === undefined)) return rows.length;
+  if (rows.every(({ ownKey }) => ownKey === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
 }
 
@@ -152,10 +152,10 @@ function candidateNotes(
   { eligible, poolCount }: FilterResult,
 ): string {
   const notes: string[] = [];
-  if (eligible[place]?.own !== undefined) notes.push("with the workspace's own key");
+  if (eligible[place]?.ownKey !== undefined) notes.push("with the workspace's own key");
   const node = eligible[place]?.node;
   if (node !== undefined) notes.push("the workspace's own node");
-  if (node?.isElsewhere === true) notes.push("through another instance");
+  if (node?.isRemote === true) notes.push("through another instance");
   if (place >= poolCount) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
   if (circuitStates?.get(place) === "aside") notes.push("set aside after failures");

@@ -59,7 +59,7 @@ export type PlanningContext = {
   readonly attemptsMax: number;
 };
 
-export type AbsentModel = { readonly why: string; readonly reachability: ModelReachability };
+export type AbsentModel = { readonly reason: string; readonly reachability: ModelReachability };
 
 /** What passed and what did not. */
 export type FilterResult = {

@@ -71,19 +71,19 @@ export class LatencyTracker {
   }
 
   /** What this instance measured, for the others: the newest of it. */
-  said(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: LatencyReport])[] {
+  report(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: LatencyReport])[] {
     const fresh = [...this.#local].filter(([, speed]) => unlessExpired(speed, nowMs) !== undefined);
     return fresh.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
   }
 
   /** What this instance had measured before it was started anew. */
-  restore(said: ReturnType<LatencyTracker["said"]>, nowMs: number): void {
+  restore(said: ReturnType<LatencyTracker["report"]>, nowMs: number): void {
     for (const [endpoint, speed] of said)
       if (!this.#local.has(endpoint)) this.#local.set(endpoint, { ...speed, atMs: Math.min(speed.atMs, nowMs) });
   }
 
   /** What every other instance has measured up to now, in place of what they said before. */
-  applyReports(said: readonly ReturnType<LatencyTracker["said"]>[], nowMs: number): void {
+  applyReports(said: readonly ReturnType<LatencyTracker["report"]>[], nowMs: number): void {
     const others = new Map<string, LatencyReport[]>();
     for (const [endpoint, speed] of said.flat()) {
       const known = others.get(endpoint) ?? [];

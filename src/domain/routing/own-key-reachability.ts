@@ -62,6 +62,6 @@ export class OwnKeyReachability {
   }
 
   #withOwnKey(row: ReachableEndpoint): ReachableEndpoint {
-    return { ...row, own: this.#keys.get(row.endpoint.provider) };
+    return { ...row, ownKey: this.#keys.get(row.endpoint.provider) };
   }
 }

@@ -220,13 +220,13 @@ export function recheckPolicy(
   const exclusion = excludedByPolicy(endpoint, policy);
   if (exclusion !== undefined) {
     const fallen: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
-    return { why: exclusion.reason, fault: policyFault(judge, endpoint.model, [fallen], policy, "") };
+    return { reason: exclusion.reason, fault: policyFault(judge, endpoint.model, [fallen], policy, "") };
   }
   const unnamed = findUnpermittedModels(endpoint, judge.request.requirements, policy, judge.context.support);
-  if (unnamed !== undefined) return { why: `it ${unnamed.reason}`, fault: unnamed.fault };
+  if (unnamed !== undefined) return { reason: `it ${unnamed.reason}`, fault: unnamed.fault };
   if (permitsModel(endpoint.model, policy)) return undefined;
-  const why = "the policy no longer allows the model";
-  return { why, fault: modelNotPermittedFault([endpoint.model], findAlternatives(judge, policy)) };
+  const reason = "the policy no longer allows the model";
+  return { reason, fault: modelNotPermittedFault([endpoint.model], findAlternatives(judge, policy)) };
 }
 
 /** The same by the router in force now, for what is no matter of policy. */
@@ -238,7 +238,7 @@ export function recheckRouter(
   const cause = routerExclusionCause(attempt, spec);
   if (cause === undefined || target.is !== "router") return undefined;
   const message = `The router ${target.name} was changed while the request was on its way and leaves no endpoint: ${cause.reason}. Send it again, or change the router.`;
-  return { why: cause.reason, fault: fault("no_eligible_endpoint", { message, param: "model" }) };
+  return { reason: cause.reason, fault: fault("no_eligible_endpoint", { message, param: "model" }) };
 }
 
-export type RecheckRefusal = { readonly why: string; readonly fault: Fault };
+export type RecheckRefusal = { readonly reason: string; readonly fault: Fault };

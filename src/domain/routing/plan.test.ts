@@ -341,7 +341,7 @@ describe("what a refusal says", () => {
         /^The router auto was changed .*: the router wants the workspace's own nodes only\. /,
       ),
     });
-    expect(plan.recheckRouter(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.why).toContain("the floor is 0.5");
+    expect(plan.recheckRouter(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.reason).toContain("the floor is 0.5");
   });
 });
 

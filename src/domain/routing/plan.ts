@@ -116,7 +116,7 @@ function planForAbsentModel(judge: EligibilityCheck, modelId: string): PlanRefus
   return refusePlan(
     judge,
     sifted,
-    isEligible ? fault("upstream_error", { message: absent.why }) : faultForNoCandidates(judge, sifted),
+    isEligible ? fault("upstream_error", { message: absent.reason }) : faultForNoCandidates(judge, sifted),
   );
 }
 

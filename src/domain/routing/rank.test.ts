@@ -270,11 +270,11 @@ describe("what is the workspace's own and a fallback", () => {
       result: "accepted",
       testedAtMs: null,
     } as const;
-    return { own: { ...of, ...kept, use } };
+    return { ownKey: { ...of, ...kept, use } };
   };
   const KEY = keyFor("fallback");
   const NODE: Partial<Attempt> = {
-    node: { id: "n", workspaceId: "ws_1", name: "rack", isElsewhere: false },
+    node: { id: "n", workspaceId: "ws_1", name: "rack", isRemote: false },
   };
   const endpoints = [...PROVIDERS, "own"].map((provider) => endpointOf({ provider }));
 

@@ -60,7 +60,7 @@ export function rank(
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_TIER);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
-  const isLast = (place: number) => eligible[place]?.own?.use === "fallback";
+  const isLast = (place: number) => eligible[place]?.ownKey?.use === "fallback";
   const isKept = (place: number) => isLast(place) || isNodeBehind(place);
   const isChoice = (place: number) => place < poolCount;
   const shortlist = assembleShortlist(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
@@ -79,7 +79,7 @@ function nonClosedCircuits(
   let standings: Map<number, CircuitState> | undefined;
   for (let place = 0; place < eligible.length; place += 1) {
     const row = eligible[place];
-    const judges = row?.own === undefined ? circuits : ownKeyCircuits?.(row.endpoint.provider);
+    const judges = row?.ownKey === undefined ? circuits : ownKeyCircuits?.(row.endpoint.provider);
     const standing = judges?.circuitStateOf(row?.endpoint.id ?? "") ?? "in";
     if (standing !== "in") standings = (standings ?? new Map<number, CircuitState>()).set(place, standing);
   }
@@ -133,7 +133,7 @@ function tiersOf(
       const named = indexInList(order, endpoint);
       tiers[place] = named < 0 ? order.length : named;
     }
-    const use = eligible[place]?.own?.use;
+    const use = eligible[place]?.ownKey?.use;
     if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
     else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
@@ -193,7 +193,7 @@ function compareIndices(a: number, b: number, { rows, tiers, primary, bestEnd, s
   const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
   if (second !== 0) return second;
   const [one, other] = [rows[a]?.endpoint.id ?? "", rows[b]?.endpoint.id ?? ""];
-  if (one === other) return rows[a]?.own === undefined ? 1 : -1;
+  if (one === other) return rows[a]?.ownKey === undefined ? 1 : -1;
   return one < other ? -1 : 1;
 }
 
@@ -293,6 +293,7 @@ function basisOf(
   if (first !== undefined && first >= poolCount) return "fallback";
   const preferences = hints?.provider;
   if (preferences?.order !== undefined && Math.ceil(tier) < preferences.order.length) return "order";
-  if (tier < OPEN_CIRCUIT_TIER && !Number.isInteger(tier) && eligible[first ?? -1]?.own !== undefined) return "own_key";
+  if (tier < OPEN_CIRCUIT_TIER && !Number.isInteger(tier) && eligible[first ?? -1]?.ownKey !== undefined)
+    return "own_key";
   return preferences?.sort ?? (target.is === "router" ? "score" : "cost");
 }

@@ -63,7 +63,7 @@ describe("latency that several instances measure", () => {
   const MAX = 256;
   const stream = (firstByteMs: number) => ({ firstByteMs, totalMs: firstByteMs, outputTokens: 0 });
   const meet = (all: readonly LatencyTracker[], nowMs: number) => {
-    const said = all.map((one) => one.said(nowMs, MAX));
+    const said = all.map((one) => one.report(nowMs, MAX));
     for (const [place, one] of all.entries())
       one.applyReports(
         said.filter((_, at) => at !== place),
@@ -123,34 +123,34 @@ describe("latency that several instances measure", () => {
     const [one, other] = [new LatencyTracker(), new LatencyTracker()];
     one.record("e", stream(100), 0);
     other.record("e", stream(900), HOUR_MS);
-    one.applyReports([other.said(HOUR_MS, MAX)], 0);
+    one.applyReports([other.report(HOUR_MS, MAX)], 0);
     expect(seen(one, 0)).toBe(500);
     one.applyReports([], 0);
     expect(seen(one, 0)).toBe(100);
     // Never more than so many, the newest first.
     one.record("f", stream(1), 1);
-    expect(one.said(1, 1).map(([endpoint]) => endpoint)).toEqual(["f"]);
+    expect(one.report(1, 1).map(([endpoint]) => endpoint)).toEqual(["f"]);
   });
 });
 
 test("ROUTE-02 the expected output follows the traffic of each model and never exceeds the request's limit", () => {
   const learned = new TrafficStats();
-  expect(learned.outputTokens("m", undefined)).toBe(512);
-  expect(learned.outputTokens("m", 100)).toBe(100);
+  expect(learned.expectedOutputTokens("m", undefined)).toBe(512);
+  expect(learned.expectedOutputTokens("m", 100)).toBe(100);
   learned.recordReply("m", 1512, undefined);
-  expect(learned.outputTokens("m", undefined)).toBe(612);
+  expect(learned.expectedOutputTokens("m", undefined)).toBe(612);
   for (let answers = 0; answers < 100; answers += 1) learned.recordReply("m", 40, 4096);
-  expect(Math.round(learned.outputTokens("m", undefined))).toBe(40);
-  expect(learned.outputTokens("other", undefined)).toBe(512);
+  expect(Math.round(learned.expectedOutputTokens("m", undefined))).toBe(40);
+  expect(learned.expectedOutputTokens("other", undefined)).toBe(512);
 });
 
 test("ROUTE-02 answers that were cut at their caller's limit do not make a model look cheap to others", () => {
   const learned = new TrafficStats();
   for (let answers = 0; answers < 100; answers += 1) learned.recordReply("m", 1, 1);
-  expect(learned.outputTokens("m", undefined)).toBe(512);
+  expect(learned.expectedOutputTokens("m", undefined)).toBe(512);
   // It wrote at least so much.
   learned.recordReply("m", 1512, 1512);
-  expect(learned.outputTokens("m", undefined)).toBe(612);
+  expect(learned.expectedOutputTokens("m", undefined)).toBe(612);
 });
 
 test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {

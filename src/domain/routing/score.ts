@@ -47,7 +47,7 @@ export function measureCandidates(
     // Rows of one model follow each other.
     if (model !== told) {
       told = model;
-      output = world.trafficStats.outputTokens(model.id, maxOutputTokens);
+      output = world.trafficStats.expectedOutputTokens(model.id, maxOutputTokens);
     }
     outputTokens[at] = output;
     const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
@@ -62,7 +62,7 @@ export function measureCandidates(
           )
         : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, billedUnits);
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
-    costNanos[at] = priceFactor === 1 || row.own !== undefined ? nanos : nanos * priceFactor;
+    costNanos[at] = priceFactor === 1 || row.ownKey !== undefined ? nanos : nanos * priceFactor;
     const speed = world.latency.estimate(endpoint.id, world.nowMs);
     latencyEstimates[at] = speed;
     latencyMs[at] = speed === undefined ? Number.NaN : expectedLatencyMs(speed, output);

@@ -24,13 +24,13 @@ export class TrafficStats {
   }
 
   /** What an answer of the model is expected to have, never more than the request allows. */
-  outputTokens(modelId: string, outputLimit: number | undefined): number {
+  expectedOutputTokens(modelId: string, outputLimit: number | undefined): number {
     const expected = this.#average(modelId);
     return outputLimit === undefined ? expected : Math.min(expected, outputLimit);
   }
 
   /** What was learned here, for other instances. */
-  said(max: number): OutputTokensByModel {
+  report(max: number): OutputTokensByModel {
     return [...this.#local].slice(0, max);
   }
 

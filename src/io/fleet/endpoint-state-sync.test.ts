@@ -90,12 +90,14 @@ describe.each([
     await eventually(() => expect(two.health.estimate("a", systemClock.nowMs())).toEqual(measured));
     const late = await instance("late", await newStore());
     expect(late.health.estimate("a", systemClock.nowMs())).toEqual(measured);
-    expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
-    expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
+    expect(late.health.report(systemClock.nowMs(), 9)).toEqual([]);
+    expect(late.learned.expectedOutputTokens("model", undefined)).toBe(
+      one.learned.expectedOutputTokens("model", undefined),
+    );
     // Reports of others are the starting point; local samples stay local.
     late.learned.recordReply("model", 1040, undefined);
-    expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
-    expect(late.learned.outputTokens("other", undefined)).toBe(512);
+    expect(Math.round(late.learned.expectedOutputTokens("model", undefined))).toBe(140);
+    expect(late.learned.expectedOutputTokens("other", undefined)).toBe(512);
     expect(late.health.estimate("unknown elsewhere", systemClock.nowMs())).toBeUndefined();
   });
 });
@@ -133,7 +135,7 @@ test("SCALE-02 SCALE-03 a restarted instance restores its state, and circuits th
   await crashed.exchange();
   const [restarted, other] = [await start("crashed"), await start("other")];
   expect(restarted.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
-  expect([restarted.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
+  expect([restarted.learned.report(9), other.learned.report(9)]).toEqual([[["model", 612]], []]);
   expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["aside", "aside"]);
   ms += 20_000;
   await other.exchange();
@@ -153,7 +155,8 @@ test("SCALE-02 SCALE-03 a restarted instance restores its state, and circuits th
 test("SCALE-03 while the store is unavailable each instance keeps its state, and malformed reports are ignored", async () => {
   const inner = memoryCoordinationStore(systemClock, systemTimers);
   let isUnavailable = false;
-  const unlessUnavailable = <T>(reply: Promise<T>) => (isUnavailable ? Promise.reject(new Error("unavailable")) : reply);
+  const unlessUnavailable = <T>(reply: Promise<T>) =>
+    isUnavailable ? Promise.reject(new Error("unavailable")) : reply;
   const store: CoordinationStore = {
     ...inner,
     put: (...args) => unlessUnavailable(inner.put(...args)),
@@ -174,7 +177,7 @@ test("SCALE-03 while the store is unavailable each instance keeps its state, and
     await inner.put(name, text, 60_000);
   const [one, two] = [await instance("one", store), await instance("two", store)];
   expect([two.breakers.openCircuits, two.health.estimate("a", systemClock.nowMs())]).toEqual([[], undefined]);
-  expect(two.learned.outputTokens("model", undefined)).toBe(512);
+  expect(two.learned.expectedOutputTokens("model", undefined)).toBe(512);
   one.breakers.recordFailure("a", 60_000);
   await eventually(() => expect(two.breakers.openCircuits).toEqual(["a"]));
   isUnavailable = true;

@@ -59,8 +59,8 @@ const StoredLatency = z.object({
 });
 
 type LatencyReports = {
-  readonly speeds: ReturnType<LatencyTracker["said"]>;
-  readonly output: ReturnType<TrafficStats["said"]>;
+  readonly speeds: ReturnType<LatencyTracker["report"]>;
+  readonly output: ReturnType<TrafficStats["report"]>;
 };
 
 /**
@@ -203,7 +203,7 @@ export class EndpointStateSync {
   async #publishLatency(): Promise<void> {
     const { store, health, learned, fleet, clock } = this.#deps;
     const speeds = health
-      .said(clock.nowMs(), ROWS_MAX)
+      .report(clock.nowMs(), ROWS_MAX)
       .map(([endpoint, { atMs, firstByteMs, perTokenMs, samples }]) => [
         endpoint,
         atMs,
@@ -211,7 +211,7 @@ export class EndpointStateSync {
         perTokenMs,
         samples,
       ]);
-    const output = learned.said(ROWS_MAX);
+    const output = learned.report(ROWS_MAX);
     if (speeds.length + output.length === 0) return;
     const text = JSON.stringify({ speeds, output });
     const nowMs = clock.monotonicMs();

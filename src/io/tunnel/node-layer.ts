@@ -89,5 +89,5 @@ export class Layer implements NodeLayer {
 function refOf(held: HeldNode | undefined): NodeRef | undefined {
   if (held === undefined) return undefined;
   const { id, workspaceId, name } = held.node;
-  return { id, workspaceId, name, isElsewhere: held.live !== undefined && held.live.instance !== null };
+  return { id, workspaceId, name, isRemote: held.live !== undefined && held.live.instance !== null };
 }
