@@ -220,7 +220,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     nodes: noNodes(snapshot, clock),
     checks,
     inTurn: createMutationLock(),
-    awaitIngest: async () => {},
+    waitForIngest: async () => {},
   });
 
   const call = async (id: string, said: Said = {}): Promise<HttpResponse> => {

@@ -121,7 +121,7 @@ export type ManageDeps = TenancyDeps & {
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
-  awaitIngest(): Promise<void>;
+  waitForIngest(): Promise<void>;
 };
 
 /** What the use cases around payments need beside the store. */

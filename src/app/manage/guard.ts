@@ -98,7 +98,7 @@ const RESOURCE_LOOKUPS: Readonly<
   },
   async request(deps, { params }) {
     const id = params["id"] ?? "";
-    await deps.awaitIngest();
+    await deps.waitForIngest();
     const record = await deps.store.log.find(id);
     if (record === undefined) return { missing: requestNotFound(id) };
     return { workspaceId: record.workspaceId, ownerId: record.memberId, absent: requestNotFound(id) };

@@ -20,7 +20,7 @@ const SCHEDULE_HORIZON_MS = 120_000;
 
 type PromotionReadDeps = {
   readonly store: { readonly ledger: Pick<LedgerStore, "spent">; readonly promotions: Pick<PromotionStore, "list"> };
-  awaitIngest(): Promise<void>;
+  waitForIngest(): Promise<void>;
 };
 
 /** What requests cost while the promotions of a workspace run, span by span. */
@@ -33,7 +33,7 @@ function chargesDuring(
 }
 
 /** What is left of those that are not settled, by their ids. */
-async function leftNow(
+async function remainingByPromotion(
   { store }: PromotionReadDeps,
   workspaceId: string,
   promotions: readonly Promotion[],
@@ -49,10 +49,10 @@ export type PromotionWithRemaining = Promotion & { readonly remainingNanos: bigi
 
 /** Oldest first, with everything in it that the journal held. */
 export async function promotionsOf(deps: PromotionReadDeps, workspaceId: string): Promise<PromotionWithRemaining[]> {
-  await deps.awaitIngest();
+  await deps.waitForIngest();
   const promotions = await deps.store.promotions.list(workspaceId);
   const charged = await chargesDuring(deps, workspaceId, promotions);
-  const left = await leftNow(deps, workspaceId, promotions, charged);
+  const left = await remainingByPromotion(deps, workspaceId, promotions, charged);
   return promotions.map((one) => {
     const nanos = one.closedAtMs === null ? (left.get(one.id) ?? 0n) - one.expiredNanos : 0n;
     return { ...one, remainingNanos: nanos > 0n ? nanos : 0n };
@@ -127,7 +127,7 @@ export class PromotionExpiry {
       this.#withdrawn = this.#withdrawn.intersection(new Set(open.map(({ id }) => id)));
       const due = open.filter((one) => !this.#withdrawn.has(one.id) || this.#isFinal(one, nowMs));
       // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
-      if (due.length > 0) await this.#deps.awaitIngest();
+      if (due.length > 0) await this.#deps.waitForIngest();
       for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrWarn(workspaceId);
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
@@ -153,7 +153,7 @@ export class PromotionExpiry {
     const atMs = clock.nowMs();
     // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
     const { heldNanos } = await state.wallet(workspaceId);
-    await this.#deps.awaitIngest();
+    await this.#deps.waitForIngest();
     const promotions = await store.promotions.list(workspaceId);
     return { atMs, heldNanos, promotions, charged: await chargesDuring(this.#deps, workspaceId, promotions) };
   }
@@ -167,7 +167,7 @@ export class PromotionExpiry {
     const { store, requestMaxMs } = this.#deps;
     // Another instance may have ended it, or there is more of it: what is left to do is done at the next run.
     if (!isDeepStrictEqual(await store.promotions.list(workspaceId), promotions)) return;
-    const left = await leftNow(this.#deps, workspaceId, promotions, charged);
+    const left = await remainingByPromotion(this.#deps, workspaceId, promotions, charged);
     const due = promotions.filter((one) => isDue(one, atMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
     let reserved = heldNanos;
     for (const promotion of due) {

@@ -160,7 +160,7 @@ async function debitExactly(
 }
 
 async function chargeOfRequest(context: ManageContext, workspace: Workspace, requestId: string): Promise<Transaction> {
-  await context.awaitIngest();
+  await context.waitForIngest();
   const record = await context.store.log.find(requestId);
   // The log forgets requests after a time, the ledger does not.
   const atMs = record?.createdAtMs ?? idTimestampMs(requestId);

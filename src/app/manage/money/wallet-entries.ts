@@ -79,7 +79,7 @@ async function exportEntries(context: ManageContext, exchange: Exchange, sink: R
   const workspace = findWorkspace(context, exchange.params["workspace"]);
   const { format, ...asked } = readQuery(exchange, EntryExportQuery);
   const filter = parseEntryFilter(asked);
-  await context.awaitIngest();
+  await context.waitForIngest();
   const { line, ...form } = FORMATS[format];
   await sendPages(exchange, sink, {
     ...form,
@@ -133,7 +133,7 @@ export function walletEntryHandlers(context: ManageContext): Record<string, Hand
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
       const filter = parseEntryFilter(asked);
-      await context.awaitIngest();
+      await context.waitForIngest();
       return { status: 200, json: await entriesView(context, workspace, { limit, cursor: cursor ?? null, filter }) };
     }),
     manageExportWalletEntries: streamed((exchange, sink) => exportEntries(context, exchange, sink)),
@@ -141,7 +141,7 @@ export function walletEntryHandlers(context: ManageContext): Record<string, Hand
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { month } = readQuery(exchange, StatementQuery);
       const [fromMs, toMs] = monthOf(month);
-      await context.awaitIngest();
+      await context.waitForIngest();
       const sums = await context.store.ledger.statement(workspace.id, { fromMs, toMs });
       return { status: 200, json: statementView(workspace, month, sums) };
     }),

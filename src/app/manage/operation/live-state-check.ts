@@ -14,7 +14,7 @@ const NAMED_MAX = 10;
 
 type LiveCheckDeps = Pick<TenancyDeps, "state" | "directory" | "clock"> & {
   readonly store: Pick<TenancyDeps["store"], "ledger"> & { readonly rollups: Pick<RollupStore, "spentSince"> };
-  awaitIngest(): Promise<void>;
+  waitForIngest(): Promise<void>;
 };
 
 /** What requests are admitted by is kept in memory: here it is held against the books it must follow from. */
@@ -56,7 +56,7 @@ async function compare(deps: LiveCheckDeps, what: string, { live, stored }: Comp
   let count = 0;
   for (let look = 0; look < COMPARISONS_MAX; look += 1) {
     const before = await live();
-    await deps.awaitIngest();
+    await deps.waitForIngest();
     const kept = await stored();
     const after = await live();
     count = after.size;

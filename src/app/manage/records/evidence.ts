@@ -33,7 +33,7 @@ export function evidenceHandlers(context: ManageContext): Record<string, Handler
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { from, to, format } = readQuery(exchange, EvidenceQuery);
       const period = periodOf(from, to, context.clock.nowMs());
-      await context.awaitIngest();
+      await context.waitForIngest();
       const report = await buildEvidenceReport(context, workspace, period);
       if (format === "html") return { status: 200, headers: PAGE_HEADERS, bytes: evidencePage(report) };
       return { status: 200, json: report };

@@ -65,7 +65,7 @@ describe("an export of a long log", () => {
   afterAll(() => room.close());
 
   function run(query: string, sink: ResponseSink, log: Pick<LogStore, "list"> = room.store.log): Promise<void> {
-    const handler = exportHandlers({ directory: room.directory, awaitIngest: async () => {}, store: { log } })[
+    const handler = exportHandlers({ directory: room.directory, waitForIngest: async () => {}, store: { log } })[
       "manageExportRequests"
     ];
     const route = MANAGE_ROUTES.find(({ id }) => id === "manageExportRequests");

@@ -74,7 +74,7 @@ async function exportLog(context: LogExportContext, exchange: Exchange, sink: Re
   const workspace = findWorkspace(context, exchange.params["workspace"]);
   const query = readQuery(exchange, ExportQuery);
   const filter = restrictToCaller(parseLogFilter(query, workspace, context.directory), exchange);
-  await context.awaitIngest();
+  await context.waitForIngest();
   const read = (cursor: string | null) => context.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
   const { line, ...form } = FORMATS[query.format];
   await sendPages(exchange, sink, {

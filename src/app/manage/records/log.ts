@@ -24,13 +24,13 @@ export function logHandlers(context: ManageContext): Record<string, Handler> {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const query = readQuery(exchange, RequestQuery);
       const filter = restrictToCaller(parseLogFilter(query, workspace, context.directory), exchange);
-      await context.awaitIngest();
+      await context.waitForIngest();
       const { rows, next } = await context.store.log.list(workspace.id, filter, query.limit, query.cursor ?? null);
       return { status: 200, json: { data: rows.map((row) => requestView(row, context.directory)), next } };
     }),
     manageShowRequest: mutation(context, async (exchange, scope) => {
       const id = exchange.params["id"] ?? "";
-      await scope.awaitIngest();
+      await scope.waitForIngest();
       const record = await scope.store.log.find(id);
       if (record === undefined) throw requestNotFound(id);
       const { content } = readQuery(exchange, RequestShowQuery);

@@ -30,7 +30,7 @@ export function usageHandlers(context: ManageContext): Record<string, Handler> {
         ...restrictToCaller(parseShapeFilter(query, workspace, context.directory), exchange),
         ...(query.env === "all" ? {} : { environment: query.env }),
       };
-      await context.awaitIngest();
+      await context.waitForIngest();
       const asked = { fromMs, toMs, stepMs, group, filter };
       const rows = await context.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
       if (rows.length > ROWS_MAX)

@@ -65,7 +65,7 @@ function callableOf(
 
 /** Requests of the last days by the model that served them, of those that the caller may see. */
 async function recentUse(context: ManageContext, { id }: Workspace, exchange: Exchange, fromMs: number) {
-  await context.awaitIngest();
+  await context.waitForIngest();
   const asked = {
     fromMs,
     toMs: context.clock.nowMs() + DAY_MS,

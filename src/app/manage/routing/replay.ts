@@ -75,7 +75,7 @@ async function replay(
   const tally = new ReplayTally();
   let found = 0;
   let cursor: string | null = null;
-  await context.awaitIngest();
+  await context.waitForIngest();
   do {
     const page = await context.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
     for (const record of page.rows) tally.add(replayOne(planning, workspace, name, record));

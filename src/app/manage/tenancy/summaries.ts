@@ -44,7 +44,7 @@ export function summaryHandlers(context: ManageContext): Record<string, Handler>
       const { limit, cursor, search } = readQuery(exchange, SummaryQuery);
       const all = context.directory.workspaces().filter((one) => search === undefined || matchesSearch(one, search));
       const { rows, next } = paginate(all, limit, cursor);
-      await context.awaitIngest();
+      await context.waitForIngest();
       const spent = new Map<string, bigint>();
       const monthStart = dayName(spanOf("month", context.clock.nowMs()).firstDay);
       for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart))
