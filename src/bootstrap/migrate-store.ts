@@ -11,7 +11,7 @@ import { dataKeyStore } from "../io/store/sql/data-key-store.ts";
 import { ownKeyStore } from "../io/store/sql/own-key-store.ts";
 import { platformKeyStore } from "../io/store/sql/platform-key-store.ts";
 import type { DatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { MoveRefused, type MoveReport, moveStore } from "../io/store/sql/postgres/store-migration.ts";
+import { type MoveReport, moveStore, StoreMigrationError } from "../io/store/sql/postgres/store-migration.ts";
 import type { Database } from "../io/store/sql/schema.ts";
 import { DATABASE_FILE, openSqliteEngine } from "../io/store/sql/sqlite/open.ts";
 import { sqlStore } from "../io/store/sql/store.ts";
@@ -21,16 +21,16 @@ import { systemClock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { readConfig } from "../settings/config.ts";
-import { loggedFromMs, openMasterKeys } from "./store.ts";
+import { logRetainedFromMs, openMasterKeys } from "./store.ts";
 
-/** Of the deployment that the store moves to: here it is still the embedded one. */
-const OF_THE_TARGET = ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL"] as const;
+/** Settings of the target deployment: the source still runs on the embedded store. */
+const TARGET_SETTINGS = ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL"] as const;
 
-const KEYS_AT_ONCE = 500;
+const KEYS_PAGE = 500;
 
-export type Move = {
+export type StoreMigration = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** In place of DATA_DIR. */
+  /** Overrides DATA_DIR. */
   readonly from: string | undefined;
   readonly to: DatabaseAddress;
   readonly dryRun: boolean;
@@ -38,22 +38,23 @@ export type Move = {
   readonly log: Log;
 };
 
-export type Moved = MoveReport & {
+export type StoreMigrationReport = MoveReport & {
   readonly dataDir: string;
-  /** Requests that stood in the journal only. */
+  /** Requests that were only in the journal. */
   readonly replayed: number;
-  /** What is sealed and was opened there. */
+  /** Encrypted values that were decrypted from the copy. */
   readonly secrets: number;
-  /** Null: it is not in a file, but in the settings. */
+  /** Null when the master key is a setting. */
   readonly masterKeyFile: string | null;
 };
 
-/** Moves the embedded store of a gateway that does not run, with what its journal still holds, to PostgreSQL. */
-export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Move): Promise<Moved> {
-  const config = readConfig(embedded(env, from));
+/** Copies the embedded store of a stopped gateway, including unreplayed journals, to PostgreSQL. */
+export async function migrateStore(migration: StoreMigration): Promise<StoreMigrationReport> {
+  const { env, from, to, dryRun, progress, log } = migration;
+  const config = readConfig(sourceEnv(env, from));
   const { DATA_DIR: dataDir } = config;
   if (!existsSync(path.join(dataDir, DATABASE_FILE)))
-    throw new MoveRefused(
+    throw new StoreMigrationError(
       `there is no embedded store in ${dataDir}: set DATA_DIR, or write --from, to the folder that has one`,
     );
   const engine = await openSqliteEngine(dataDir, systemClock, "take");
@@ -61,14 +62,15 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
     const store = sqlStore(engine);
     let replayed = 0;
     for (const folder of [dataDir, ...workerFolders(dataDir)])
-      replayed += (await replayAbandonedJournal(folder, { store, log, logRetainedFromMs: loggedFromMs(config) })).done;
+      replayed += (await replayAbandonedJournal(folder, { store, log, logRetainedFromMs: logRetainedFromMs(config) }))
+        .done;
     const { keys, file } = await openMasterKeys(config, log);
     let secrets = 0;
     const report = await moveStore({
       ...{ from: engine.db, to, clock: systemClock, dryRun, progress, log },
       logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
-      check: async (moved) => {
-        secrets = await openAll(keys, moved);
+      check: async (copy) => {
+        secrets = await decryptAll(keys, copy);
       },
     });
     const masterKeyFile = file === null ? null : path.join(dataDir, "master-key");
@@ -78,37 +80,37 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
   }
 }
 
-function embedded(env: Move["env"], from: string | undefined): Record<string, string | undefined> {
-  const own = { ...env };
-  for (const name of OF_THE_TARGET.flatMap((one) => [one, `${one}_FILE`])) delete own[name];
-  return from === undefined ? own : { ...own, DATA_DIR: path.resolve(from) };
+function sourceEnv(env: StoreMigration["env"], from: string | undefined): Record<string, string | undefined> {
+  const source = { ...env };
+  for (const name of TARGET_SETTINGS.flatMap((setting) => [setting, `${setting}_FILE`])) delete source[name];
+  return from === undefined ? source : { ...source, DATA_DIR: path.resolve(from) };
 }
 
-/** Opens every data key with the master key, and all that a workspace cannot do without; how many it were. */
-async function openAll(keys: MasterKeys, moved: Kysely<Database>): Promise<number> {
-  const dataKeys = dataKeyStore(moved);
-  let opened = 0;
+/** Decrypts every data key and every credential of the copy, and returns how many. */
+async function decryptAll(keys: MasterKeys, copy: Kysely<Database>): Promise<number> {
+  const dataKeys = dataKeyStore(copy);
+  let decrypted = 0;
   for (let after = ""; ; ) {
-    const page = await dataKeys.listNotWrappedBy("", after, KEYS_AT_ONCE);
+    const page = await dataKeys.listNotWrappedBy("", after, KEYS_PAGE);
     for (const key of page) keys.unwrap(key);
-    opened += page.length;
+    decrypted += page.length;
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.workspaceId;
   }
   const vault = openVault(keys, dataKeys);
-  for (const { key, sealed } of await ownKeyStore(moved).all()) {
+  for (const { key, sealed } of await ownKeyStore(copy).all()) {
     await vault.open(ownKeyEncryptionContext(key), sealed);
-    opened += 1;
+    decrypted += 1;
   }
-  for (const { key, sealed } of await platformKeyStore(moved).all()) {
+  for (const { key, sealed } of await platformKeyStore(copy).all()) {
     await vault.open(platformKeyEncryptionContext(key.provider), sealed);
-    opened += 1;
+    decrypted += 1;
   }
-  for (const { workspaceId, webhook } of await alertRuleStore(moved).all()) {
+  for (const { workspaceId, webhook } of await alertRuleStore(copy).all()) {
     if (webhook === null) continue;
     await vault.open(webhookEncryptionContext(workspaceId), webhook.sealed);
-    opened += 1;
+    decrypted += 1;
   }
-  return opened;
+  return decrypted;
 }

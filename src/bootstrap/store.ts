@@ -20,36 +20,47 @@ import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 
-type SqlParts = {
+type SqlDeps = {
   readonly log: Logger;
   readonly fleet: Pick<Fleet, "isSingleInstance">;
-  /** `taken`: the process that started this one keeps others out. */
+  /** `taken`: the primary process holds the lock of the data directory. */
   readonly directory: "take" | "taken";
 };
 
-/** SQL alone. */
-export async function openSql(config: Config, { log, fleet, directory }: SqlParts): Promise<Store> {
+/** PostgreSQL when DATABASE_URL is set, else the embedded SQLite. */
+export async function openSql(config: Config, { log, fleet, directory }: SqlDeps): Promise<Store> {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
   if (address === null) return openSqlite(dataDir, systemClock, directory);
-  // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
+  // Loaded on demand: the embedded store needs no PostgreSQL driver.
   const { openPostgres } = await import("../io/store/sql/postgres/open.ts");
   const owner = config.DATABASE_MIGRATION_URL ?? undefined;
-  const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
+  const logRetentionMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
   const shared = fleet.isSingleInstance ? "no" : "yes";
   const place = { dataDir, directory, shared } as const;
-  const silenceMs = config.GATEWAY_DATABASE_TIMEOUT_MS;
-  return openPostgres({ address, owner, connections, silenceMs, logKeptMs, ...place, clock: systemClock, log });
+  const unresponsiveMs = config.GATEWAY_DATABASE_TIMEOUT_MS;
+  return openPostgres({
+    address,
+    owner,
+    connections,
+    unresponsiveMs,
+    logRetentionMs,
+    ...place,
+    clock: systemClock,
+    log,
+  });
 }
 
-/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(
+export type Storage = Awaited<ReturnType<typeof openStorage>>;
+
+/** The store and the vault; fails when the master key does not decrypt every data key. */
+export async function openStorage(
   config: Config,
-  parts: SqlParts & { readonly ids: IdGenerator; readonly fleet: Fleet },
+  deps: SqlDeps & { readonly ids: IdGenerator; readonly fleet: Fleet },
 ) {
-  const { ids, log, fleet } = parts;
-  const store = replicatingStore(await openSql(config, parts), fleet);
+  const { ids, log, fleet } = deps;
+  const store = replicatingStore(await openSql(config, deps), fleet);
   try {
-    // The store keeps other gateways out of the folder: only processes of this one change the key's file, in turn.
+    // The store locks the data directory, so only processes of this gateway write the key file, one at a time.
     const withLock = <T>(work: () => Promise<T>) => fleet.withLock("master-key", work);
     const open = async () => {
       const opened = await openMasterKeys(config, log);
@@ -61,30 +72,40 @@ export async function openStore(
     const shared = isShared ? new SharedMasterKeys({ keys, file, previous, withLock }) : undefined;
     const vault = openVault(keys, store.dataKeys, shared);
     const warn = (detail: object, message: string) => log.warn(detail, message);
-    const parts = { keys, file, leaving, shared, store, vault, ids, warn };
-    const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation, masterKeys: keys, reloadKeys: async () => shared?.reload() };
+    const time = { clock: systemClock, timers: systemTimers };
+    const rotation = new MasterKeyRotation({
+      keys,
+      file,
+      retiringKeyId: leaving,
+      shared,
+      store,
+      vault,
+      ids,
+      warn,
+      ...time,
+    });
+    return { store, vault, rotation, masterKeys: keys, reloadMasterKeys: async () => shared?.reload() };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-/** From the settings, or from the file that the first start makes. */
+/** From GATEWAY_MASTER_KEY, or from the file that the first start creates. */
 export async function openMasterKeys(config: Config, log: Pick<Log, "info">) {
   const bytesOf = (text: string) => parseMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
-  const given = config.GATEWAY_MASTER_KEY;
-  if (given !== null)
-    return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined, previous };
-  const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
-  const kept = await file.open();
-  const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
-  return { keys, file, leaving: retiringKeyIdOf(kept), previous };
+  const current = config.GATEWAY_MASTER_KEY;
+  if (current !== null)
+    return { keys: new MasterKeys(bytesOf(current), previous), file: null, leaving: undefined, previous };
+  const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "master-key: file changed"));
+  const stored = await file.open();
+  const keys = new MasterKeys(stored.current, [...stored.previous, ...previous]);
+  return { keys, file, leaving: retiringKeyIdOf(stored), previous };
 }
 
-/** The log keeps requests from this moment on. */
-export function loggedFromMs({ GATEWAY_LOG_RETENTION }: Pick<Config, "GATEWAY_LOG_RETENTION">): number {
+/** Start of the retention period of the request log. */
+export function logRetainedFromMs({ GATEWAY_LOG_RETENTION }: Pick<Config, "GATEWAY_LOG_RETENTION">): number {
   return systemClock.nowMs() - (parseDurationMs(GATEWAY_LOG_RETENTION) ?? Number.POSITIVE_INFINITY);
 }
 
@@ -93,7 +114,7 @@ export async function loadTenants(store: Store, directory: Directory): Promise<v
   for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
 }
 
-/** What a state that is new must know of earlier processes: asked for once their journals were replayed. */
+/** Fills a new shared state from SQL; the journals must have been replayed before. */
 export async function fillState(config: Config, store: Store, directory: Directory, state: SharedState): Promise<void> {
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
@@ -102,8 +123,8 @@ export async function fillState(config: Config, store: Store, directory: Directo
   await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
 }
 
-/** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
-export function openIdempotency(config: Config, store: Store, waitForIngest: () => Promise<void>, log: Logger) {
+/** Looks up charged idempotency keys in the shared state, and older ones in SQL. */
+export function createIdempotencyLookup(config: Config, store: Store, waitForIngest: () => Promise<void>, log: Logger) {
   return chargedUses({
     store: store.idempotency,
     log: store.log,

@@ -53,8 +53,8 @@ export async function migrate(
           await work(transaction);
         }),
       );
-    await runStatements(db, migration.indexesAhead?.(ddl) ?? []);
-    for (const statement of migration.ahead?.(ddl) ?? [])
+    await runStatements(db, migration.concurrentIndexes?.(ddl) ?? []);
+    for (const statement of migration.preparation?.(ddl) ?? [])
       await inTransaction((session) => runStatements(session, [statement]));
     await inTransaction(async (transaction) => {
       await runStatements(transaction, statements);

@@ -43,9 +43,9 @@ export type Migration = {
    * Each in one of its own before that: what takes long, and keeps others out for a moment at most. A step that was cut off
    * begins again here.
    */
-  ahead?(ddl: Ddl): string[];
+  preparation?(ddl: Ddl): string[];
   /** Each in none: indexes that are made beside readers and writers, which do not wait behind them, however long they take. */
-  indexesAhead?(ddl: Ddl): string[];
+  concurrentIndexes?(ddl: Ddl): string[];
 };
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -68,12 +68,12 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 20, name: "log surfaces", statements: logSurfaces },
   { number: 21, name: "nodes", statements: nodes },
   { number: 22, name: "changes", statements: changes },
-  { number: 23, name: "log by time", statements: logByTime, ahead: aheadOfLogByTime },
+  { number: 23, name: "log by time", statements: logByTime, preparation: aheadOfLogByTime },
   { number: 24, name: "roles", statements: roles },
   { number: 26, name: "log outbox", statements: logOutbox },
   { number: 27, name: "platform keys", statements: platformKeys },
   { number: 28, name: "audit by actor", statements: auditByActor },
-  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, indexesAhead: indexBesideCharges },
+  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, concurrentIndexes: indexBesideCharges },
   { number: 30, name: "response work", statements: responseWork },
   { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
   { number: 32, name: "response end", statements: responseEnd },

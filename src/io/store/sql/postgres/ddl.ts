@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
-import { LOG_BY_TIME, LOG_BY_TIME_AHEAD } from "./log-partition-ddl.ts";
-import { ROLES } from "./role-ddl.ts";
+import { LOG_PARTITION_DDL, LOG_PARTITION_PREPARATION } from "./log-partition-ddl.ts";
+import { ROLE_DDL } from "./role-ddl.ts";
 
 /** Byte by byte: a collation of the system below can change with its next version, and unique indexes break with it. */
 const BYTEWISE = 'collate "C"';
@@ -25,6 +25,6 @@ export const postgresDdl: Ddl = {
   indexAhead: (name, on) => [`drop index concurrently if exists ${name}`, `create index concurrently ${name} on ${on}`],
   // Longer than it takes PostgreSQL to find out that it is a vacuum of its own that is in the way, which it then ends (1 s).
   shortLockTimeout: ["set local lock_timeout = '3s'"],
-  logPartitioning: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
-  roles: ROLES,
+  logPartitioning: { ahead: LOG_PARTITION_PREPARATION, change: LOG_PARTITION_DDL },
+  roles: ROLE_DDL,
 };

@@ -11,10 +11,10 @@ import {
 import type { Pool } from "pg";
 import { StoreError } from "../store-error.ts";
 import { PooledConnection } from "./connection.ts";
-import type { Pulse } from "./health-probe.ts";
+import type { DatabaseHealthProbe } from "./health-probe.ts";
 
 /** Kysely on a pool of connections. */
-export function poolDialect(pool: Pool, pulse?: Pulse): Dialect {
+export function poolDialect(pool: Pool, pulse?: DatabaseHealthProbe): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => poolDriver(pool, pulse),
@@ -23,12 +23,12 @@ export function poolDialect(pool: Pool, pulse?: Pulse): Dialect {
   };
 }
 
-function poolDriver(pool: Pool, pulse: Pulse | undefined): Driver {
+function poolDriver(pool: Pool, pulse: DatabaseHealthProbe | undefined): Driver {
   const taken = new Map<DatabaseConnection, PooledConnection>();
   return {
     init: async () => {},
     async acquireConnection() {
-      const pooled = await PooledConnection.take(pool, pulse);
+      const pooled = await PooledConnection.acquire(pool, pulse);
       const connection = connectionOn(pooled);
       taken.set(connection, pooled);
       return connection;
@@ -50,7 +50,7 @@ function connectionOn(pooled: PooledConnection): DatabaseConnection {
   return {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       // The rows are typed by the query that asked for them.
-      const { rows, command, rowCount } = await pooled.ask<never>(sql, parameters);
+      const { rows, command, rowCount } = await pooled.query<never>(sql, parameters);
       return CHANGES.includes(command) ? { rows, numAffectedRows: BigInt(rowCount ?? 0) } : { rows };
     },
     streamQuery() {

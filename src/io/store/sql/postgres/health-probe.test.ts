@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import { Pulse } from "./health-probe.ts";
+import { DatabaseHealthProbe } from "./health-probe.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -11,9 +11,9 @@ test("SCALE-03 a statement that is answered while the server is looked for leave
   const address = server.address();
   const port = typeof address === "object" ? address?.port : undefined;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const pulse = new Pulse({ url: `postgres://gateway@127.0.0.1:${port}/gateway`, shown: "here" }, 10_000);
+  const pulse = new DatabaseHealthProbe({ url: `postgres://gateway@127.0.0.1:${port}/gateway`, shown: "here" }, 10_000);
   const statement = Promise.withResolvers<string>();
-  const waited = pulse.during(statement.promise);
+  const waited = pulse.guard(statement.promise);
   const looked = once(server, "connection") as Promise<[Socket]>;
   vi.advanceTimersByTime(5_000);
   const [socket] = await looked;

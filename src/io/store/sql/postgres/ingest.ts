@@ -14,15 +14,15 @@ import {
 import { StoreError } from "../store-error.ts";
 import { type WalletDebit, WalletDebits } from "../wallet-debits.ts";
 import { PooledConnection } from "./connection.ts";
-import type { Pulse } from "./health-probe.ts";
-import { isReadableJson, readableJson } from "./values.ts";
+import type { DatabaseHealthProbe } from "./health-probe.ts";
+import { hasOnlyValidEscapes, replaceInvalidEscapes } from "./values.ts";
 
-type Booked = IngestFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
-type Numbered<Of = Booked> = { readonly record: Of; readonly shape: number };
-type NewShape = RequestShape & { readonly workspaceId: string; readonly number: number };
+type PostingRecord = IngestFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
+type ShapedRecord<Of = PostingRecord> = { readonly record: Of; readonly shape: number };
+type ShapeRow = RequestShape & { readonly workspaceId: string; readonly number: number };
 
 /** Of batches that stand in each other's way all but one go on, so that few tries are many. */
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
@@ -30,10 +30,10 @@ const TRIES_MAX = 5;
  * was there as free and is charged now takes the place of its row.
  * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
  */
-export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => Promise<void> {
+export function ingestInto(pool: Pool, pulse?: DatabaseHealthProbe): (batch: RecordBatch) => Promise<void> {
   const shapes = new ShapeIds();
-  const attempt = async ({ bytes, records }: ReturnType<typeof readBatch>) => {
-    const session = await PooledConnection.take(pool, pulse);
+  const attempt = async ({ bytes, records }: ReturnType<typeof parseBatch>) => {
+    const session = await PooledConnection.acquire(pool, pulse);
     try {
       await session.begin();
       await write(session, bytes, records, shapes);
@@ -47,13 +47,13 @@ export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => P
     }
   };
   return async (batch) => {
-    const read = readBatch(batch);
+    const read = parseBatch(batch);
     for (let tries = 1; ; tries += 1)
       try {
         await attempt(read);
         return;
       } catch (error) {
-        if (!(error instanceof StoreError) || error.end !== "collided" || tries >= TRIES_MAX) throw error;
+        if (!(error instanceof StoreError) || error.end !== "collided" || tries >= ATTEMPTS_MAX) throw error;
       }
   };
 }
@@ -61,24 +61,29 @@ export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => P
 async function write(
   session: PooledConnection,
   bytes: Buffer,
-  records: readonly Booked[],
+  records: readonly PostingRecord[],
   shapes: ShapeIds,
 ): Promise<void> {
   const daily = new DailyRollup();
   const hourly = new HourlyRollup();
-  const newShapes: NewShape[] = [];
+  const newShapes: ShapeRow[] = [];
   const numbers = records.map((record) =>
     shapes.idOf(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
   );
   await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
-  await insertRows(session, ADD_KEY_USES, [...KEY_USE_KEYS, ...KEY_USE_VALUES], keyUsesOf(records));
+  await insertRows(
+    session,
+    ADD_IDEMPOTENCY_USES,
+    [...IDEMPOTENCY_KEYS, ...IDEMPOTENCY_VALUES],
+    idempotencyUses(records),
+  );
   const addedRequests = await addRequests(session, bytes, records, numbers);
   const spent = new WalletDebits();
   const addedCharges = await addCharges(
     session,
     records.filter(({ nanos }) => nanos > 0n),
   );
-  const late: Numbered[] = [];
+  const late: ShapedRecord[] = [];
   for (const [at, record] of records.entries()) {
     const shape = numbers[at] ?? 0;
     const isNew = addedRequests.delete(record.id);
@@ -90,23 +95,23 @@ async function write(
     daily.add(record, record.nanos);
     hourly.add(record, shape, record.nanos);
   }
-  for (const free of await inPlaceOfFree(session, bytes, late)) {
+  for (const free of await replaceFreeRows(session, bytes, late)) {
     daily.subtract(free.record);
     hourly.subtract(free.record, free.shape);
   }
-  await moveWallets(session, spent.rows());
+  await applyToWallets(session, spent.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
   await insertRows(session, ADD_HOURLY, [...HOURLY_KEYS, ...SUMS], [...hourly.rows()]);
 }
 
 /** The records, and the bytes they are in. What no engine could take is refused before the first statement. */
-function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly Booked[] } {
+function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly PostingRecord[] } {
   const sent = bytesOf(batch);
-  const records: Booked[] = [];
+  const records: PostingRecord[] = [];
   try {
-    const { bounds, from, bytes } = isStorable(sent.bytes)
+    const { bounds, from, bytes } = isStorableAsIs(sent.bytes)
       ? sent
-      : bytesOf(encodeBatch(decodeBatch(batch).map(storable)));
+      : bytesOf(encodeBatch(decodeBatch(batch).map(toStorable)));
     for (let at = 0; at < bounds.length; at += 2) {
       const start = (bounds[at] ?? 0) - from;
       const end = (bounds[at + 1] ?? 0) - from;
@@ -120,8 +125,8 @@ function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly recor
 }
 
 /** A journal that was written for another store may have short ones. */
-const isStorable = (bytes: Buffer) => isReadableJson(bytes) && !mayContainCompact(bytes);
-const storable = (text: string) => readableJson(expandText(text));
+const isStorableAsIs = (bytes: Buffer) => hasOnlyValidEscapes(bytes) && !mayContainCompact(bytes);
+const toStorable = (text: string) => replaceInvalidEscapes(expandText(text));
 
 /** Only what the records are in: a batch may be a small part of a large piece of memory. */
 function bytesOf({ bytes, bounds }: RecordBatch) {
@@ -145,10 +150,10 @@ const ADD_REQUESTS = `
 async function addRequests(
   session: PooledConnection,
   bytes: Buffer,
-  records: readonly Booked[],
+  records: readonly PostingRecord[],
   shapes: readonly number[],
 ): Promise<Set<string>> {
-  const { rows } = await session.ask<{ id: string }>(ADD_REQUESTS, [
+  const { rows } = await session.query<{ id: string }>(ADD_REQUESTS, [
     bytes,
     records.map(({ id }) => id),
     records.map(({ workspaceId }) => workspaceId),
@@ -164,14 +169,14 @@ const REMOVE_REQUESTS = `
   delete from request_records where id = any($1::text[]) and created_at_ms = any($2::bigint[]) returning record, shape`;
 
 /** These were written as requests that cost nothing, and their charges have come: the rows that they had. */
-async function inPlaceOfFree(
+async function replaceFreeRows(
   session: PooledConnection,
   bytes: Buffer,
-  late: readonly Numbered[],
-): Promise<Numbered<IngestFields>[]> {
+  late: readonly ShapedRecord[],
+): Promise<ShapedRecord<IngestFields>[]> {
   if (late.length === 0) return [];
   const records = late.map(({ record }) => record);
-  const { rows } = await session.ask<{ record: string; shape: bigint }>(REMOVE_REQUESTS, [
+  const { rows } = await session.query<{ record: string; shape: bigint }>(REMOVE_REQUESTS, [
     records.map(({ id }) => id),
     records.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
   ]);
@@ -190,14 +195,15 @@ const ADD_CHARGES = `
   order by workspace_id, created_at_ms, id
   on conflict do nothing returning workspace_id, created_at_ms, id`;
 
-const keyOf = (workspaceId: string, createdAtMs: number | bigint, id: string) => `${workspaceId} ${createdAtMs} ${id}`;
+const chargeKey = (workspaceId: string, createdAtMs: number | bigint, id: string) =>
+  `${workspaceId} ${createdAtMs} ${id}`;
 const chargeKeyOf = ({ workspaceId, createdAtMs, id }: IngestFields) =>
-  keyOf(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id));
+  chargeKey(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id));
 
 /** The keys of those that were not there. */
-async function addCharges(session: PooledConnection, charged: readonly Booked[]): Promise<Set<string>> {
+async function addCharges(session: PooledConnection, charged: readonly PostingRecord[]): Promise<Set<string>> {
   if (charged.length === 0) return new Set();
-  const { rows } = await session.ask<{ workspace_id: string; created_at_ms: bigint; id: string }>(ADD_CHARGES, [
+  const { rows } = await session.query<{ workspace_id: string; created_at_ms: bigint; id: string }>(ADD_CHARGES, [
     charged.map(({ workspaceId }) => workspaceId),
     charged.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
     charged.map(({ id }) => chargeIdOf(id)),
@@ -205,11 +211,11 @@ async function addCharges(session: PooledConnection, charged: readonly Booked[])
     charged.map(({ nanos }) => nanos),
     charged.map(({ charge }) => JSON.stringify({ price: charge?.price, rate: charge?.rate, margin: charge?.margin })),
   ]);
-  return new Set(rows.map((row) => keyOf(row.workspace_id, row.created_at_ms, row.id)));
+  return new Set(rows.map((row) => chargeKey(row.workspace_id, row.created_at_ms, row.id)));
 }
 
 /** In one order everywhere, so that two batches never wait for each other. */
-const MOVE_WALLETS = `
+const UPDATE_WALLETS = `
   insert into wallets (workspace_id, currency, balance_nanos)
   select workspace_id, currency, -nanos from unnest($1::text[], $2::text[], $3::bigint[])
     as batch (workspace_id, currency, nanos)
@@ -218,27 +224,27 @@ const MOVE_WALLETS = `
   where wallets.currency = excluded.currency
   returning workspace_id`;
 
-async function moveWallets(session: PooledConnection, sums: readonly WalletDebit[]): Promise<void> {
+async function applyToWallets(session: PooledConnection, sums: readonly WalletDebit[]): Promise<void> {
   if (sums.length === 0) return;
   const twice = sums.find(({ workspaceId }, at) => sums[at - 1]?.workspaceId === workspaceId);
-  if (twice !== undefined) throw notIn(twice);
-  const { rows } = await session.ask<{ workspace_id: string }>(MOVE_WALLETS, [
+  if (twice !== undefined) throw walletCurrencyError(twice);
+  const { rows } = await session.query<{ workspace_id: string }>(UPDATE_WALLETS, [
     sums.map(({ workspaceId }) => workspaceId),
     sums.map(({ currency }) => currency),
     sums.map(({ nanos }) => nanos),
   ]);
   const moved = new Set(rows.map((row) => row.workspace_id));
   const refused = sums.find(({ workspaceId }) => !moved.has(workspaceId));
-  if (refused !== undefined) throw notIn(refused);
+  if (refused !== undefined) throw walletCurrencyError(refused);
 }
 
-function notIn({ workspaceId, currency }: WalletDebit): StoreError {
+function walletCurrencyError({ workspaceId, currency }: WalletDebit): StoreError {
   return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
 }
 
-type Column<Row> = readonly [name: string, type: "text" | "bigint", read: (row: Row) => string | number | bigint];
+type BatchColumn<Row> = readonly [name: string, type: "text" | "bigint", read: (row: Row) => string | number | bigint];
 
-const SHAPE_COLUMNS: readonly Column<NewShape>[] = [
+const SHAPE_COLUMNS: readonly BatchColumn<ShapeRow>[] = [
   ["workspace_id", "text", (shape) => shape.workspaceId],
   ["id", "bigint", (shape) => shape.number],
   ["key_id", "text", (shape) => shape.keyId],
@@ -251,7 +257,7 @@ const SHAPE_COLUMNS: readonly Column<NewShape>[] = [
   ["status", "bigint", (shape) => shape.status],
   ["surface", "text", (shape) => shape.surface],
 ];
-const DAILY_KEYS: readonly Column<DailyUsage>[] = [
+const DAILY_KEYS: readonly BatchColumn<DailyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],
   ["day", "text", (row) => row.day],
   ["key_id", "text", (row) => row.keyId],
@@ -259,12 +265,12 @@ const DAILY_KEYS: readonly Column<DailyUsage>[] = [
   ["provider", "text", (row) => row.provider],
   ["environment", "text", (row) => row.environment],
 ];
-const HOURLY_KEYS: readonly Column<HourlyUsage>[] = [
+const HOURLY_KEYS: readonly BatchColumn<HourlyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],
   ["hour_ms", "bigint", (row) => row.hourMs],
   ["shape", "bigint", (row) => row.shape],
 ];
-const SUMS: readonly Column<UsageSums>[] = [
+const SUMS: readonly BatchColumn<UsageSums>[] = [
   ["requests", "bigint", (row) => row.requests],
   ["errors", "bigint", (row) => row.errors],
   ["input_tokens", "bigint", (row) => row.inputTokens],
@@ -281,10 +287,10 @@ const SUMS: readonly Column<UsageSums>[] = [
   ["first_byte_ms", "bigint", (row) => row.firstByteMs],
 ];
 
-type KeyUse = Booked & { readonly idempotency: NonNullable<Booked["idempotency"]> };
+type IdempotencyUse = PostingRecord & { readonly idempotency: NonNullable<PostingRecord["idempotency"]> };
 
-const KEY_USE_KEYS: readonly Column<KeyUse>[] = [["key_digest", "text", (use) => use.idempotency.key]];
-const KEY_USE_VALUES: readonly Column<KeyUse>[] = [
+const IDEMPOTENCY_KEYS: readonly BatchColumn<IdempotencyUse>[] = [["key_digest", "text", (use) => use.idempotency.key]];
+const IDEMPOTENCY_VALUES: readonly BatchColumn<IdempotencyUse>[] = [
   ["body_digest", "text", (use) => use.idempotency.body],
   ["workspace_id", "text", (use) => use.workspaceId],
   ["request_id", "text", (use) => use.id],
@@ -295,8 +301,8 @@ const KEY_USE_VALUES: readonly Column<KeyUse>[] = [
 ];
 
 /** One for each key, because a statement changes a row only once: the one that lasts longest. */
-function keyUsesOf(records: readonly Booked[]): KeyUse[] {
-  const uses = new Map<string, KeyUse>();
+function idempotencyUses(records: readonly PostingRecord[]): IdempotencyUse[] {
+  const uses = new Map<string, IdempotencyUse>();
   for (const record of records) {
     const { idempotency } = record;
     if (idempotency === undefined || record.nanos === 0n) continue;
@@ -307,11 +313,11 @@ function keyUsesOf(records: readonly Booked[]): KeyUse[] {
   return [...uses.values()];
 }
 
-type Named = readonly [name: string, type: string, ...unknown[]];
-const namesOf = (columns: readonly Named[]) => columns.map(([name]) => name).join(", ");
+type NamedColumn = readonly [name: string, type: string, ...unknown[]];
+const namesOf = (columns: readonly NamedColumn[]) => columns.map(([name]) => name).join(", ");
 
 /** All rows of a batch at once, in the order of their keys: so two batches never wait for each other. */
-function insertOf(table: string, keys: readonly Named[], values: readonly Named[]): string {
+function insertSql(table: string, keys: readonly NamedColumn[], values: readonly NamedColumn[]): string {
   const columns = [...keys, ...values];
   return `
     insert into ${table} (${namesOf(columns)})
@@ -320,29 +326,29 @@ function insertOf(table: string, keys: readonly Named[], values: readonly Named[
     order by ${namesOf(keys)}`;
 }
 
-function adding(table: string, keys: readonly Named[]): string {
-  return `${insertOf(table, keys, SUMS)}
+function accumulateSql(table: string, keys: readonly NamedColumn[]): string {
+  return `${insertSql(table, keys, SUMS)}
     on conflict (${namesOf(keys)}) do update
     set ${SUMS.map(([sum]) => `${sum} = ${table}.${sum} + excluded.${sum}`).join(", ")}`;
 }
 
-const ADD_SHAPES = `${insertOf("request_shapes", SHAPE_COLUMNS, [])} on conflict do nothing`;
+const ADD_SHAPES = `${insertSql("request_shapes", SHAPE_COLUMNS, [])} on conflict do nothing`;
 /** A key that is free again after its time may be there still; an old record that is sent again changes nothing. */
-const ADD_KEY_USES = `${insertOf("idempotency_keys", KEY_USE_KEYS, KEY_USE_VALUES)}
+const ADD_IDEMPOTENCY_USES = `${insertSql("idempotency_keys", IDEMPOTENCY_KEYS, IDEMPOTENCY_VALUES)}
   on conflict (key_digest) do update
-  set ${KEY_USE_VALUES.map(([name]) => `${name} = excluded.${name}`).join(", ")}
+  set ${IDEMPOTENCY_VALUES.map(([name]) => `${name} = excluded.${name}`).join(", ")}
   where excluded.expires_at_ms > idempotency_keys.expires_at_ms`;
-const ADD_DAILY = adding("requests_daily", DAILY_KEYS);
-const ADD_HOURLY = adding("requests_hourly", HOURLY_KEYS);
+const ADD_DAILY = accumulateSql("requests_daily", DAILY_KEYS);
+const ADD_HOURLY = accumulateSql("requests_hourly", HOURLY_KEYS);
 
 async function insertRows<Row>(
   session: PooledConnection,
   statement: string,
-  columns: readonly Column<Row>[],
+  columns: readonly BatchColumn<Row>[],
   rows: readonly Row[],
 ): Promise<void> {
   if (rows.length > 0)
-    await session.ask(
+    await session.query(
       statement,
       columns.map(([, , read]) => rows.map(read)),
     );

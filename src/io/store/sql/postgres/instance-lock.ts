@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { Log } from "../../../../kit/log.ts";
 import type { DatabaseAddress } from "./address.ts";
-import { wordsOf } from "./errors.ts";
-import { connectionTo, ended, SESSION } from "./pool.ts";
+import { errorText } from "./errors.ts";
+import { awaitClose, connectionConfig, SESSION_SETTINGS } from "./pool.ts";
 
 /** Another gateway works on this database. */
-export class DatabaseInUse extends Error {
+export class DatabaseInUseError extends Error {
   constructor({ shown }: DatabaseAddress, holder: string) {
     super(
       `the database ${shown} is in use by another gateway${holder}: stop it first, or set DATABASE_URL to another database`,
@@ -16,18 +16,18 @@ export class DatabaseInUse extends Error {
 }
 
 /** Advisory locks of a database, by two numbers: the first is ours. */
-export const LOCKS = { ours: 0x67617465, instance: 1, migration: 2, change: 3 } as const;
+export const ADVISORY_LOCKS = { ours: 0x67617465, instance: 1, migration: 2, change: 3 } as const;
 
 /** A gateway that was killed is noticed at once, one that is just stopping needs a moment. */
-const PATIENCE_MS = 3_000;
-const TRY_EVERY_MS = 100;
-const AGAIN_EVERY_MS = 1_000;
+const ACQUIRE_TIMEOUT_MS = 3_000;
+const ACQUIRE_RETRY_MS = 100;
+const REACQUIRE_INTERVAL_MS = 1_000;
 
-const TRY = `select pg_try_advisory_lock(${LOCKS.ours}, ${LOCKS.instance}) as held`;
-const HOLDER = `select client_addr::text as address, backend_start::text as since from pg_locks
+const TRY_LOCK = `select pg_try_advisory_lock(${ADVISORY_LOCKS.ours}, ${ADVISORY_LOCKS.instance}) as held`;
+const LOCK_HOLDER = `select client_addr::text as address, backend_start::text as since from pg_locks
   join pg_stat_activity using (pid) where locktype = 'advisory' and granted and database =
   (select oid from pg_database where datname = current_database())
-  and classid = ${LOCKS.ours} and objid = ${LOCKS.instance}`;
+  and classid = ${ADVISORY_LOCKS.ours} and objid = ${ADVISORY_LOCKS.instance}`;
 
 /**
  * Takes a database for this process: balances live in its memory, and two that do not know of each other would spend
@@ -38,101 +38,101 @@ export class InstanceLock {
   readonly #address: DatabaseAddress;
   readonly #log: Log;
   #client: Client | undefined;
-  #again: NodeJS.Timeout | undefined;
-  #released = false;
-  #taken = false;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #isReleased = false;
+  #isLost = false;
 
   private constructor(address: DatabaseAddress, log: Log) {
     this.#address = address;
     this.#log = log;
   }
 
-  static async take(address: DatabaseAddress, log: Log): Promise<InstanceLock> {
+  static async acquire(address: DatabaseAddress, log: Log): Promise<InstanceLock> {
     const lock = new InstanceLock(address, log);
     const client = await lock.#connect();
-    for (let waitedMs = 0; !(await isHeld(client)); waitedMs += TRY_EVERY_MS) {
-      if (waitedMs >= PATIENCE_MS) {
-        const holder = await holderOf(client);
+    for (let waitedMs = 0; !(await tryLock(client)); waitedMs += ACQUIRE_RETRY_MS) {
+      if (waitedMs >= ACQUIRE_TIMEOUT_MS) {
+        const holder = await describeHolder(client);
         await client.end();
-        throw new DatabaseInUse(address, holder);
+        throw new DatabaseInUseError(address, holder);
       }
-      await sleep(TRY_EVERY_MS);
+      await sleep(ACQUIRE_RETRY_MS);
     }
-    lock.#keep(client);
+    lock.#hold(client);
     return lock;
   }
 
   /** Another gateway took the database while this one had lost it. */
-  get isTaken(): boolean {
-    return this.#taken;
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   async release(): Promise<void> {
-    this.#released = true;
-    clearTimeout(this.#again);
-    if (this.#client !== undefined) await ended(this.#client.end());
+    this.#isReleased = true;
+    clearTimeout(this.#retryTimer);
+    if (this.#client !== undefined) await awaitClose(this.#client.end());
     this.#client = undefined;
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(connectionTo(this.#address, "hurried"));
+    const client = new Client(connectionConfig(this.#address, "hurried"));
     client.on("error", () => {});
     await client.connect();
-    await client.query(SESSION);
+    await client.query(SESSION_SETTINGS);
     return client;
   }
 
-  #keep(client: Client): void {
+  #hold(client: Client): void {
     this.#client = client;
-    this.#taken = false;
+    this.#isLost = false;
     client.on("end", () => {
       this.#client = undefined;
-      if (this.#released) return;
+      if (this.#isReleased) return;
       this.#log.warn({ database: this.#address.shown }, "the connection that keeps other gateways out is lost");
-      this.#tryLater();
+      this.#scheduleReacquire();
     });
   }
 
-  #tryLater(): void {
-    this.#again = setTimeout(() => void this.#tryAgain(), AGAIN_EVERY_MS).unref();
+  #scheduleReacquire(): void {
+    this.#retryTimer = setTimeout(() => void this.#reacquire(), REACQUIRE_INTERVAL_MS).unref();
   }
 
-  async #tryAgain(): Promise<void> {
+  async #reacquire(): Promise<void> {
     let client: Client | undefined;
     try {
       client = await this.#connect();
-      const isOurs = await isHeld(client);
-      if (!isOurs || this.#released) {
-        if (!isOurs) this.#sayTaken(await holderOf(client));
+      const isOurs = await tryLock(client);
+      if (!isOurs || this.#isReleased) {
+        if (!isOurs) this.#reportLost(await describeHolder(client));
         await client.end();
       } else {
         this.#log.info({ database: this.#address.shown }, "other gateways are kept out again");
-        this.#keep(client);
+        this.#hold(client);
         return;
       }
     } catch (error) {
-      this.#log.warn({ why: wordsOf(error) }, "the database cannot be reached to keep other gateways out");
+      this.#log.warn({ why: errorText(error) }, "the database cannot be reached to keep other gateways out");
       await client?.end().catch(() => {});
     }
-    if (!this.#released) this.#tryLater();
+    if (!this.#isReleased) this.#scheduleReacquire();
   }
 
-  #sayTaken(holder: string): void {
-    if (this.#taken || this.#released) return;
-    this.#taken = true;
-    this.#log.error({}, new DatabaseInUse(this.#address, holder).message);
+  #reportLost(holder: string): void {
+    if (this.#isLost || this.#isReleased) return;
+    this.#isLost = true;
+    this.#log.error({}, new DatabaseInUseError(this.#address, holder).message);
   }
 }
 
-async function isHeld(client: Client): Promise<boolean> {
-  const { rows } = await client.query<{ held: boolean }>(TRY);
+async function tryLock(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ held: boolean }>(TRY_LOCK);
   return rows[0]?.held === true;
 }
 
 /** Only for the message. */
-async function holderOf(client: Client): Promise<string> {
+async function describeHolder(client: Client): Promise<string> {
   try {
-    const { rows } = await client.query<{ address: string | null; since: string | null }>(HOLDER);
+    const { rows } = await client.query<{ address: string | null; since: string | null }>(LOCK_HOLDER);
     const { address, since } = rows[0] ?? {};
     const parts = [address ? `at ${address}` : "", since ? `since ${since}` : ""].filter((part) => part !== "");
     return parts.length === 0 ? "" : ` (${parts.join(", ")})`;

@@ -26,7 +26,7 @@ const INDEXES = ["by_time", "by_shape"] as const;
  * Before the change itself, each on its own and good to be repeated: the bound is proven while requests are written. Then
  * the change takes a moment, whatever the size of the log.
  */
-export const LOG_BY_TIME_AHEAD: readonly string[] = [
+export const LOG_PARTITION_PREPARATION: readonly string[] = [
   `do $$
     declare bound bigint;
     begin
@@ -42,7 +42,7 @@ export const LOG_BY_TIME_AHEAD: readonly string[] = [
     end $$`,
 ];
 
-const SPLIT = `do $$
+const SPLIT_TABLE = `do $$
   declare bound bigint; seen record;
   begin
     lock table request_records in access exclusive mode;
@@ -74,7 +74,7 @@ const SPLIT = `do $$
   end $$`;
 
 /** Bounds are null where there are none; the partition for the rest has neither. */
-const PARTS = `create view request_log_parts as
+const PARTITION_VIEW = `create view request_log_parts as
   select part, (regexp_match(bounds, 'FROM \\(''?(-?\\d+)'))[1]::bigint as from_ms,
     (regexp_match(bounds, 'TO \\(''?(-?\\d+)'))[1]::bigint as to_ms
   from (
@@ -87,7 +87,7 @@ const PARTS = `create view request_log_parts as
  * Adds a partition for a span that none has yet; false where one has. What waits in the partition for the rest moves
  * over, under a lock that keeps its writers out: no request is in both or in neither.
  */
-const ADD = `create function request_log_add(from_ms bigint, to_ms bigint) returns boolean language plpgsql
+const ADD_PARTITION = `create function request_log_add(from_ms bigint, to_ms bigint) returns boolean language plpgsql
   ${AS_OWNER} as $$
   declare part text := 'request_records_' || to_char(to_timestamp(from_ms / 1000) at time zone 'UTC', 'YYYY_MM_DD');
   begin
@@ -107,7 +107,7 @@ const ADD = `create function request_log_add(from_ms bigint, to_ms bigint) retur
   end $$`;
 
 /** Removes the partitions that end by then; how many it were. */
-const DROP = `create function request_log_drop(before_ms bigint) returns integer language plpgsql ${AS_OWNER} as $$
+const DROP_PARTITIONS = `create function request_log_drop(before_ms bigint) returns integer language plpgsql ${AS_OWNER} as $$
   declare old text; dropped integer := 0;
   begin
     for old in select part from request_log_parts where to_ms <= before_ms loop
@@ -118,17 +118,17 @@ const DROP = `create function request_log_drop(before_ms bigint) returns integer
   end $$`;
 
 /** Who works as the owner must not find tables of somebody else by the same names. */
-const PINNED = `do $$ begin
+const PIN_SEARCH_PATH = `do $$ begin
     execute format('alter function request_log_add(bigint, bigint) set search_path = %I, pg_temp', current_schema());
     execute format('alter function request_log_drop(bigint) set search_path = %I, pg_temp', current_schema());
   end $$`;
 
-export const LOG_BY_TIME: readonly string[] = [
-  SPLIT,
-  PARTS,
-  ADD,
-  DROP,
-  PINNED,
+export const LOG_PARTITION_DDL: readonly string[] = [
+  SPLIT_TABLE,
+  PARTITION_VIEW,
+  ADD_PARTITION,
+  DROP_PARTITIONS,
+  PIN_SEARCH_PATH,
   "revoke execute on function request_log_add(bigint, bigint) from public",
   "revoke execute on function request_log_drop(bigint) from public",
 ];

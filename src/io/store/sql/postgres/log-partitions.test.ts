@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     const address = await cluster.database("migrated");
     await (await open(cluster.asApp(address))).close();
     const later = { nowMs: () => NOW_MS + 60 * DAY_MS, monotonicMs: () => 0 };
-    const store = await open(cluster.asApp(address), { logKeptMs: 3 * DAY_MS, clock: later });
+    const store = await open(cluster.asApp(address), { logRetentionMs: 3 * DAY_MS, clock: later });
     expect((await partsOf(address)).slice(0, 5)).toEqual([
       "2027_01_01",
       "2027_02_01",

@@ -4,19 +4,19 @@ import type { LogPartitions } from "../engine.ts";
 import type { Database } from "../schema.ts";
 
 /** A log that is kept no longer is in days, so that what is old leaves as a whole; a longer one is in months. */
-const DAYS_MAX = 100;
+const DAILY_RETENTION_DAYS_MAX = 100;
 const DAYS_AHEAD = 7;
-const PARTS_MAX = 500;
+const PARTITIONS_MAX = 500;
 const MONTH_AHEAD_MS = 31 * DAY_MS;
 
-type Span = { readonly fromMs: number; readonly toMs: number };
-type Part = { readonly from_ms: number | null; readonly to_ms: number | null };
+type PartitionSpan = { readonly fromMs: number; readonly toMs: number };
+type PartitionBounds = { readonly from_ms: number | null; readonly to_ms: number | null };
 
-const isInDays = (keepMs: number | null) => keepMs !== null && keepMs <= DAYS_MAX * DAY_MS;
+const usesDailyPartitions = (keepMs: number | null) => keepMs !== null && keepMs <= DAILY_RETENTION_DAYS_MAX * DAY_MS;
 
 /** `keepMs`: how long requests are kept, null for ever. */
-export function logParts(db: Kysely<Database>, keepMs: number | null): LogPartitions {
-  const inDays = isInDays(keepMs);
+export function logPartitions(db: Kysely<Database>, keepMs: number | null): LogPartitions {
+  const inDays = usesDailyPartitions(keepMs);
   let lookedAtMs: number | undefined;
   return {
     async prepare(time) {
@@ -26,12 +26,12 @@ export function logParts(db: Kysely<Database>, keepMs: number | null): LogPartit
       const wanted = inDays
         ? daysOf({ fromMs: nowMs - DAY_MS, toMs: nowMs + DAYS_AHEAD * DAY_MS })
         : monthsOf({ fromMs: nowMs - DAY_MS, toMs: nowMs + MONTH_AHEAD_MS });
-      for (const span of missing(wanted, await partsOf(db))) await add(db, span);
+      for (const span of missingSpans(wanted, await readPartitions(db))) await addPartition(db, span);
       lookedAtMs = nowMs;
     },
 
     async dropBefore(beforeMs) {
-      const parts = await partsOf(db);
+      const parts = await readPartitions(db);
       if (parts.some(({ to_ms }) => to_ms !== null && to_ms <= beforeMs))
         await sql`select request_log_drop(${Math.trunc(beforeMs)})`.execute(db);
       const at = parts.find(
@@ -47,49 +47,49 @@ export function logParts(db: Kysely<Database>, keepMs: number | null): LogPartit
 }
 
 /** Partitions for requests of these days, the newest of them where there are very many; others are kept together. */
-export async function addPartsFor(
+export async function addPartitionsFor(
   db: Kysely<Database>,
   keepMs: number | null,
   daysMs: readonly number[],
 ): Promise<void> {
   const spans = daysMs.flatMap((fromMs) => {
     const day = { fromMs, toMs: fromMs + DAY_MS };
-    return isInDays(keepMs) ? [day] : monthsOf(day);
+    return usesDailyPartitions(keepMs) ? [day] : monthsOf(day);
   });
   const starts = new Map(spans.filter(({ fromMs }) => fromMs >= 0).map((span) => [span.fromMs, span]));
-  const newest = [...starts.values()].toSorted((a, b) => b.fromMs - a.fromMs).slice(0, PARTS_MAX);
-  for (const span of newest) await add(db, span);
+  const newest = [...starts.values()].toSorted((a, b) => b.fromMs - a.fromMs).slice(0, PARTITIONS_MAX);
+  for (const span of newest) await addPartition(db, span);
 }
 
-async function partsOf(db: Kysely<Database>): Promise<Part[]> {
-  const { rows } = await sql<Part>`
+async function readPartitions(db: Kysely<Database>): Promise<PartitionBounds[]> {
+  const { rows } = await sql<PartitionBounds>`
     select from_ms, to_ms from request_log_parts where from_ms is not null or to_ms is not null`.execute(db);
   return rows;
 }
 
-async function add(db: Kysely<Database>, { fromMs, toMs }: Span): Promise<void> {
+async function addPartition(db: Kysely<Database>, { fromMs, toMs }: PartitionSpan): Promise<void> {
   await sql`select request_log_add(${fromMs}, ${toMs})`.execute(db);
 }
 
 /** What no partition covers. A month of which a part is covered is taken day by day. */
-function missing(wanted: readonly Span[], parts: readonly Part[]): Span[] {
+function missingSpans(wanted: readonly PartitionSpan[], parts: readonly PartitionBounds[]): PartitionSpan[] {
   return wanted.flatMap((span) => {
     const meets = parts.some(
       ({ from_ms, to_ms }) => (from_ms ?? -Infinity) < span.toMs && (to_ms ?? Infinity) > span.fromMs,
     );
     if (!meets) return [span];
-    return span.toMs - span.fromMs > DAY_MS ? missing(daysOf(span), parts) : [];
+    return span.toMs - span.fromMs > DAY_MS ? missingSpans(daysOf(span), parts) : [];
   });
 }
 
-function daysOf({ fromMs, toMs }: Span): Span[] {
-  const days: Span[] = [];
+function daysOf({ fromMs, toMs }: PartitionSpan): PartitionSpan[] {
+  const days: PartitionSpan[] = [];
   for (let at = fromMs - (fromMs % DAY_MS); at < toMs; at += DAY_MS) days.push({ fromMs: at, toMs: at + DAY_MS });
   return days;
 }
 
-function monthsOf({ fromMs, toMs }: Span): Span[] {
-  const months: Span[] = [];
+function monthsOf({ fromMs, toMs }: PartitionSpan): PartitionSpan[] {
+  const months: PartitionSpan[] = [];
   const first = new Date(fromMs);
   for (let month = first.getUTCMonth(); ; month += 1) {
     const [from, to] = [month, month + 1].map((at) => Date.UTC(first.getUTCFullYear(), at));

@@ -8,7 +8,7 @@ import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { BEFORE_ONE_FACTOR, expectOneFactorEach, factorRow } from "../../../../../tests/support/second-factors.ts";
 import { systemClock } from "../../../../kit/clock.ts";
-import { LOCKS } from "./instance-lock.ts";
+import { ADVISORY_LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
 
 const cluster = clusterForFile();
@@ -22,7 +22,7 @@ test.skipIf(!hasPostgres)(
     await left.connect();
     await left.query("begin");
     await left.query("insert into meta (name, value) values ('left', 'half done')");
-    await left.query(`select pg_advisory_xact_lock(${LOCKS.ours}, ${LOCKS.change})`);
+    await left.query(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.ours}, ${ADVISORY_LOCKS.change})`);
     const opening = openPostgres({
       ...{ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() },
     });
@@ -66,7 +66,7 @@ test.skipIf(!hasPostgres)(
     // By the address a statement of everybody else may take far longer.
     const url = `${address.url}?statement_timeout=60000`;
     const store = await openPostgres({
-      ...{ address: { ...address, url }, connections: 1, patienceMs: 3_000 },
+      ...{ address: { ...address, url }, connections: 1, longStatementMs: 3_000 },
       ...{ dataDir: cluster.folder(), clock: systemClock, log: listeningLog() },
     });
     await store.ingest([chargedRecord("r1", 1n)]);

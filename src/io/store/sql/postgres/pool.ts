@@ -1,21 +1,21 @@
 import { Pool, type PoolConfig } from "pg";
 import type { DatabaseAddress } from "./address.ts";
-import { wholeTypes } from "./values.ts";
+import { integerTypes } from "./values.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 /** The server ends a statement first; this is for a server that says nothing any more. */
-const SILENCE_MS = 5_000;
-const IDLE_MS = 30_000;
+const RESPONSE_GRACE_MS = 5_000;
+const IDLE_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /** So long a server has to say goodbye: one that says nothing must not hold up the end of the gateway. */
-const GOODBYE_MS = 2_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** The end of connections, waited for within reason. */
-export async function ended(ending: Promise<unknown>): Promise<void> {
+export async function awaitClose(ending: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, GOODBYE_MS);
+  const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
   await Promise.race([ending.catch(() => {}), promise]);
   clearTimeout(timer);
 }
@@ -25,7 +25,7 @@ export async function ended(ending: Promise<unknown>): Promise<void> {
  * journal lets go of the records then; statements of a transaction see what was committed before each of them; and
  * a gateway whose machine is gone does not keep its locks for hours.
  */
-export const SESSION = `select
+export const SESSION_SETTINGS = `select
   set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
     then 'on' else current_setting('synchronous_commit') end, false),
   set_config('default_transaction_isolation', 'read committed', false),
@@ -34,19 +34,19 @@ export const SESSION = `select
   set_config('tcp_keepalives_count', '4', false)`;
 
 /** Settings of every connection; a patient one lets a statement take as long as it takes. */
-export function connectionTo({ url }: DatabaseAddress, hurry: "hurried" | "patient"): PoolConfig {
+export function connectionConfig({ url }: DatabaseAddress, hurry: "hurried" | "patient"): PoolConfig {
   return {
     connectionString: url,
     application_name: "inference-gateway",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    types: wholeTypes,
+    types: integerTypes,
     ...(hurry === "hurried"
       ? {
           statement_timeout: STATEMENT_TIMEOUT_MS,
           idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-          query_timeout: STATEMENT_TIMEOUT_MS + SILENCE_MS,
+          query_timeout: STATEMENT_TIMEOUT_MS + RESPONSE_GRACE_MS,
         }
       : {}),
   };
@@ -54,13 +54,13 @@ export function connectionTo({ url }: DatabaseAddress, hurry: "hurried" | "patie
 
 export function openPool(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Pool {
   const pool = new Pool({
-    ...connectionTo(address, hurry),
+    ...connectionConfig(address, hurry),
     max: connections,
-    idleTimeoutMillis: IDLE_MS,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
     onConnect: async (client) => {
       // A connection may break between two statements, when nobody waits for an answer: the next one says so.
       client.on("error", () => {});
-      await client.query(SESSION);
+      await client.query(SESSION_SETTINGS);
     },
   });
   pool.on("error", () => {});

@@ -7,21 +7,21 @@ import type {
   StoreWorkerRequest,
 } from "../store-worker-protocol.ts";
 import { toStoreError } from "./errors.ts";
-import { Pulse } from "./health-probe.ts";
+import { DatabaseHealthProbe } from "./health-probe.ts";
 import { ingestInto } from "./ingest.ts";
-import { ended, openPool } from "./pool.ts";
+import { awaitClose, openPool } from "./pool.ts";
 
 // Reading a batch takes as long as some requests do, so it is done in a thread of its own, over its own connection.
 const { address, silenceMs }: PostgresWorkerData = workerData;
 const pool = openPool(address, 1, "hurried");
-const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
+const pulse = silenceMs === undefined ? undefined : new DatabaseHealthProbe(address, silenceMs);
 const ingest = ingestInto(pool, pulse);
 
 async function carryOut(ask: StoreWorkerRequest): Promise<void> {
   if (ask.is === "ingest") await ingest(ask.batch);
   else if (ask.is === "close") {
     pulse?.close();
-    await ended(pool.end());
+    await awaitClose(pool.end());
   } else throw new StoreError("rejected", "this worker takes batches only");
 }
 

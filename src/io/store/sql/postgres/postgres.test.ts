@@ -26,7 +26,7 @@ import type { Store } from "../store.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
 import { toStoreError } from "./errors.ts";
-import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
+import { ADVISORY_LOCKS, DatabaseInUseError } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
 import { openPool } from "./pool.ts";
 
@@ -294,7 +294,7 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     await once(child.stdout, "data");
     const refused = await open(address).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(DatabaseInUse);
+    expect(refused).toBeInstanceOf(DatabaseInUseError);
     expect(String(refused)).toContain(`the database ${address.shown} is in use by another gateway (at 127.0.0.1`);
     const exited = once(child, "exit");
     child.kill("SIGKILL");
@@ -312,10 +312,10 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
     const store = await open(address, log);
     const thief = new Client({ connectionString: address.url });
     await thief.connect();
-    const steal = thief.query(`select pg_advisory_lock(${LOCKS.ours}, ${LOCKS.instance})`);
+    const steal = thief.query(`select pg_advisory_lock(${ADVISORY_LOCKS.ours}, ${ADVISORY_LOCKS.instance})`);
     await cluster.query(
       address,
-      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objid = ${LOCKS.instance}
+      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objid = ${ADVISORY_LOCKS.instance}
        and database = (select oid from pg_database where datname = current_database())`,
     );
     await steal;
@@ -323,7 +323,7 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
     await expect(store.ping()).rejects.toThrow("another gateway works on this database");
     await thief.end();
     await eventually(() => store.ping(), { timeout: 10_000 });
-    await expect(open(address)).rejects.toThrow(DatabaseInUse);
+    await expect(open(address)).rejects.toThrow(DatabaseInUseError);
     await store.close();
   });
 });

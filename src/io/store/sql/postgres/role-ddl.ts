@@ -3,7 +3,7 @@
  * are only ever added. Partitions of the request log come and go by functions that work as their owner. The owner calls
  * it after every change of the tables; what an earlier version granted and this one does not is taken back.
  */
-export const ROLES: readonly string[] = [
+export const ROLE_DDL: readonly string[] = [
   `create function gateway_grant(app text) returns void language plpgsql as $$
   declare one record;
   begin

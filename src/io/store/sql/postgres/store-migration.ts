@@ -7,13 +7,13 @@ import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
-import { wordsOf } from "./errors.ts";
-import { addPartsFor } from "./log-partitions.ts";
-import { migratePostgres, openDatabase, takeMigrationLock } from "./open.ts";
-import { isReadableJson, readableJson } from "./values.ts";
+import { errorText } from "./errors.ts";
+import { addPartitionsFor } from "./log-partitions.ts";
+import { acquireMigrationLock, migratePostgres, openDatabase } from "./open.ts";
+import { hasOnlyValidEscapes, replaceInvalidEscapes } from "./values.ts";
 
 /** The move was not made, and the database is as it was; the message says what to do. */
-export class MoveRefused extends Error {
+export class StoreMigrationError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "MoveRefused";
@@ -26,7 +26,7 @@ export type MoveReport = {
   readonly audit: readonly string[];
 };
 
-export type MoveSettings = {
+export type StoreMigrationSettings = {
   readonly from: Kysely<Database>;
   readonly to: DatabaseAddress;
   readonly clock: Clock;
@@ -39,55 +39,64 @@ export type MoveSettings = {
   readonly log: Pick<Log, "warn">;
 };
 
-type Table = { readonly name: string; readonly columns: readonly Column[]; readonly key: readonly string[] };
-type Column = { readonly name: string; readonly type: string };
-type Value = string | bigint | number | null | Uint8Array;
-type Row = Readonly<Record<string, Value>>;
+type SourceTable = {
+  readonly name: string;
+  readonly columns: readonly SourceColumn[];
+  readonly key: readonly string[];
+};
+type SourceColumn = { readonly name: string; readonly type: string };
+type SourceValue = string | bigint | number | null | Uint8Array;
+type SourceRow = Readonly<Record<string, SourceValue>>;
 
 /** Of every store, and made anew in each. */
-const NOT_MOVED = ["schema_migrations"];
+const EXCLUDED_TABLES = ["schema_migrations"];
 const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS_MAX = 5_000;
 const PAGE_ROWS_FIRST = 50;
 
-const BY_OPTION = { as: "--to", forOwner: "write --to with the name of the role that owns the database or its tables" };
+const CLI_ADDRESS_TEXT = {
+  as: "--to",
+  forOwner: "write --to with the name of the role that owns the database or its tables",
+};
 
 /**
  * Copies everything from an embedded store into an empty PostgreSQL. All of it is one transaction, the checks included:
  * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
  */
-export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
+export async function moveStore(settings: StoreMigrationSettings): Promise<MoveReport> {
   const { to, dryRun, log } = settings;
   const db = openDatabase(to, 1, "patient");
   try {
-    await migratePostgres(to, { ...settings, named: BY_OPTION });
+    await migratePostgres(to, { ...settings, named: CLI_ADDRESS_TEXT });
     return await db.connection().execute(async (session) => {
-      await takeMigrationLock(session);
+      await acquireMigrationLock(session);
       const report = await session.transaction().execute(async (moving) => {
         const made = await copyAll(settings, moving);
-        if (dryRun) throw new TakenBack(made);
+        if (dryRun) throw new DryRunRollback(made);
         return made;
       });
       // The planner knows nothing of tables that were just filled.
       await sql`analyze`.execute(session).catch((error: unknown) => {
         log.warn(
           {},
-          `everything is moved, and PostgreSQL has not looked at it yet (${wordsOf(error)}): run ANALYZE there`,
+          `everything is moved, and PostgreSQL has not looked at it yet (${errorText(error)}): run ANALYZE there`,
         );
       });
       return report;
     });
   } catch (error) {
-    if (error instanceof TakenBack) return error.report;
+    if (error instanceof DryRunRollback) return error.report;
     if (!(error instanceof StoreError)) throw error;
-    throw new MoveRefused(`nothing was moved to ${to.shown} (${error.message}): put that right and begin again`);
+    throw new StoreMigrationError(
+      `nothing was moved to ${to.shown} (${error.message}): put that right and begin again`,
+    );
   } finally {
     await db.destroy();
   }
 }
 
 /** Undoes the transaction of a move that was only tried. */
-class TakenBack extends Error {
+class DryRunRollback extends Error {
   readonly report: MoveReport;
 
   constructor(report: MoveReport) {
@@ -96,16 +105,16 @@ class TakenBack extends Error {
   }
 }
 
-async function copyAll(settings: MoveSettings, to: Kysely<Database>): Promise<MoveReport> {
+async function copyAll(settings: StoreMigrationSettings, to: Kysely<Database>): Promise<MoveReport> {
   // Numbers as they are, of whatever size.
   const from = settings.from.withoutPlugins();
-  const tables = await tablesOf(from, to);
+  const tables = await readTables(from, to);
   for (const { name } of tables)
     if (await hasRows(to, name))
-      throw new MoveRefused(
+      throw new StoreMigrationError(
         `the database ${settings.to.shown} is not empty (${name} has rows): make a new one with createdb, and name that`,
       );
-  await addPartsFor(to, settings.logKeptMs, await daysIn(from));
+  await addPartitionsFor(to, settings.logKeptMs, await requestDays(from));
   const copied: { name: string; rows: number }[] = [];
   for (const table of tables) {
     const rows = await countOf(from, table.name);
@@ -113,42 +122,44 @@ async function copyAll(settings: MoveSettings, to: Kysely<Database>): Promise<Mo
     copied.push({ name: table.name, rows });
   }
   await setSequences(to);
-  return { tables: copied, audit: await checkAll(settings, to, copied) };
+  return { tables: copied, audit: await verifyCopy(settings, to, copied) };
 }
 
 /**
  * That what is there is what is here: every row, every wallet against its ledger, the newest request. Answers what was wrong
  * with the books before.
  */
-async function checkAll(
-  { from, check }: MoveSettings,
+async function verifyCopy(
+  { from, check }: StoreMigrationSettings,
   to: Kysely<Database>,
   copied: readonly { readonly name: string; readonly rows: number }[],
 ): Promise<readonly string[]> {
   for (const { name, rows } of copied) {
     const found = await countOf(to, name);
-    if (found !== rows) throw new MoveRefused(`${name} has ${rows} rows here and ${found} there: begin again`);
+    if (found !== rows) throw new StoreMigrationError(`${name} has ${rows} rows here and ${found} there: begin again`);
   }
   const before = await auditLedger(from);
   const worse = (await auditLedger(to)).filter((problem) => !before.includes(problem));
-  if (worse.length > 0) throw new MoveRefused(`the books do not come out there as they do here: ${worse.join("; ")}`);
-  const [here, there] = [await newestOf(from), await newestOf(to)];
-  if (here !== there) throw new MoveRefused(`the newest request is ${here} here and ${there} there: begin again`);
+  if (worse.length > 0)
+    throw new StoreMigrationError(`the books do not come out there as they do here: ${worse.join("; ")}`);
+  const [here, there] = [await newestRequestId(from), await newestRequestId(to)];
+  if (here !== there)
+    throw new StoreMigrationError(`the newest request is ${here} here and ${there} there: begin again`);
   await check(to);
   return before;
 }
 
 /** Every table of the store, those first that others refer to. */
-async function tablesOf(from: Kysely<Database>, to: Kysely<Database>): Promise<Table[]> {
+async function readTables(from: Kysely<Database>, to: Kysely<Database>): Promise<SourceTable[]> {
   const { rows: named } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' order by name`.execute(
     from,
   );
-  const names = named.map(({ name }) => name).filter((name) => !NOT_MOVED.includes(name));
+  const names = named.map(({ name }) => name).filter((name) => !EXCLUDED_TABLES.includes(name));
   const { rows: types } = await sql<{ table_name: string; column_name: string; type: string }>`
     select table_name::text, column_name::text, data_type::text as type from information_schema.columns
     where table_schema = current_schema() order by table_name, ordinal_position`.execute(to);
-  const tables = new Map<string, Table>();
+  const tables = new Map<string, SourceTable>();
   const referred = new Map<string, string[]>();
   for (const name of names) {
     const { rows: columns } = await sql<{ name: string; pk: bigint }>`
@@ -157,7 +168,7 @@ async function tablesOf(from: Kysely<Database>, to: Kysely<Database>): Promise<T
       select "table" from pragma_foreign_key_list(${name})`.execute(from);
     const typed = types.filter(({ table_name }) => table_name === name);
     const missing = columns.find((column) => !typed.some(({ column_name }) => column_name === column.name));
-    if (missing !== undefined) throw new MoveRefused(`PostgreSQL has no place for ${name}.${missing.name}`);
+    if (missing !== undefined) throw new StoreMigrationError(`PostgreSQL has no place for ${name}.${missing.name}`);
     tables.set(name, {
       name,
       columns: typed.map(({ column_name, type }) => ({ name: column_name, type })),
@@ -168,11 +179,14 @@ async function tablesOf(from: Kysely<Database>, to: Kysely<Database>): Promise<T
       others.map(({ table }) => table).filter((other) => other !== name),
     );
   }
-  return inOrder(tables, referred);
+  return dependencyOrder(tables, referred);
 }
 
-function inOrder(tables: ReadonlyMap<string, Table>, referred: ReadonlyMap<string, readonly string[]>): Table[] {
-  const sorted = new Set<Table>();
+function dependencyOrder(
+  tables: ReadonlyMap<string, SourceTable>,
+  referred: ReadonlyMap<string, readonly string[]>,
+): SourceTable[] {
+  const sorted = new Set<SourceTable>();
   const put = (name: string) => {
     const table = tables.get(name);
     if (table === undefined || sorted.has(table)) return;
@@ -187,24 +201,26 @@ function inOrder(tables: ReadonlyMap<string, Table>, referred: ReadonlyMap<strin
 async function copyTable(
   from: Kysely<Database>,
   to: Kysely<Database>,
-  { name, columns, key }: Table,
+  { name, columns, key }: SourceTable,
   progress: (done: number) => void,
 ): Promise<void> {
   const names = columns.map((column) => sql.ref(column.name));
   const place = sql.join(key.map((column) => sql.ref(column)));
-  const insert = `insert into ${quoted(name)} (${columns.map((column) => quoted(column.name)).join(", ")})
+  const insert = `insert into ${quoteIdentifier(name)} (${columns.map((column) => quoteIdentifier(column.name)).join(", ")})
     overriding system value select * from unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(", ")})`;
-  let after: readonly Value[] | undefined;
+  let after: readonly SourceValue[] | undefined;
   let limit = PAGE_ROWS_FIRST;
   for (let done = 0; ; ) {
     const behind = after === undefined ? sql`` : sql`where (${place}) > (${sql.join(after)})`;
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<SourceRow>`
       select ${sql.join(names)} from ${sql.table(name)} ${behind} order by ${place} limit ${sql.lit(limit)}`.execute(
       from,
     );
     const last = rows.at(-1);
     if (last === undefined) return;
-    const values = columns.map((column) => rows.map((row) => movable(name, column.name, row[column.name] ?? null)));
+    const values = columns.map((column) =>
+      rows.map((row) => toPostgresValue(name, column.name, row[column.name] ?? null)),
+    );
     await to.executeQuery(CompiledQuery.raw(insert, values));
     done += rows.length;
     progress(done);
@@ -214,7 +230,7 @@ async function copyTable(
   }
 }
 
-function bytesOf(row: Row): number {
+function bytesOf(row: SourceRow): number {
   return Object.values(row).reduce<number>(
     (sum, value) => sum + (typeof value === "string" || value instanceof Uint8Array ? value.length : 8),
     0,
@@ -222,15 +238,15 @@ function bytesOf(row: Row): number {
 }
 
 /** PostgreSQL reads fields out of records, and stops at characters that it cannot have; and it has them whole. */
-function movable(table: string, column: string, value: Value): Value {
+function toPostgresValue(table: string, column: string, value: SourceValue): SourceValue {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (column !== "record" || typeof value !== "string") return value;
   const whole = expandText(value);
-  return table !== "request_records" || isReadableJson(Buffer.from(whole)) ? whole : readableJson(whole);
+  return table !== "request_records" || hasOnlyValidEscapes(Buffer.from(whole)) ? whole : replaceInvalidEscapes(whole);
 }
 
 /** Days on which there were requests. */
-async function daysIn(from: Kysely<Database>): Promise<number[]> {
+async function requestDays(from: Kysely<Database>): Promise<number[]> {
   const { rows } = await sql<{ day: bigint }>`
     select distinct created_at_ms - created_at_ms % ${sql.lit(DAY_MS)} as day from request_records`.execute(from);
   return rows.map(({ day }) => Number(day));
@@ -256,7 +272,7 @@ async function countOf(db: Kysely<Database>, table: string): Promise<number> {
   return Number(rows[0]?.rows);
 }
 
-async function newestOf(db: Kysely<Database>): Promise<string> {
+async function newestRequestId(db: Kysely<Database>): Promise<string> {
   const newest = await db
     .selectFrom("request_records")
     .select("id")
@@ -267,6 +283,6 @@ async function newestOf(db: Kysely<Database>): Promise<string> {
   return newest?.id ?? "none";
 }
 
-function quoted(name: string): string {
+function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

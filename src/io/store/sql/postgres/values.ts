@@ -2,10 +2,10 @@ import { TypeOverrides, types } from "pg";
 import { StoreError } from "../store-error.ts";
 
 /** Whole numbers as `bigint`, whatever their size; `wholeNumbers` makes of them what the schema promises. */
-export const wholeTypes = new TypeOverrides();
-wholeTypes.setTypeParser(types.builtins.INT8, (text) => BigInt(text));
+export const integerTypes = new TypeOverrides();
+integerTypes.setTypeParser(types.builtins.INT8, (text) => BigInt(text));
 // The sum of a bigint column.
-wholeTypes.setTypeParser(types.builtins.NUMERIC, (text) => (/^-?\d+$/.test(text) ? BigInt(text) : Number(text)));
+integerTypes.setTypeParser(types.builtins.NUMERIC, (text) => (/^-?\d+$/.test(text) ? BigInt(text) : Number(text)));
 
 const NUL = /\0/g;
 const REPLACEMENT = "\ufffd";
@@ -24,10 +24,10 @@ const ESCAPES =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u0000|\\u[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
 /** The same for JSON that is kept as text: PostgreSQL reads fields out of it, and stops at characters it cannot have. */
-export function readableJson(text: string): string {
+export function replaceInvalidEscapes(text: string): string {
   return text.replace(ESCAPES, (found: string, lost: string | undefined) => (lost === undefined ? found : "\\ufffd"));
 }
 
-export function isReadableJson(bytes: Buffer): boolean {
+export function hasOnlyValidEscapes(bytes: Buffer): boolean {
   return !bytes.includes("\\u0000") && !bytes.includes("\\ud") && !bytes.includes("\\uD");
 }

@@ -1,43 +1,43 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
-const times = (row: string, count: number) => Array(count).fill(row).join(", ");
+const repeatRow = (row: string, count: number) => Array(count).fill(row).join(", ");
 
 /**
  * New rows of one table, written many with each statement: a statement costs as much as a row. One that is there already
  * takes the whole transaction back.
  */
-export class ManyRows {
+export class BulkInsert {
   readonly #one: StatementSync;
   readonly #many: StatementSync;
   readonly #columns: number;
-  readonly #atOnce: number;
+  readonly #rowsPerStatement: number;
   #values: SQLInputValue[] = [];
 
   /** `row`: what stands for the values of one row. */
   constructor(db: DatabaseSync, table: string, row: string, atOnce: number) {
     this.#one = db.prepare(`insert or rollback into ${table} values ${row}`);
-    this.#many = db.prepare(`insert or rollback into ${table} values ${times(row, atOnce)}`);
+    this.#many = db.prepare(`insert or rollback into ${table} values ${repeatRow(row, atOnce)}`);
     this.#columns = row.split("?").length - 1;
-    this.#atOnce = atOnce;
+    this.#rowsPerStatement = atOnce;
   }
 
   /** As many values as the row has places for. */
   add(...values: SQLInputValue[]): void {
     this.#values.push(...values);
-    if (this.#values.length < this.#columns * this.#atOnce) return;
+    if (this.#values.length < this.#columns * this.#rowsPerStatement) return;
     this.#many.run(...this.#values);
     this.#values = [];
   }
 
   /** Writes what is left. */
-  end(): void {
+  flush(): void {
     const values = this.#values;
     this.#values = [];
     for (let at = 0; at < values.length; at += this.#columns) this.#one.run(...values.slice(at, at + this.#columns));
   }
 
   /** What was added and is not written does not come into the next transaction. */
-  forget(): void {
+  discard(): void {
     this.#values = [];
   }
 }

@@ -14,16 +14,16 @@ import type { SqlValue } from "../store-worker-protocol.ts";
 import type { Mutex } from "./mutex.ts";
 
 /** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
-export function workerDialect(client: StoreWorkerClient, turnstile: Mutex): Dialect {
+export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => workerDriver(client, turnstile),
+    createDriver: () => workerDriver(client, mutex),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
 }
 
-function workerDriver(client: StoreWorkerClient, turnstile: Mutex): Driver {
+function workerDriver(client: StoreWorkerClient, mutex: Mutex): Driver {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const { rows, changes } = await client.ask({ is: "query", sql, parameters: parameters.map(toSqlValue) });
@@ -39,10 +39,10 @@ function workerDriver(client: StoreWorkerClient, turnstile: Mutex): Driver {
   return {
     init: async () => {},
     acquireConnection: async () => {
-      await turnstile.enter();
+      await mutex.enter();
       return connection;
     },
-    releaseConnection: async () => turnstile.leave(),
+    releaseConnection: async () => mutex.leave(),
     beginTransaction: () => run("begin immediate"),
     commitTransaction: () => run("commit"),
     rollbackTransaction: () => run("rollback"),

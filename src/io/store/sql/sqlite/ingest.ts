@@ -15,20 +15,20 @@ import {
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { WalletDebits } from "../wallet-debits.ts";
-import { ManyRows } from "./bulk-insert.ts";
-import { isThereAlready } from "./errors.ts";
+import { BulkInsert } from "./bulk-insert.ts";
+import { isUniqueViolation } from "./errors.ts";
 
 /** So many are written at a stretch. */
-const STRETCH = 48;
-const TURN_MS = 1;
-const nobody = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+const ROWS_PER_SLICE = 48;
+const YIELD_MS = 1;
+const neverNotified = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
 /** Where this thread has no core of its own, a batch in one go would keep every request waiting that runs meanwhile. */
-function letOthersRun(): void {
-  Atomics.wait(nobody, 0, 0, TURN_MS);
+function yieldCore(): void {
+  Atomics.wait(neverNotified, 0, 0, YIELD_MS);
 }
 
-type Writers = ReturnType<typeof prepareWriters>;
+type IngestStatements = ReturnType<typeof prepareStatements>;
 
 /** A finished request on its way; `owed` is its charge when that is more than nothing. */
 type Booking = {
@@ -46,16 +46,16 @@ type Booking = {
  * Nearly every batch is new as a whole and is written as such; one that is not begins anew, with a look at each row.
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
-  const write = prepareWriters(db);
+  const write = prepareStatements(db);
   const shapes = new ShapeIds();
   const reader = new IngestFieldsReader();
-  const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof bookNew) => {
+  const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof insertNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const sums = new BatchSums();
     db.exec("begin immediate");
     try {
       for (let at = 0; at < bounds.length; at += 2) {
-        if (at > 0 && at % (2 * STRETCH) === 0) letOthersRun();
+        if (at > 0 && at % (2 * ROWS_PER_SLICE) === 0) yieldCore();
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = reader.read(text);
         const nanos = chargedNanosOf(record);
@@ -64,7 +64,7 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         book(write, { record, owed: nanos > 0n ? record.charge : null, nanos, shape, text }, sums);
       }
       write.rest();
-      sums.writeBy(write);
+      sums.writeTo(write);
       db.exec("commit");
     } catch (error) {
       shapes.clear();
@@ -75,29 +75,29 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   };
   return (batch) => {
     try {
-      bookAll(batch, bookNew);
+      bookAll(batch, insertNew);
     } catch (error) {
-      if (!isThereAlready(error)) throw error;
-      bookAll(batch, bookUnlessThere);
+      if (!isUniqueViolation(error)) throw error;
+      bookAll(batch, insertIfAbsent);
     }
   };
 }
 
-function bookNew(write: Writers, booking: Booking, sums: BatchSums): void {
+function insertNew(write: IngestStatements, booking: Booking, sums: BatchSums): void {
   write.newRequest(booking);
   if (booking.owed !== null) {
     write.newCharge(booking, booking.owed);
-    sums.spend(booking, booking.owed);
+    sums.debit(booking, booking.owed);
   }
   sums.add(booking);
 }
 
-function bookUnlessThere(write: Writers, booking: Booking, sums: BatchSums): void {
+function insertIfAbsent(write: IngestStatements, booking: Booking, sums: BatchSums): void {
   const { owed } = booking;
   const isNew = write.request(booking);
   const isBooked = owed !== null && write.charge(booking, owed);
-  if (isBooked) sums.spend(booking, owed);
-  if (isBooked && !isNew) sums.takeBack(write.inPlaceOfFree(booking));
+  if (isBooked) sums.debit(booking, owed);
+  if (isBooked && !isNew) sums.subtract(write.inPlaceOfFree(booking));
   // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
   if (owed === null ? isNew : isBooked) sums.add(booking);
 }
@@ -108,7 +108,7 @@ class BatchSums {
   readonly #hourly = new HourlyRollup();
   readonly #spent = new WalletDebits();
 
-  spend({ record, nanos }: Booking, { currency }: ChargeRecord): void {
+  debit({ record, nanos }: Booking, { currency }: ChargeRecord): void {
     this.#spent.add(record.workspaceId, currency, nanos);
   }
 
@@ -117,12 +117,12 @@ class BatchSums {
     this.#hourly.add(record, shape, nanos);
   }
 
-  takeBack({ record, shape }: Pick<Booking, "record" | "shape">): void {
+  subtract({ record, shape }: Pick<Booking, "record" | "shape">): void {
     this.#daily.subtract(record);
     this.#hourly.subtract(record, shape);
   }
 
-  writeBy(write: Writers): void {
+  writeTo(write: IngestStatements): void {
     for (const { workspaceId, currency, nanos } of this.#spent.rows()) write.wallet(workspaceId, currency, -nanos);
     for (const row of this.#daily.rows()) write.daily(row);
     for (const row of this.#hourly.rows()) write.hourly(row);
@@ -130,7 +130,7 @@ class BatchSums {
 }
 
 /** In the order of the columns. */
-function sumsOf(row: UsageSums) {
+function usageValues(row: UsageSums) {
   return [
     row.requests,
     row.errors,
@@ -149,7 +149,7 @@ function sumsOf(row: UsageSums) {
   ];
 }
 
-const adding = (table: string, keys: number) =>
+const accumulateSql = (table: string, keys: number) =>
   `insert into ${table} values (${Array(keys + USAGE_COLUMNS.length)
     .fill("?")
     .join(", ")}) on conflict do update
@@ -169,15 +169,15 @@ function chargeValues({ record, nanos }: Booking, { currency, price, rate, margi
   return [record.workspaceId, Math.trunc(record.createdAtMs), chargeIdOf(record.id), currency, nanos, detail];
 }
 
-function prepareWriters(db: DatabaseSync) {
+function prepareStatements(db: DatabaseSync) {
   const request = db.prepare(`insert into request_records values ${REQUEST_ROW} on conflict do nothing`);
-  const newRequests = new ManyRows(db, "request_records", REQUEST_ROW, STRETCH);
+  const newRequests = new BulkInsert(db, "request_records", REQUEST_ROW, ROWS_PER_SLICE);
   const removed = db.prepare("delete from request_records where id = ? returning record, shape");
   const shape = db.prepare(
     "insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
   );
   const charge = db.prepare(`insert into ledger_transactions values ${CHARGE_ROW} on conflict do nothing`);
-  const newCharges = new ManyRows(db, "ledger_transactions", CHARGE_ROW, STRETCH);
+  const newCharges = new BulkInsert(db, "ledger_transactions", CHARGE_ROW, ROWS_PER_SLICE);
   const wallet = db.prepare(
     `insert into wallets values (?, ?, ?) on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
@@ -189,8 +189,8 @@ function prepareWriters(db: DatabaseSync) {
        charged_nanos = excluded.charged_nanos, currency = excluded.currency, expires_at_ms = excluded.expires_at_ms
      where excluded.expires_at_ms > expires_at_ms`,
   );
-  const daily = db.prepare(adding("requests_daily", 6));
-  const hourly = db.prepare(adding("requests_hourly", 3));
+  const daily = db.prepare(accumulateSql("requests_daily", 6));
+  const hourly = db.prepare(accumulateSql("requests_hourly", 3));
   return {
     shape(workspaceId: string, number: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
@@ -205,12 +205,12 @@ function prepareWriters(db: DatabaseSync) {
     },
     /** Those of the new ones that wait for more of their kind. */
     rest(): void {
-      newRequests.end();
-      newCharges.end();
+      newRequests.flush();
+      newCharges.flush();
     },
     forget(): void {
-      newRequests.forget();
-      newCharges.forget();
+      newRequests.discard();
+      newCharges.discard();
     },
     /** False: it is there already. */
     request(booking: Booking): boolean {
@@ -236,10 +236,10 @@ function prepareWriters(db: DatabaseSync) {
     },
     daily(row: DailyUsage): void {
       const { workspaceId, day, keyId, model, provider, environment } = row;
-      daily.run(workspaceId, day, keyId, model, provider, environment, ...sumsOf(row));
+      daily.run(workspaceId, day, keyId, model, provider, environment, ...usageValues(row));
     },
     hourly(row: HourlyUsage): void {
-      hourly.run(row.workspaceId, row.hourMs, row.shape, ...sumsOf(row));
+      hourly.run(row.workspaceId, row.hourMs, row.shape, ...usageValues(row));
     },
   };
 }

@@ -14,7 +14,7 @@ import { type Store, sqlStore } from "../store.ts";
 import type { StoreError } from "../store-error.ts";
 import { StoreWorkerClient } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
-import { workerDialect } from "./dialect.ts";
+import { sqliteWorkerDialect } from "./dialect.ts";
 import { Mutex } from "./mutex.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
@@ -58,7 +58,7 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
 function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
   const client = new StoreWorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
   const turnstile = new Mutex();
-  const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [bigintPlugin] });
+  const db = new Kysely<Database>({ dialect: sqliteWorkerDialect(client, turnstile), plugins: [bigintPlugin] });
   return {
     db,
     ddl: sqliteDdl,

@@ -11,7 +11,7 @@ import type {
   StoreWorkerReply,
   StoreWorkerRequest,
 } from "../store-worker-protocol.ts";
-import { errorCodeOf, isThereAlready } from "./errors.ts";
+import { isUniqueViolation, sqliteErrorCode } from "./errors.ts";
 import { prepareIngest } from "./ingest.ts";
 
 // SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.
@@ -54,7 +54,7 @@ function query(sql: string, parameters: readonly SqlValue[]) {
   return { rows: [], changes: BigInt(statement.run(...parameters).changes) };
 }
 
-function carryOut(ask: StoreWorkerRequest) {
+function execute(ask: StoreWorkerRequest) {
   switch (ask.is) {
     case "query":
       return query(ask.sql, ask.parameters);
@@ -70,22 +70,24 @@ function carryOut(ask: StoreWorkerRequest) {
 }
 
 const PRIMARY_CODE = 0xff;
-const CONSTRAINT = 19;
-const MISMATCH = 20;
+const CONSTRAINT_CODE = 19;
+const MISMATCH_CODE = 20;
 
 function failureOf(error: unknown): StoreFailure {
   if (error instanceof StoreError) return error.failure;
   if (error instanceof UnbalancedTransaction) return "rejected";
   // What JavaScript refused before SQLite saw it (a number out of range, a text that is no JSON) will not improve.
   if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError) return "rejected";
-  if (isThereAlready(error)) return "conflict";
-  const code = errorCodeOf(error);
-  return (code & PRIMARY_CODE) === CONSTRAINT || (code & PRIMARY_CODE) === MISMATCH ? "rejected" : "unavailable";
+  if (isUniqueViolation(error)) return "conflict";
+  const code = sqliteErrorCode(error);
+  return (code & PRIMARY_CODE) === CONSTRAINT_CODE || (code & PRIMARY_CODE) === MISMATCH_CODE
+    ? "rejected"
+    : "unavailable";
 }
 
 parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
   try {
-    const answer = { number: id, is: "done", ...carryOut(request) };
+    const answer = { number: id, is: "done", ...execute(request) };
     parentPort?.postMessage(answer);
     if (request.is === "close") parentPort?.close();
   } catch (error) {
@@ -96,5 +98,5 @@ parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
 });
 
 /** By then the start is over, and what its migrations and first reads left behind can go. */
-const START_IS_OVER_MS = 3_000;
-setTimeout(collectGarbage, START_IS_OVER_MS).unref();
+const STARTUP_GC_DELAY_MS = 3_000;
+setTimeout(collectGarbage, STARTUP_GC_DELAY_MS).unref();
