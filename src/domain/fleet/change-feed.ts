@@ -1,12 +1,12 @@
-/** What was changed in SQL by management, numbered in the order of the commits. */
+/** Changes that the management API made in SQL, numbered in commit order. */
 export type ChangeFeed = {
-  /** The number of the last change; 0 when there is none. */
+  /** The number of the newest change; 0 when there is none. */
   latestSeq(): Promise<number>;
   /**
-   * Whose things were changed after a number (null: the deployment's as a whole), and the number to go on from. `missed`:
-   * some of these changes are forgotten already, so it may be anybody's.
+   * The workspaces that changed after a number (null: something of the deployment), and the number to continue from.
+   * `missed`: some of these changes were purged, so anything may have changed.
    */
   changesSince(seq: number): Promise<{ readonly seq: number; readonly of: ReadonlySet<string | null> | "missed" }>;
-  /** Forgets changes that every instance has long seen, all but the last: by its number an instance knows what it missed. */
+  /** Removes changes before a moment, except the newest: its number shows an instance that it missed some. */
   purge(beforeMs: number): Promise<void>;
 };

@@ -1,36 +1,36 @@
 /**
- * Small facts that the instances of one gateway share: who is alive, who holds which lock, that something changed.
- * Whatever is on it may be lost at any time, and is put there again.
+ * Small facts that the instances of one gateway share: which are alive, which holds a lock, that something changed. The
+ * store may lose its content at any time; every owner of a fact publishes it again.
  */
 export type CoordinationStore = {
-  /** Stays until its time is over, unless it is put again. */
+  /** Expires after `ttlMs` unless it is put again. */
   put(name: string, value: string, ttlMs: number): Promise<void>;
   get(name: string): Promise<string | undefined>;
   delete(name: string): Promise<void>;
-  /** All whose names begin so, by the rest of their names. */
+  /** All entries whose names start with a prefix, by the rest of the name. */
   list(prefix: string): Promise<ReadonlyMap<string, string>>;
-  /** Undefined when another has it and does not let go in time. */
+  /** Undefined when another holder does not release it within `waitMs`. */
   acquireLock(name: string, wait: LockOptions): Promise<Lock | undefined>;
-  /** Reaches every instance that listens now, this one included; whoever is away misses it. */
+  /** Delivered at most once, to every instance that is subscribed now, including this one. */
   publish(topic: string, message: string): Promise<void>;
-  /** Answers with how to stop listening. */
+  /** Returns how to unsubscribe. */
   subscribe(topic: string, listener: (message: string) => void): () => void;
   close(): Promise<void>;
 };
 
 export type LockOptions = {
-  /** A holder that died is gone after this; one that lives keeps it for as long as it likes. */
+  /** A lock of a crashed holder is free after this; a live holder renews it. */
   readonly ttlMs: number;
   readonly waitMs: number;
 };
 
 export type Lock = {
-  /** False once it may be another's: what it was taken for must not be done any more. */
+  /** False once another holder may have it: the work under it must not commit. */
   readonly isHeld: boolean;
   release(): Promise<void>;
 };
 
-/** Whoever changes money has one of these. */
+/** Wallet changes outside requests run under one of these locks; wallets are not rebuilt meanwhile. */
 export function isWalletLock(name: string): boolean {
   return name.startsWith("workspace:");
 }

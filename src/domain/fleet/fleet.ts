@@ -1,6 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
 
-/** What was changed is in SQL for certain, but the other instances do not know of it yet. */
+/** SQL has the change for certain, but the other instances could not be notified yet. */
 export class ChangeNotPropagated extends Fault {
   constructor() {
     super("service_unavailable", {
@@ -11,40 +11,42 @@ export class ChangeNotPropagated extends Fault {
   }
 }
 
-/** The instances of one gateway, which share its store and its state; one that is alone has no others. */
+/** The instances of one gateway, which share its store and its state. */
 export type Fleet = {
-  /** Of this instance: kept in its data directory, and the same after a restart. */
+  /** Of this instance: stored in its data directory, and the same after a restart. */
   readonly id: string;
-  /** Then nothing here costs anything, and nothing has to be waited for. */
+  /** There are no other instances, so every method below is free. */
   readonly isSingleInstance: boolean;
-  /** Whether this one does what only one of all must do: sweeping, probing, fetching rates. */
+  /** The leader alone runs the jobs of the deployment: sweeping, probing, fetching rates. */
   readonly isLeader: boolean;
-  /** How many are known to be alive, this one included. */
+  /** Live instances, including this one. */
   readonly instanceCount: number;
   /** Runs work while no instance runs other work under the same name. */
   withLock<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Throws where what asks is run by `alone` and may not be the only one any more. */
+  /**
+   * Throws when this instance lost a lock under which work is still running. Every commit calls it, so that a stalled
+   * instance does not overwrite what the next holder changed.
+   */
   assertLocksHeld(): void;
   /**
-   * Something of a workspace (null: of the deployment as a whole) was changed in SQL: once this resolves, the next
-   * request of the workspace sees it on every instance. What is of the deployment reaches the others a moment later.
+   * Call it after a change of a workspace (null: of the deployment) in SQL. Once it resolves, the next request of the
+   * workspace sees the change on every instance; changes of the deployment follow a moment later.
    */
   publishChange(workspaceId: string | null): Promise<void>;
-  /** Loads what others have changed; next to nothing where they have not. */
+  /** Loads what other instances changed; cheap when they changed nothing. */
   catchUp(): Promise<void>;
-  /** Whether what this instance has of a workspace is what the shared state calls the newest. */
+  /** Whether this instance has loaded the version of a workspace that the shared state names. */
   isCurrent(workspaceId: string, version: string | undefined): boolean;
-  /** Loads what has changed of a workspace; then that version of it is the one that is here. */
+  /** Loads changes of a workspace, so that this version is current. */
   refreshWorkspace(workspaceId: string, version: string): Promise<void>;
-  /** Ids of those that are alive, this one included. */
+  /** Live instances, including this one. */
   instanceIds(): Promise<readonly string[]>;
 };
 
-/** Loads from SQL what an instance keeps in its memory, in the place of what it had. */
+/** Reloads from SQL what an instance caches in memory. */
 export type CacheReloader = {
   reloadWorkspace(workspaceId: string): Promise<void>;
-  /** What belongs to no workspace: exchange rates, proofs. */
+  /** Everything without a workspace: exchange rates, proofs. */
   reloadDeployment(): Promise<void>;
-  /** All of it, after it was not followed for too long to know what changed. */
   reloadAll(): Promise<void>;
 };

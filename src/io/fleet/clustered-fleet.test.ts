@@ -26,7 +26,7 @@ test("SCALE-02 a commit with a lost reply fails with the store's error, not as s
       throw new ChangeNotPropagated();
     },
   };
-  const change = async () => ({ answer: 1, audit });
+  const change = async () => ({ result: 1, audit });
   await expect(replicatingStore(store, fleet).change(change)).rejects.toThrow(ChangeNotPropagated);
   const disconnected = new StoreError("unavailable", "cut");
   const losesReply: typeof store = {

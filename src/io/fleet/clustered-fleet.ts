@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { ChangeFeed } from "../../domain/fleet/change-feed.ts";
 import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-store.ts";
@@ -11,12 +10,12 @@ import { CoalescedTask } from "./coalesced-task.ts";
 
 export type ClusteredFleetDeps = {
   readonly id: string;
-  /** As `RedisSettings.left`: nobody waits for them any more once this one follows. */
+  /** As `RedisSettings.retiredInstanceIds`: they leave the fleet when this instance follows it. */
   readonly retiredInstanceIds?: readonly string[];
   readonly store: CoordinationStore;
-  /** Gives a workspace another version in the shared state. */
+  /** Gives a workspace a new version in the shared state. */
   bumpVersion(workspaceId: string): Promise<void>;
-  /** Another name whenever the shared state may have lost what it was told last. */
+  /** Changes whenever the shared state may have lost its last writes. */
   walletGeneration?(): string | undefined;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -24,153 +23,150 @@ export type ClusteredFleetDeps = {
   readonly warn: Log["warn"];
 };
 
-/** The lock under which something runs; what it leaves running when it ends runs under none. */
-type Turn = { lock: Lock | undefined };
+const HEARTBEAT_MS = 1_000;
+/** A live instance has published its heartbeat again by then, also after the store lost everything. */
+const DISCOVERY_MS = 1_500;
+/** An instance without a heartbeat for this long has crashed. */
+const INSTANCE_TTL_MS = 10_000;
+const LEADER_LOCK = { ttlMs: 10_000, waitMs: 0 } as const;
+const WORK_LOCK = { ttlMs: 15_000, waitMs: 10_000 } as const;
+/** Finds changes of an instance that crashed between its commit and its notification. */
+const SQL_CHECK_EVERY_MS = 5_000;
+/** A saved change that cannot be published is retried for this long before the caller gets an error. */
+const PUBLISH_MS_MAX = 5_000;
+const PUBLISH_RETRY_MS = 100;
+const CHANGES_RETAINED_MS = 24 * 3_600_000;
+const CHANGE_TOKEN_TTL_MS = 7 * 24 * 3_600_000;
 
-const BEAT_MS = 1_000;
-/** Whoever is alive is on the board again by then, also when it has just lost everything. */
-const HEARD_MS = 1_500;
-/** An instance that was not heard of for this long is gone. */
-const ALIVE_MS = 10_000;
-const LEADER: { readonly ttlMs: number; readonly waitMs: number } = { ttlMs: 10_000, waitMs: 0 };
-const ALONE = { ttlMs: 15_000, waitMs: 10_000 } as const;
-/** An instance that died between its commit and its word about it is found out by this look at SQL. */
-const LOOK_EVERY_MS = 5_000;
-/** A change that is saved and cannot be told is told again and again for this long before whoever made it hears of that. */
-const TELL_MS_MAX = 5_000;
-const TELL_AGAIN_MS = 100;
-/** Changes are kept for this long, and the last one for ever. */
-const KEPT_MS = 24 * 3_600_000;
-const VERSION_KEPT_MS = 7 * 24 * 3_600_000;
+const INSTANCE_PREFIX = "instance:";
+const CHANGES = "changes";
+const LEFT_TOPIC = "gone";
 
-const INSTANCE = "instance:";
-const VERSION = "changes";
-const GONE = "gone";
-
-/** One of several instances: who they are is on the board, what they changed is in SQL. */
+/** One of several instances. Membership is in the coordination store, changes are in SQL. */
 export class ClusteredFleet implements Fleet {
   readonly id: string;
   readonly isSingleInstance = false;
-  readonly #parts: ClusteredFleetDeps;
-  readonly #turn = new AsyncLocalStorage<Turn>();
-  readonly #pulling = new CoalescedTask(() => this.#pull());
-  readonly #checking = new CoalescedTask(() => this.#check());
-  /** By workspace, the version in the shared state that what is in memory is at least as new as. */
+  readonly #deps: ClusteredFleetDeps;
+  /** Locks under which work is running here. */
+  readonly #workLocks = new Set<Lock>();
+  readonly #pulling = new CoalescedTask(() => this.#pullChanges());
+  readonly #checking = new CoalescedTask(() => this.#checkForChanges());
+  /** By workspace, the version in the shared state that the cache is at least as new as. */
   readonly #versions = new Map<string, string>();
-  /** Workspaces whose change could not be told yet; null: something of the deployment. */
-  readonly #owed = new Set<string | null>();
-  /** By id, when an instance was last seen; time in which nobody could be seen does not count. */
-  readonly #seenAtMs = new Map<string, number>();
+  /** Workspaces whose change is not published yet; null: something of the deployment. */
+  readonly #unpublished = new Set<string | null>();
+  /** By instance, its last heartbeat; time without access to the store does not count. */
+  readonly #lastSeenMs = new Map<string, number>();
   #changes: ChangeFeed | undefined;
-  #reload: CacheReloader | undefined;
-  #begunAtMs = 0;
-  #beatAtMs = 0;
+  #reloader: CacheReloader | undefined;
+  #startedAtMs = 0;
+  #heartbeatAtMs = 0;
   #seq = 0;
   #pulledAtMs = 0;
-  /** What the board said when everything it stood for had been loaded. */
-  #seen: string | undefined;
-  #filling: string | undefined;
-  #leading: Lock | undefined;
+  /** The change token in the store when every change before it was loaded. */
+  #loadedToken: string | undefined;
+  #walletGeneration: string | undefined;
+  #leaderLock: Lock | undefined;
   #timer: Timer | undefined;
-  #beating: Promise<void> = Promise.resolve();
-  #looking: Promise<void> | undefined;
-  #deaf: () => void = () => undefined;
+  #heartbeat: Promise<void> = Promise.resolve();
+  #sqlCheck: Promise<void> | undefined;
+  #unsubscribe: () => void = () => undefined;
   #isStopped = false;
 
-  constructor(parts: ClusteredFleetDeps) {
-    this.#parts = parts;
-    this.id = parts.id;
+  constructor(deps: ClusteredFleetDeps) {
+    this.#deps = deps;
+    this.id = deps.id;
   }
 
   get isLeader(): boolean {
-    return this.#leading?.isHeld === true;
+    return this.#leaderLock?.isHeld === true;
   }
 
   get instanceCount(): number {
-    return Math.max(1, this.#seenAtMs.size);
+    return Math.max(1, this.#lastSeenMs.size);
   }
 
-  /** Before anything is loaded from SQL: what is changed from here on is loaded again. */
+  /** Call it before anything is loaded from SQL: later changes are loaded again. */
   async start(changes: ChangeFeed): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     this.#changes = changes;
-    this.#begunAtMs = clock.monotonicMs();
-    this.#beatAtMs = this.#begunAtMs;
-    this.#seen = await store.get(VERSION);
+    this.#startedAtMs = clock.monotonicMs();
+    this.#heartbeatAtMs = this.#startedAtMs;
+    this.#loadedToken = await store.get(CHANGES);
     this.#seq = await changes.latestSeq();
     this.#pulledAtMs = clock.monotonicMs();
     await this.#beat();
-    this.#next();
+    this.#scheduleHeartbeat();
   }
 
-  /** Everything is loaded: what others have changed meanwhile is loaded again, and whatever they change from here on. */
-  async follow(reload: CacheReloader): Promise<void> {
-    this.#reload = reload;
-    const { store } = this.#parts;
-    const deaf = [
-      store.subscribe(VERSION, () => {
-        this.#pulling.run().catch((error: unknown) => this.#tellOf(error));
+  /** Call it when everything is loaded: loads what changed meanwhile, and from then on every change. */
+  async follow(reloader: CacheReloader): Promise<void> {
+    this.#reloader = reloader;
+    const { store } = this.#deps;
+    const unsubscribes = [
+      store.subscribe(CHANGES, () => {
+        this.#pulling.run().catch((error: unknown) => this.#warn(error));
       }),
-      store.subscribe(GONE, (id) => this.#seenAtMs.delete(id)),
+      store.subscribe(LEFT_TOPIC, (id) => this.#lastSeenMs.delete(id)),
     ];
-    this.#deaf = () => {
-      for (const one of deaf) one();
+    this.#unsubscribe = () => {
+      for (const unsubscribe of unsubscribes) unsubscribe();
     };
     await this.#pulling.run();
-    for (const id of this.#parts.retiredInstanceIds ?? []) await this.#gone(id);
+    for (const id of this.#deps.retiredInstanceIds ?? []) await this.#leave(id);
   }
 
-  /** Ids of those that are alive, also when the board has just lost everything. */
+  /** Live instances, also right after the store lost everything. */
   async knownInstanceIds(): Promise<readonly string[]> {
-    for (const id of await this.instanceIds()) this.#seenAtMs.set(id, this.#parts.clock.monotonicMs());
-    return [...this.#seenAtMs.keys()];
+    for (const id of await this.instanceIds()) this.#lastSeenMs.set(id, this.#deps.clock.monotonicMs());
+    return [...this.#lastSeenMs.keys()];
   }
 
-  /** How long it may take until an instance is heard of that is not known here yet. */
+  /** How long an instance that is unknown here may still take to appear. */
   get discoveryMs(): number {
-    return Math.max(0, this.#begunAtMs + HEARD_MS - this.#parts.clock.monotonicMs());
+    return Math.max(0, this.#startedAtMs + DISCOVERY_MS - this.#deps.clock.monotonicMs());
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#deaf();
+    this.#unsubscribe();
     cancelTimer(this.#timer);
-    await this.#beating;
-    await this.#looking;
-    await this.#leading?.release().catch(() => undefined);
-    await this.#gone(this.id);
+    await this.#heartbeat;
+    await this.#sqlCheck;
+    await this.#leaderLock?.release().catch(() => undefined);
+    await this.#leave(this.id);
   }
 
   async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const lock = await this.#parts.store.acquireLock(name, ALONE).catch(() => undefined);
-    if (lock === undefined) throw busy();
-    const turn: Turn = { lock };
+    const lock = await this.#deps.store.acquireLock(name, WORK_LOCK).catch(() => undefined);
+    if (lock === undefined) throw lockUnavailable();
+    this.#workLocks.add(lock);
     try {
-      return await this.#turn.run(turn, work);
+      return await work();
     } finally {
-      turn.lock = undefined;
+      this.#workLocks.delete(lock);
       await lock.release().catch(() => undefined);
     }
   }
 
   assertLocksHeld(): void {
-    if (this.#turn.getStore()?.lock?.isHeld === false) throw busy();
+    for (const lock of this.#workLocks) if (!lock.isHeld) throw lockUnavailable();
   }
 
   async publishChange(workspaceId: string | null): Promise<void> {
-    const { clock, timers } = this.#parts;
-    this.#owed.add(workspaceId);
-    const untilMs = clock.monotonicMs() + TELL_MS_MAX;
+    const { clock, timers } = this.#deps;
+    this.#unpublished.add(workspaceId);
+    const untilMs = clock.monotonicMs() + PUBLISH_MS_MAX;
     for (;;)
       try {
-        return await this.#pay();
+        return await this.#publishChanges();
       } catch (error) {
-        // A key that was made is shown only once: a moment without the board is no reason to lose it.
+        // A new key is shown only once: a short outage of the store must not lose the response.
         if (this.#isStopped || clock.monotonicMs() >= untilMs) {
-          this.#tellOf(error);
+          this.#warn(error);
           throw new ChangeNotPropagated();
         }
-        await new Promise<void>((resolve) => void timers.after(TELL_AGAIN_MS, resolve));
+        await new Promise<void>((resolve) => void timers.after(PUBLISH_RETRY_MS, resolve));
       }
   }
 
@@ -180,146 +176,147 @@ export class ClusteredFleet implements Fleet {
 
   isCurrent(workspaceId: string, version: string | undefined): boolean {
     if (version === undefined) return true;
-    this.#mindLoss();
+    this.#forgetAfterLoss();
     return this.#versions.get(workspaceId) === version;
   }
 
   /**
-   * Whoever sees a new version of a workspace sees another word on the board too, because that is put there first. Where
-   * the board says nothing new it is only this instance that had not heard of the version yet.
+   * The change token is written before the version of a workspace, so a new version implies a new token. With the same
+   * token, this instance only had not seen the version yet.
    */
   async refreshWorkspace(workspaceId: string, version: string): Promise<void> {
-    const filling = this.#mindLoss();
+    const generation = this.#forgetAfterLoss();
     await this.#checking.run();
-    if (filling === this.#mindLoss()) this.#versions.set(workspaceId, version);
+    if (generation === this.#forgetAfterLoss()) this.#versions.set(workspaceId, version);
   }
 
   async instanceIds(): Promise<readonly string[]> {
-    return [...(await this.#parts.store.list(INSTANCE)).keys()];
+    return [...(await this.#deps.store.list(INSTANCE_PREFIX)).keys()];
   }
 
-  /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
-  async #check(): Promise<void> {
-    const { store } = this.#parts;
-    const filling = this.#mindLoss();
-    let said = await store.get(VERSION).catch(() => null);
-    if (said !== null && said !== undefined && said === this.#seen) return;
-    // A board that has lost its word gets one before SQL is asked: what is changed from here on has another.
-    if (said === undefined) said = await this.#newWord().catch(() => null);
+  /** Reads SQL only when the store has a new change token, or none. */
+  async #checkForChanges(): Promise<void> {
+    const { store } = this.#deps;
+    const generation = this.#forgetAfterLoss();
+    let token = await store.get(CHANGES).catch(() => null);
+    if (token !== null && token !== undefined && token === this.#loadedToken) return;
+    // A store that lost the token gets a new one before SQL is read, so that later changes differ from it.
+    if (token === undefined) token = await this.#putNewToken().catch(() => null);
     await this.#pulling.run().catch((error: unknown) => {
-      this.#tellOf(error);
-      throw behind();
+      this.#warn(error);
+      throw changesNotLoaded();
     });
-    if (said !== null && filling === this.#mindLoss()) this.#seen = said;
+    if (token !== null && generation === this.#forgetAfterLoss()) this.#loadedToken = token;
   }
 
-  /** A replica that took over may say again what was true before the last change. */
-  #mindLoss(): string | undefined {
-    const filling = this.#parts.walletGeneration?.();
-    if (filling !== this.#filling) {
-      this.#filling = filling;
-      this.#seen = undefined;
+  /** After a failover, a replica may return tokens and versions from before the last change. */
+  #forgetAfterLoss(): string | undefined {
+    const generation = this.#deps.walletGeneration?.();
+    if (generation !== this.#walletGeneration) {
+      this.#walletGeneration = generation;
+      this.#loadedToken = undefined;
       this.#versions.clear();
     }
-    return filling;
+    return generation;
   }
 
-  async #pull(): Promise<void> {
-    const [changes, reload] = [this.#changes, this.#reload];
-    if (changes === undefined || reload === undefined) return;
-    const nowMs = this.#parts.clock.monotonicMs();
+  async #pullChanges(): Promise<void> {
+    const [changes, reloader] = [this.#changes, this.#reloader];
+    if (changes === undefined || reloader === undefined) return;
+    const nowMs = this.#deps.clock.monotonicMs();
     const { seq, of } = await changes.changesSince(this.#seq);
-    if (of === "missed") await reload.reloadAll();
+    if (of === "missed") await reloader.reloadAll();
     else
       for (const workspaceId of of)
-        await (workspaceId === null ? reload.reloadDeployment() : reload.reloadWorkspace(workspaceId));
+        await (workspaceId === null ? reloader.reloadDeployment() : reloader.reloadWorkspace(workspaceId));
     this.#seq = seq;
     this.#pulledAtMs = nowMs;
   }
 
-  async #gone(id: string): Promise<void> {
-    const { store } = this.#parts;
-    await store.delete(`${INSTANCE}${id}`).catch(() => undefined);
-    await store.publish(GONE, id).catch(() => undefined);
+  async #leave(id: string): Promise<void> {
+    const { store } = this.#deps;
+    await store.delete(`${INSTANCE_PREFIX}${id}`).catch(() => undefined);
+    await store.publish(LEFT_TOPIC, id).catch(() => undefined);
   }
 
-  /** Tells what is owed. What is told twice is loaded twice, and no harm. */
-  async #pay(): Promise<void> {
-    const { store, bumpVersion } = this.#parts;
-    const owed = [...this.#owed];
-    if (owed.length === 0) return;
-    await this.#newWord();
-    await Promise.all(owed.map((workspaceId) => (workspaceId === null ? undefined : bumpVersion(workspaceId))));
-    await store.publish(VERSION, this.id);
-    for (const workspaceId of owed) this.#owed.delete(workspaceId);
+  /** Idempotent: a change that is published twice is only loaded twice. */
+  async #publishChanges(): Promise<void> {
+    const { store, bumpVersion } = this.#deps;
+    const workspaceIds = [...this.#unpublished];
+    if (workspaceIds.length === 0) return;
+    await this.#putNewToken();
+    await Promise.all(workspaceIds.map((workspaceId) => (workspaceId === null ? undefined : bumpVersion(workspaceId))));
+    await store.publish(CHANGES, this.id);
+    for (const workspaceId of workspaceIds) this.#unpublished.delete(workspaceId);
   }
 
-  async #newWord(): Promise<string> {
-    const word = this.#parts.ids.next("chg_");
-    await this.#parts.store.put(VERSION, word, VERSION_KEPT_MS);
-    return word;
+  async #putNewToken(): Promise<string> {
+    const token = this.#deps.ids.next("chg_");
+    await this.#deps.store.put(CHANGES, token, CHANGE_TOKEN_TTL_MS);
+    return token;
   }
 
-  #next(): void {
+  #scheduleHeartbeat(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#parts.timers.after(BEAT_MS, () => {
-      this.#beating = this.#beat().finally(() => this.#next());
+    this.#timer = this.#deps.timers.after(HEARTBEAT_MS, () => {
+      this.#heartbeat = this.#beat().finally(() => this.#scheduleHeartbeat());
     });
   }
 
   async #beat(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     try {
-      await store.put(`${INSTANCE}${this.id}`, "", ALIVE_MS);
-      await this.#lookAround();
-      if (!this.isLeader) this.#leading = await store.acquireLock("leader", LEADER);
-      await this.#pay();
+      await store.put(`${INSTANCE_PREFIX}${this.id}`, "", INSTANCE_TTL_MS);
+      await this.#updateMembership();
+      if (!this.isLeader) this.#leaderLock = await store.acquireLock("leader", LEADER_LOCK);
+      await this.#publishChanges();
     } catch (error) {
-      this.#tellOf(error);
+      this.#warn(error);
     }
-    // Beside the beat: whoever waits for SQL is alive.
-    this.#looking ??= this.#lookAtSql().finally(() => {
-      this.#looking = undefined;
+    // Not awaited: an instance that waits for SQL is alive.
+    this.#sqlCheck ??= this.#checkSql().finally(() => {
+      this.#sqlCheck = undefined;
     });
   }
 
-  async #lookAtSql(): Promise<void> {
-    const { clock } = this.#parts;
-    // Not only once a request finds another version: SQL may be away by then, and what it stands for was loaded long ago.
-    const checked =
-      this.#reload === undefined ? undefined : await this.#checking.run().catch((error: unknown) => error);
-    // That was told of already.
-    if (checked !== undefined) return;
+  async #checkSql(): Promise<void> {
+    const { clock } = this.#deps;
+    // Loaded ahead of requests: when one needs the change, SQL may be unavailable.
+    const failure =
+      this.#reloader === undefined ? undefined : await this.#checking.run().catch((error: unknown) => error);
+    // The check has logged it.
+    if (failure !== undefined) return;
     try {
-      if (clock.monotonicMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
-      if (this.isLeader && this.#reload !== undefined) await this.#changes?.purge(clock.nowMs() - KEPT_MS);
+      if (clock.monotonicMs() - this.#pulledAtMs >= SQL_CHECK_EVERY_MS) await this.#pulling.run();
+      if (this.isLeader && this.#reloader !== undefined)
+        await this.#changes?.purge(clock.nowMs() - CHANGES_RETAINED_MS);
     } catch (error) {
-      this.#tellOf(error);
+      this.#warn(error);
     }
   }
 
-  async #lookAround(): Promise<void> {
-    const nowMs = this.#parts.clock.monotonicMs();
-    const blindMs = nowMs - this.#beatAtMs > 3 * BEAT_MS ? nowMs - this.#beatAtMs : 0;
-    for (const [id, atMs] of this.#seenAtMs) this.#seenAtMs.set(id, atMs + blindMs);
+  async #updateMembership(): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const outageMs = nowMs - this.#heartbeatAtMs > 3 * HEARTBEAT_MS ? nowMs - this.#heartbeatAtMs : 0;
+    for (const [id, atMs] of this.#lastSeenMs) this.#lastSeenMs.set(id, atMs + outageMs);
     await this.knownInstanceIds();
-    for (const [id, atMs] of this.#seenAtMs) if (nowMs - atMs > ALIVE_MS) this.#seenAtMs.delete(id);
-    this.#beatAtMs = nowMs;
+    for (const [id, atMs] of this.#lastSeenMs) if (nowMs - atMs > INSTANCE_TTL_MS) this.#lastSeenMs.delete(id);
+    this.#heartbeatAtMs = nowMs;
   }
 
-  #tellOf(error: unknown): void {
-    this.#parts.warn({ err: error }, "other instances cannot be followed at the moment; it is tried again");
+  #warn(error: unknown): void {
+    this.#deps.warn({ err: error }, "fleet: synchronization failed, retrying");
   }
 }
 
-function busy(): Fault {
+function lockUnavailable(): Fault {
   return fault("service_unavailable", {
     message: "Another change is being made, or the shared state does not answer. Try again shortly.",
     headers: { "retry-after": "2" },
   });
 }
 
-function behind(): Fault {
+function changesNotLoaded(): Fault {
   return fault("service_unavailable", {
     message: "Something was changed, and it cannot be loaded at the moment. Try again shortly.",
     headers: { "retry-after": "2" },

@@ -1,30 +1,30 @@
 /**
- * Work that many ask for and one run does for all of them. Who asks while a run is under way waits for the next one:
- * the running one may have looked already.
+ * Runs a task once for many callers. A caller that arrives during a run waits for the next one, because the current run
+ * may have read its input already.
  */
 export class CoalescedTask {
-  readonly #work: () => Promise<void>;
+  readonly #task: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  constructor(work: () => Promise<void>) {
-    this.#work = work;
+  constructor(task: () => Promise<void>) {
+    this.#task = task;
   }
 
   run(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
-    if (this.#running === undefined) return this.#begin();
+    if (this.#running === undefined) return this.#start();
     this.#next = this.#running
       .catch(() => undefined)
       .then(() => {
         this.#next = undefined;
-        return this.#begin();
+        return this.#start();
       });
     return this.#next;
   }
 
-  #begin(): Promise<void> {
-    const running = this.#work().finally(() => {
+  #start(): Promise<void> {
+    const running = this.#task().finally(() => {
       if (this.#running === running) this.#running = undefined;
     });
     this.#running = running;

@@ -5,22 +5,22 @@ import { systemTimers } from "../../kit/timers.ts";
 import { createIngestBarrier } from "./ingest-barrier.ts";
 
 test.skipIf(!hasRedis)(
-  "SCALE-02 an instance that had lost its connection when all were asked to empty their journals is heard all the same",
+  "SCALE-02 an instance that was disconnected when the flush was requested still flushes",
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.close());
-    const known = async () => ["one", "two"];
+    const knownInstanceIds = async () => ["one", "two"];
     const flushed: string[] = [];
     const instance = async (id: string) => {
       const { coordination, close } = await redisState(redis.url);
       onTestFinished(async () => void (await close()));
-      const parts = {
-        fleet: { id, known },
-        board: coordination,
+      const deps = {
+        fleet: { id, knownInstanceIds },
+        store: coordination,
         ids: createIdGenerator(Date.now),
         timers: systemTimers,
       };
-      return createIngestBarrier({ ...parts, flush: async () => void flushed.push(id) });
+      return createIngestBarrier({ ...deps, flush: async () => void flushed.push(id) });
     };
     const [one] = [await instance("one"), await instance("two")];
     await one.all();

@@ -8,77 +8,77 @@ export type IngestBarrierDeps = {
   readonly store: CoordinationStore;
   readonly ids: IdGenerator;
   readonly timers: Timers;
-  /** Of this instance alone. */
+  /** Flushes the journal of this instance. */
   flush(): Promise<void>;
 };
 
-const FLUSH = "flush";
-const ASK_EVERY_MS = 20;
+const TOPIC = "flush";
+const POLL_MS = 20;
 const WAIT_MS_MAX = 3_000;
-/** Whoever had lost its connection when it was asked hears it then. */
-const TELL_EVERY_ASKS = 25;
-/** Who did not answer in time may have died: those who only look do not wait for it for so long. */
-const LATE_MS = 10_000;
-const ANSWER_KEPT_MS = 10_000;
+/** The request is repeated for an instance that was disconnected when it was published. */
+const PUBLISH_EVERY_POLLS = 25;
+/** An instance that did not reply in time may have crashed: `soon` does not wait for it meanwhile. */
+const SKIP_MS = 10_000;
+const REPLY_TTL_MS = 10_000;
 
 /**
- * What was finished anywhere is in SQL then: who reads, or ends credit, reads the whole. `all` rejects where an
- * instance does not say so in time; `soon` goes on without it.
+ * Waits until every record that any instance has finished is in SQL. `all` rejects when an instance does not reply in
+ * time; `soon` continues without it.
  */
 export function createIngestBarrier({ fleet, store, ids, timers, flush }: IngestBarrierDeps) {
-  const late = new Set<string>();
-  const deaf = store.subscribe(FLUSH, (message) => {
-    const [asker, token = ""] = message.split(" ");
-    if (asker === fleet.id) return;
+  const skipped = new Set<string>();
+  const unsubscribe = store.subscribe(TOPIC, (message) => {
+    const [requester, token = ""] = message.split(" ");
+    if (requester === fleet.id) return;
     void flush()
-      .then(() => store.put(`${FLUSH}:${token}:${fleet.id}`, "", ANSWER_KEPT_MS))
+      .then(() => store.put(`${TOPIC}:${token}:${fleet.id}`, "", REPLY_TTL_MS))
       .catch(() => undefined);
   });
-  const pause = () => new Promise<void>((resolve) => void timers.after(ASK_EVERY_MS, resolve));
-  const wait = async (waiting: readonly string[]) => {
-    if (waiting.length === 0) return;
+  const pollDelay = () => new Promise<void>((resolve) => void timers.after(POLL_MS, resolve));
+  const awaitReplies = async (instanceIds: readonly string[]) => {
+    if (instanceIds.length === 0) return;
     const token = ids.next("");
     let isOver = false;
     const timer = timers.after(WAIT_MS_MAX, () => {
       isOver = true;
     });
     try {
-      for (let asks = 0; ; asks += 1) {
-        if (asks % TELL_EVERY_ASKS === 0) await store.publish(FLUSH, `${fleet.id} ${token}`);
-        const there = await store.list(`${FLUSH}:${token}:`);
-        const missing = waiting.filter((id) => !there.has(id));
+      for (let polls = 0; ; polls += 1) {
+        if (polls % PUBLISH_EVERY_POLLS === 0) await store.publish(TOPIC, `${fleet.id} ${token}`);
+        const replies = await store.list(`${TOPIC}:${token}:`);
+        const missing = instanceIds.filter((id) => !replies.has(id));
         if (missing.length === 0) return;
-        if (isOver) throw new Behind(missing);
-        await pause();
+        if (isOver) throw new InstancesBehind(missing);
+        await pollDelay();
       }
     } finally {
       cancelTimer(timer);
     }
   };
   const others = async () => (await fleet.knownInstanceIds()).filter((id) => id !== fleet.id);
-  const forgive = (error: unknown) => {
-    for (const id of error instanceof Behind ? error.ids : []) {
-      late.add(id);
-      timers.after(LATE_MS, () => late.delete(id));
+  const skipForAWhile = (error: unknown) => {
+    for (const id of error instanceof InstancesBehind ? error.instanceIds : []) {
+      skipped.add(id);
+      timers.after(SKIP_MS, () => skipped.delete(id));
     }
   };
   return {
     all: async () => {
-      await Promise.all([flush(), others().then(wait)]);
+      await Promise.all([flush(), others().then(awaitReplies)]);
     },
     soon: async () => {
-      const asked = others().then((all) => wait(all.filter((id) => !late.has(id))));
-      await Promise.all([flush(), asked.catch(forgive)]);
+      const replies = others().then((instanceIds) => awaitReplies(instanceIds.filter((id) => !skipped.has(id))));
+      await Promise.all([flush(), replies.catch(skipForAWhile)]);
     },
-    stop: deaf,
+    stop: unsubscribe,
   };
 }
 
-class Behind extends Error {
-  readonly ids: readonly string[];
+class InstancesBehind extends Error {
+  readonly instanceIds: readonly string[];
 
-  constructor(ids: readonly string[]) {
+  constructor(instanceIds: readonly string[]) {
     super("another instance is behind with its books");
-    this.ids = ids;
+    this.instanceIds = instanceIds;
   }
 }

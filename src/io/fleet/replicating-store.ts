@@ -1,29 +1,31 @@
 import type { Fleet } from "../../domain/fleet/fleet.ts";
 import type { Store } from "../store/sql/store.ts";
 
-/** The same store; what is changed in it is known to every instance before the one who changed it hears that it is done. */
-export function replicatingStore(store: Store, fleet: Pick<Fleet, "isSingleInstance" | "publishChange" | "assertLocksHeld">): Store {
+type ReplicationFleet = Pick<Fleet, "isSingleInstance" | "publishChange" | "assertLocksHeld">;
+
+/** The same store; `change` resolves only after every instance has been notified of the change. */
+export function replicatingStore(store: Store, fleet: ReplicationFleet): Store {
   if (fleet.isSingleInstance) return store;
   return {
     ...store,
     async change(work) {
-      // Undefined: nothing was changed, or it did not get that far.
-      let of: string | null | undefined;
+      // Undefined: nothing changed, or the transaction did not get that far.
+      let changedWorkspaceId: string | null | undefined;
       const changing = store.change(async (writers) => {
         const changed = await work(writers);
-        // Whoever stood still for long does not write over what others have changed meanwhile.
+        // After an event-loop stall the lock may be lost: the transaction must not overwrite later changes.
         fleet.assertLocksHeld();
-        of = changed.audit?.workspaceId;
+        changedWorkspaceId = changed.audit?.workspaceId;
         return changed;
       });
       try {
         await changing;
       } catch (error) {
-        // Where the answer of the commit got lost it may have been made. That nobody knows is what must be told here.
-        if (of !== undefined) await fleet.publishChange(of).catch(() => undefined);
+        // The commit may have succeeded although its reply was lost. The caller gets that error, not one of propagation.
+        if (changedWorkspaceId !== undefined) await fleet.publishChange(changedWorkspaceId).catch(() => undefined);
         throw error;
       }
-      if (of !== undefined) await fleet.publishChange(of);
+      if (changedWorkspaceId !== undefined) await fleet.publishChange(changedWorkspaceId);
       return changing;
     },
   };

@@ -1,6 +1,6 @@
 import type { Fleet } from "../../domain/fleet/fleet.ts";
 
-/** One process that shares nothing with anybody. */
+/** A gateway of one process. */
 export function singleInstanceFleet(id: string): Fleet {
   return {
     id,
