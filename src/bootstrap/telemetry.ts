@@ -2,7 +2,7 @@ import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import type { CatalogueSnapshot, ProviderConnections } from "../domain/catalogue/catalogue.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { RequestRecord } from "../domain/record/record.ts";
-import type { Edge } from "../edge/server.ts";
+import type { EdgeServer } from "../edge/edge-server.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
 import { exportHealthLog } from "../io/telemetry/export-health-log.ts";
 import type { ExportResult } from "../io/telemetry/export-result.ts";
@@ -14,7 +14,7 @@ import { type OtlpSource, otlpAttributes } from "../io/telemetry/otlp-values.ts"
 import { createSampler } from "../io/telemetry/sampler.ts";
 import type { ServerAddressLookup } from "../io/telemetry/spans.ts";
 import { TraceExporter } from "../io/telemetry/trace-exporter.ts";
-import type { Nodes } from "../io/tunnel/nodes.ts";
+import type { NodeRegistry } from "../io/tunnel/node-registry.ts";
 import { guardedPost } from "../io/upstream/guarded-post.ts";
 import { systemClock } from "../kit/clock.ts";
 import { memoize } from "../kit/memoize.ts";
@@ -123,18 +123,18 @@ function serverAddressLookup({ snapshot, connections }: TelemetryDeps): ServerAd
 }
 
 type GaugeDeps = {
-  readonly edge: Edge;
+  readonly edge: EdgeServer;
   readonly journal: IngestPipeline;
   readonly overload: Pick<OverloadProtection, "queue" | "breakers">;
-  readonly nodes: Pick<Nodes, "counts">;
+  readonly nodes: Pick<NodeRegistry, "counts">;
   readonly coordination: Pick<Coordination, "fleet" | "status">;
 };
 
 export function gaugeSources({ edge, journal, overload, nodes, coordination }: GaugeDeps): GaugeSources {
   const { queue, breakers } = overload;
   return {
-    runningRequests: () => edge.door.running,
-    draining: () => (edge.door.draining ? 1 : 0),
+    runningRequests: () => edge.listener.inFlight,
+    draining: () => (edge.listener.isDraining ? 1 : 0),
     journalPending: () => journal.pending(),
     journalBroken: () => (journal.journal.isBroken ? 1 : 0),
     journalDeadLetters: () => {

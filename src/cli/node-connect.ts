@@ -1,4 +1,4 @@
-import { type AgentStatus, NodeAgent } from "../io/tunnel/agent.ts";
+import { type AgentStatus, NodeAgent } from "../io/tunnel/node-agent.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Invocation, type Shell, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";

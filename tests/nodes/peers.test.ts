@@ -3,8 +3,8 @@ import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { reloadNodes } from "../../src/bootstrap/nodes.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
-import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
-import { PeerLinks } from "../../src/io/tunnel/peer-links.ts";
+import { PeerClient } from "../../src/io/tunnel/peer-client.ts";
+import { derivePeerKeys } from "../../src/io/tunnel/peer-keys.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 import { systemTimers, type Timers } from "../../src/kit/timers.ts";
 import {
@@ -35,8 +35,8 @@ describe("a node that is connected to another instance", () => {
     const server = await local((body, response) => response.end(JSON.stringify(body)));
     const agent = agentAt(b.url, server.url);
     await isThrough(a, "b");
-    expect(a.nodes.state(RACK.id).live?.announcement).toMatchObject({ models: [{ id: "tiny" }], capacity: 8 });
-    expect(a.nodes.layerOf("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
+    expect(a.nodes.statusOf(RACK.id).live?.announcement).toMatchObject({ models: [{ id: "tiny" }], capacity: 8 });
+    expect(a.nodes.overlayFor("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
     const large = "x".repeat(2_000_000);
     const answers = await Promise.all(["one", large, "three"].map((text) => ask(a, { text }).done));
     expect(answers.map(({ status, text }) => [status, text.length])).toEqual([
@@ -48,7 +48,7 @@ describe("a node that is connected to another instance", () => {
     await until(() => b.seen.length > 3);
     expect([new Set(b.seen), a.seen]).toEqual([new Set([RACK.id]), []]);
     // What came in elsewhere counts among the node's places, and is given back.
-    await until(() => b.nodes.state(RACK.id).running === 0);
+    await until(() => b.nodes.statusOf(RACK.id).inFlight === 0);
     await agent.stop();
     await until(() => instanceOf(a) === undefined);
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
@@ -121,7 +121,7 @@ describe("a node that is connected to another instance", () => {
     asked.abort();
     expect((await asked.done).failure?.kind).toBe("aborted");
     await until(() => felt);
-    await until(() => b.nodes.state(RACK.id).running === 0);
+    await until(() => b.nodes.statusOf(RACK.id).inFlight === 0);
   });
 
   test("NODE-02 when the way to the instance breaks in the middle, the answer breaks off; what comes next is told that nothing was sent", async () => {
@@ -202,31 +202,31 @@ describe("a node that is connected to another instance", () => {
     const asked = ask(a);
     await until(() => asked.got.text === "half");
     // What is loaded of another workspace is nothing to this one.
-    b.nodes.replace("ws_2", []);
+    b.nodes.replaceAll("ws_2", []);
     expect(b.nodes.find(RACK.id)).toBeDefined();
     // As another instance's change is loaded.
-    b.nodes.replace("ws_1", [{ ...RACK, digest: sha256Hex("nt_svc_another") }]);
+    b.nodes.replaceAll("ws_1", [{ ...RACK, digest: sha256Hex("nt_svc_another") }]);
     expect((await asked.done).failure?.kind).toBe("broken");
     expect(await agent.over).toContain("revoked");
     await until(() => instanceOf(a) === undefined);
-    a.nodes.replace("ws_1", []);
+    a.nodes.replaceAll("ws_1", []);
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // Removed here while the store is read for what another one changed: it does not come back.
     let kept = [RACK];
     const loadWorkspace = async () => {
       const found = kept;
       kept = [];
-      if (found.length > 0) a.nodes.drop(RACK.id);
+      if (found.length > 0) a.nodes.remove(RACK.id);
       return found;
     };
     await reloadNodes({ nodes: { loadWorkspace, loadAll: loadWorkspace } }, a.nodes, "ws_1");
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // A node that is known only later finds what was heard of it before, as soon as by one that knows it.
-    b.nodes.replace("ws_1", [RACK]);
+    b.nodes.replaceAll("ws_1", [RACK]);
     const c = await instance("c", { board });
     agentAt(b.url, server.url);
     await isThrough(c, "b");
-    a.nodes.replace(null, [RACK]);
+    a.nodes.replaceAll(null, [RACK]);
     expect(instanceOf(a)).toBe("b");
   });
 
@@ -236,10 +236,10 @@ describe("a node that is connected to another instance", () => {
     const server = await local((_body, response) => response.end());
     agentAt(b.url, server.url);
     await isThrough(a, "b");
-    a.nodes.lied(RACK.id, "another model answered");
-    await until(() => b.nodes.state(RACK.id).aside !== null);
-    expect(b.nodes.state(RACK.id).aside?.reason).toBe("another model answered");
-    expect(b.nodes.layerOf("ws_1")).toBeUndefined();
+    a.nodes.reportImplausible(RACK.id, "another model answered");
+    await until(() => b.nodes.statusOf(RACK.id).openCircuit !== null);
+    expect(b.nodes.statusOf(RACK.id).openCircuit?.reason).toBe("another model answered");
+    expect(b.nodes.overlayFor("ws_1")).toBeUndefined();
   });
 });
 
@@ -296,8 +296,8 @@ describe("who may ask", () => {
     expect(b.refused).toEqual([]);
     // One that says it had the right key has not the right one all the same.
     const [id = ""] = keyIds();
-    expect(peerKeysOf(new MasterKeys(KEY)).find(id)).not.toEqual(KEY);
-    const lie = new PeerLinks(RULES, { ids: () => [id], find: () => Buffer.alloc(32, 9) });
+    expect(derivePeerKeys(new MasterKeys(KEY)).find(id)).not.toEqual(KEY);
+    const lie = new PeerClient(RULES, { ids: () => [id], find: () => Buffer.alloc(32, 9) });
     onTestFinished(() => lie.close());
     const to = { nodeId: RACK.id, workspaceId: "ws_1", at: { url: `https://127.0.0.1:${b.peerPort()}`, keys: [id] } };
     expect((await carried(lie, to)).failure).toMatchObject({ kind: "connect", sent: false });
@@ -339,7 +339,7 @@ describe("who may ask", () => {
     });
     agentAt(b.url, server.url, { capacity: 1 });
     await isThrough(a, "b");
-    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const at = { url: `https://127.0.0.1:${b.peerPort()}`, keys: keyIds() };
     const own = { nodeId: RACK.id, workspaceId: "ws_1", at };
@@ -366,7 +366,7 @@ describe("who may ask", () => {
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await until(() => instanceOf(b) === null);
-    const links = new PeerLinks({ ...RULES, pingEveryMs: 1 }, peerKeysOf(new MasterKeys(KEY)));
+    const links = new PeerClient({ ...RULES, pingEveryMs: 1 }, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const { url } = await forwarding(() => `https://127.0.0.1:${b.peerPort()}`, 50);
     const at = { url: url.replace("http:", "https:"), keys: keyIds() };
@@ -404,7 +404,7 @@ describe("an instance that stops", () => {
       expect((await asked.done).failure).toMatchObject({ kind: "stopped", sent: true });
       expect((await ask(one).done).failure).toMatchObject({ kind: "stopped", sent: false });
       // A request that waits for its turn finds the node in its place, and hears the same.
-      expect(one.nodes.layerOf("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
+      expect(one.nodes.overlayFor("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
     }
     // For others it is gone.
     const c = await instance("c", { board });
@@ -422,7 +422,7 @@ describe("an instance that stops", () => {
     const [silent, talking] = [ask(a), ask(a, { talk: true })];
     await until(() => talking.got.text === "half" && server.asked.length === 2);
     const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };
-    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const to = { nodeId: RACK.id, workspaceId: RACK.workspaceId, at };
     b.nodes.close();
@@ -477,7 +477,7 @@ describe("an instance that stops", () => {
     const answers = await Promise.all([a, b, c].map((one) => ask(one).done));
     expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
     // Who has not heard of that yet is served as before; then nothing new is taken there, and what runs goes on.
-    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };
     const late = () => carried(links, { nodeId: RACK.id, workspaceId: RACK.workspaceId, at });
@@ -493,7 +493,7 @@ describe("an instance that stops", () => {
     expect(await there.done).toMatchObject({ text: "slow but whole", failure: undefined });
     await drained;
     await until(() => b.nodes.counts.here === 0);
-    expect(b.nodes.state(RACK.id).running).toBe(0);
+    expect(b.nodes.statusOf(RACK.id).inFlight).toBe(0);
     await b.peers.close();
     expect(agent.statuses.at(-1)).toMatchObject({ state: "connected", problem: null });
   });

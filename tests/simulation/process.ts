@@ -117,7 +117,12 @@ export class Process {
       margins: new MarginRegistry(NO_MARGIN),
       // Nobody brings keys of their own, and nothing is captured.
       ownKeys: { of: () => undefined },
-      nodes: { layerOf: () => undefined, held: () => undefined, lied: () => {}, absent: () => undefined },
+      nodes: {
+        overlayFor: () => undefined,
+        held: () => undefined,
+        reportImplausible: () => {},
+        unavailableModel: () => undefined,
+      },
       captures: { begin: () => undefined },
       idempotency: {
         ttlMs: 86_400_000,

@@ -30,7 +30,7 @@ import { memoryState } from "../../src/io/state/memory-state.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
-import { Nodes } from "../../src/io/tunnel/nodes.ts";
+import { NodeRegistry } from "../../src/io/tunnel/node-registry.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { connectionsFrom } from "../../src/io/upstream/provider-connections.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -83,7 +83,11 @@ function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"]
     aside: { firstMs: 60_000, mostMs: 60_000 },
     seenEveryMs: 60_000,
   };
-  return { registry: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100, instance: "ins_1" };
+  return {
+    registry: new NodeRegistry(rules, () => snapshot, { onSeen() {}, onCircuitOpened() {} }),
+    max: 100,
+    instance: "ins_1",
+  };
 }
 
 function sealedParts(store: Store, clock: Clock) {

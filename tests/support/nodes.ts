@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import { type AgentOptions, type AgentStatus, NodeAgent } from "../../src/io/tunnel/agent.ts";
+import { type AgentOptions, type AgentStatus, NodeAgent } from "../../src/io/tunnel/node-agent.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import type { Json, TestGateway } from "./gateway.ts";
 

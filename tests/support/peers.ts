@@ -8,10 +8,10 @@ import type { CoordinationStore } from "../../src/domain/fleet/coordination-stor
 import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/circuit-breakers.ts";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
-import { Nodes } from "../../src/io/tunnel/nodes.ts";
-import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
-import type { Destination, PeerLinks } from "../../src/io/tunnel/peer-links.ts";
-import { openPeers } from "../../src/io/tunnel/peers.ts";
+import { NodeRegistry } from "../../src/io/tunnel/node-registry.ts";
+import type { PeerClient, RemoteNodeTarget } from "../../src/io/tunnel/peer-client.ts";
+import { derivePeerKeys } from "../../src/io/tunnel/peer-keys.ts";
+import { openPeerNetwork } from "../../src/io/tunnel/peer-network.ts";
 import type { UpstreamCall, UpstreamFailure } from "../../src/io/upstream/transport.ts";
 import { memoryCoordinationStore } from "../../src/io/workers/memory-coordination-store.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -62,15 +62,15 @@ export const RULES = {
 export async function instance(id: string, { board, key = KEY, previous = [] }: Options) {
   const refused: string[] = [];
   const seen: string[] = [];
-  const nodes = new Nodes(RULES, () => snapshot, {
-    seen: (ids) => seen.push(...ids),
-    setAside() {},
+  const nodes = new NodeRegistry(RULES, () => snapshot, {
+    onSeen: (ids) => seen.push(...ids),
+    onCircuitOpened() {},
   });
-  nodes.put(RACK);
+  nodes.upsert(RACK);
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
     const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
-    const node = nodes.byDigest(sha256Hex(token));
+    const node = nodes.findByTokenDigest(sha256Hex(token));
     if (node === undefined) socket.end("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n");
     else nodes.accept(node, "127.0.0.1", request, socket, head);
   });
@@ -78,20 +78,20 @@ export async function instance(id: string, { board, key = KEY, previous = [] }: 
   await once(server, "listening");
   let peerUrl = "";
   const front = await forwarding(() => peerUrl);
-  const peers = await openPeers({
+  const peers = await openPeerNetwork({
     board,
-    keys: peerKeysOf(new MasterKeys(key, previous)),
+    keys: derivePeerKeys(new MasterKeys(key, previous)),
     nodes,
-    me: { id, run: randomToken(9) },
+    instance: { id, runId: randomToken(9) },
     rules: RULES,
     host: "127.0.0.1",
     port: 0,
-    addressAt(bound) {
+    advertisedUrl(bound) {
       peerUrl = `https://127.0.0.1:${bound}`;
       return front.url.replace("http:", "https:");
     },
-    refused: (why) => refused.push(why),
-    problem(error) {
+    onRejected: (why) => refused.push(why),
+    onError(error) {
       throw error;
     },
   });
@@ -142,7 +142,7 @@ export async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-export const instanceOf = ({ nodes }: Instance, id = RACK.id) => nodes.state(id).live?.instance;
+export const instanceOf = ({ nodes }: Instance, id = RACK.id) => nodes.statusOf(id).live?.instance;
 export const isThrough = (one: Instance, id: string) => until(() => instanceOf(one) === id);
 
 type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
@@ -173,9 +173,9 @@ export function ask({ nodes }: Instance, body: Json = {}, on: (call: UpstreamCal
   return { done, got, abort: () => call.abort(), resume: () => call.resume() };
 }
 
-export const keyIds = () => peerKeysOf(new MasterKeys(KEY)).ids();
+export const keyIds = () => derivePeerKeys(new MasterKeys(KEY)).ids();
 
-export function carried(links: PeerLinks, to: Destination, path = "/v1/chat/completions"): Promise<Got> {
+export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/chat/completions"): Promise<Got> {
   const got: Got = { status: 0, text: "", failure: undefined };
   return new Promise((resolve) => {
     const failed = (failure: UpstreamFailure) => resolve({ ...got, failure });

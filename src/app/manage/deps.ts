@@ -26,7 +26,7 @@ import type { EncryptionContext } from "../../domain/tenancy/vault.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, StoreWriters } from "../../io/store/sql/store.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { Nodes } from "../../io/tunnel/nodes.ts";
+import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { ReadKey } from "../../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../../io/upstream/platform-connections.ts";
@@ -167,7 +167,7 @@ export type OwnKeyManagement = {
 export type NodeManagement = {
   /** The one that asks: connections of its own are held by it. */
   readonly instance: string;
-  readonly registry: Pick<Nodes, "put" | "drop" | "of" | "find" | "state">;
+  readonly registry: Pick<NodeRegistry, "put" | "drop" | "of" | "find" | "state">;
   /** Of one workspace. */
   readonly max: number;
 };

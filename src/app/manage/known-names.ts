@@ -1,18 +1,21 @@
 import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { nodeModelId, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
-import type { Nodes } from "../../io/tunnel/nodes.ts";
+import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 
 type NameSet = Pick<ReadonlySet<string>, "has">;
 
 /** The names that policies and routers may refer to. */
 export type KnownNames = { readonly models: NameSet; readonly providers: NameSet };
 
-type KnownNamesDeps = { snapshot(): CatalogueSnapshot; readonly nodes: { readonly registry: Pick<Nodes, "of"> } };
+type KnownNamesDeps = {
+  snapshot(): CatalogueSnapshot;
+  readonly nodes: { readonly registry: Pick<NodeRegistry, "of"> };
+};
 
 /** Names of the catalogue and of the workspace's nodes; a rule about a node applies before it connects. */
 export function knownNamesFor(deps: KnownNamesDeps, workspaceId: string): KnownNames {
   const { models, providers } = deps.snapshot();
-  const nodes = deps.nodes.registry.of(workspaceId);
+  const nodes = deps.nodes.registry.listByWorkspace(workspaceId);
   if (nodes.length === 0) return { models, providers };
   return {
     models: { has: (id) => models.has(id) || nodes.some((node) => isNodeModel(node, id)) },

@@ -20,7 +20,7 @@ import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/journal.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { Nodes } from "../../io/tunnel/nodes.ts";
+import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -44,7 +44,7 @@ export type GatewayDeps = {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;
   /** Workspaces' own machines. */
-  readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "absent">;
+  readonly nodes: Pick<NodeRegistry, "layerOf" | "held" | "lied" | "absent">;
   readonly health: LatencyTracker;
   readonly trafficStats: TrafficStats;
   readonly sessions: SessionAffinity;

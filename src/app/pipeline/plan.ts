@@ -94,17 +94,17 @@ export function isTooLong(plan: Plan | PlanRefusal): boolean {
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): PlanningContext {
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);
-  const nodes = planning.nodes.layerOf(workspace.id);
+  const nodes = planning.nodes.overlayFor(workspace.id);
   const snapshot = nodes?.snapshot ?? planning.snapshot();
   const base = own?.reach ?? planning.reachability;
-  const reach = nodes?.reachOver(base) ?? base;
+  const reach = nodes?.reachabilityOver(base) ?? base;
   return {
     snapshot,
     // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
     hasRealProvider:
       planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
     absentModel: (modelId) => {
-      const model = planning.nodes.absent(workspace.id, modelId);
+      const model = planning.nodes.unavailableModel(workspace.id, modelId);
       return model && { reason: model.why, reachability: model.reach.forModel(modelId, surface, currency, nowMs) };
     },
     reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),

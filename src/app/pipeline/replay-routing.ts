@@ -103,7 +103,7 @@ function outlineOf(model: string, { decision }: RequestRecord, inputTokens: numb
 }
 
 function measuredMs(planning: Planning, { endpoint, node }: Attempt, outputTokens: number): number | null {
-  const held = node === undefined ? undefined : planning.nodes.layerOf(node.workspaceId)?.held(endpoint.id);
+  const held = node === undefined ? undefined : planning.nodes.overlayFor(node.workspaceId)?.entryFor(endpoint.id);
   const measured = (held?.health ?? planning.health).estimate(endpoint.id, planning.clock.nowMs());
   return measured === undefined ? null : expectedLatencyMs(measured, outputTokens);
 }

@@ -318,8 +318,8 @@ export class RetryLoop {
     if (outcome?.is !== "failed" && outcome?.is !== "broke") return;
     const { verdict } = outcome;
     if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
-    nodes.held(nodeId)?.failed(verdict.why);
-    if (verdict.malformed === true) nodes.lied(nodeId, verdict.why);
+    nodes.held(nodeId)?.recordError(verdict.why);
+    if (verdict.malformed === true) nodes.reportImplausible(nodeId, verdict.why);
   }
 
   #skip(attempt: Attempt, why: SkipReason): void {

@@ -4,7 +4,7 @@ import { ALL_CLOSED, type CircuitStateReader } from "../../domain/routing/circui
 import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
-import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
+import type { NodeOverlay } from "../../io/tunnel/node-overlay.ts";
 import { connectionsWith } from "../../io/upstream/own-keys.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { RequestTrace } from "./request-trace.ts";
@@ -14,7 +14,7 @@ import type { RequestTrace } from "./request-trace.ts";
 
 /** The catalogue as a workspace sees it. */
 export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): CatalogueSnapshot {
-  return nodes.layerOf(workspaceId)?.snapshot ?? snapshot();
+  return nodes.overlayFor(workspaceId)?.snapshot ?? snapshot();
 }
 
 /** What a workspace can call. */
@@ -23,7 +23,7 @@ export function reachabilityFor(
   workspaceId: string,
 ): ReachabilitySource {
   const base = ownKeys.of(workspaceId)?.reach ?? reachability;
-  return nodes.layerOf(workspaceId)?.reachOver(base) ?? base;
+  return nodes.overlayFor(workspaceId)?.reachabilityOver(base) ?? base;
 }
 
 /** For asking whether a workspace can call something at all. */
@@ -32,7 +32,7 @@ export function connectionsFor(
   workspaceId: string,
 ): ProviderConnections {
   const base = connectionsWith(connections, ownKeys.of(workspaceId));
-  const own = nodes.layerOf(workspaceId)?.connections;
+  const own = nodes.overlayFor(workspaceId)?.connections;
   if (own === undefined) return base;
   return {
     credential: (provider) => own.credential(provider) ?? base.credential(provider),
@@ -46,7 +46,7 @@ export function connectionsOfAttempt(
   { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
   { ownKey, node }: Attempt,
 ): ProviderConnections | undefined {
-  if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
+  if (node !== undefined) return nodes.overlayFor(node.workspaceId)?.connections;
   return ownKey === undefined ? connections : ownKeys.of(ownKey.workspaceId)?.connections;
 }
 
@@ -78,18 +78,18 @@ export function currentEndpoint(
   { snapshot, nodes }: Layered<"snapshot">,
   { endpoint: { id }, node }: Attempt,
 ): Endpoint | undefined {
-  return (node === undefined ? snapshot() : nodes.layerOf(node.workspaceId)?.snapshot)?.endpoints.get(id);
+  return (node === undefined ? snapshot() : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
 }
 
 /** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
-export function healthWithNodes(health: Pick<LatencyTracker, "of">, nodes: NodeLayer): Pick<LatencyTracker, "of"> {
-  return { estimate: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).estimate(endpoint, nowMs) };
+export function healthWithNodes(health: Pick<LatencyTracker, "of">, nodes: NodeOverlay): Pick<LatencyTracker, "of"> {
+  return { estimate: (endpoint, nowMs) => (nodes.entryFor(endpoint)?.health ?? health).estimate(endpoint, nowMs) };
 }
 
-export function breakersWithNodes(breakers: CircuitStateReader, nodes: NodeLayer): CircuitStateReader {
+export function breakersWithNodes(breakers: CircuitStateReader, nodes: NodeOverlay): CircuitStateReader {
   // Who asks for everybody asks for nodes, too.
   if (breakers === ALL_CLOSED) return breakers;
-  return { circuitStateOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
+  return { circuitStateOf: (endpoint) => (nodes.entryFor(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
 }
 
 type Layered<Name extends keyof GatewayDeps> = Pick<GatewayDeps, Name> & {

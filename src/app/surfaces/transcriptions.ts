@@ -4,8 +4,8 @@ import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
-import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
-import type { Uploads } from "../../io/uploads/uploads.ts";
+import type { UploadedFile, UploadedForm } from "../../io/uploads/multipart-form.ts";
+import type { UploadReader } from "../../io/uploads/upload-reader.ts";
 import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-adapter.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
@@ -35,7 +35,7 @@ import { decodeWith } from "../request-input.ts";
 import { keptOf, valuesOf } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */
-export function transcriptionHandlers(gateway: GatewayDeps, uploads: Uploads): Record<string, Handler> {
+export function transcriptionHandlers(gateway: GatewayDeps, uploads: UploadReader): Record<string, Handler> {
   return {
     createTranscription: streamed((exchange, sink) =>
       run(gateway, "transcriptions", exchange, sink, { upload: () => arrive(exchange, uploads) }),
@@ -43,7 +43,7 @@ export function transcriptionHandlers(gateway: GatewayDeps, uploads: Uploads): R
   };
 }
 
-async function arrive(exchange: Exchange, uploads: Uploads): Promise<ReceivedRequest> {
+async function arrive(exchange: Exchange, uploads: UploadReader): Promise<ReceivedRequest> {
   const source = await exchange.upload();
   const form = await uploads.read(source, exchange.headers["content-type"] ?? "");
   const { fields, file } = form;
@@ -56,12 +56,12 @@ async function arrive(exchange: Exchange, uploads: Uploads): Promise<ReceivedReq
 }
 
 /** Boundaries differ each time that a form is sent; what is in it does not. */
-function samenessOf({ fields, file }: ArrivedForm): Buffer {
+function samenessOf({ fields, file }: UploadedForm): Buffer {
   const hash = createHash("sha256").update(JSON.stringify([fields, file?.filename, file?.contentType]));
   return hash.update(file?.sha256 ?? "").digest();
 }
 
-function decodeTranscription({ fields, file }: ArrivedForm): DecodedRequest {
+function decodeTranscription({ fields, file }: UploadedForm): DecodedRequest {
   const values = valuesOf(fields);
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
@@ -102,9 +102,9 @@ class TranscriptionErrand implements InferenceRequest {
   readonly streaming: boolean;
   readonly inputTokens: number;
   readonly #ask: TranscriptionCall;
-  readonly #file: ArrivedFile;
+  readonly #file: UploadedFile;
 
-  constructor(ask: TranscriptionCall, file: ArrivedFile) {
+  constructor(ask: TranscriptionCall, file: UploadedFile) {
     this.#ask = ask;
     this.#file = file;
     this.streaming = ask.isStreaming;
@@ -152,7 +152,7 @@ class TranscriptionErrand implements InferenceRequest {
 function shortcomingOf(
   { transcriptions: facts, prices }: Endpoint,
   ask: TranscriptionCall,
-  file: ArrivedFile,
+  file: UploadedFile,
 ): MissingCapability | undefined {
   if (facts === null) return { reason: "has no interface for transcripts", param: "model" };
   if (needsSegments(ask) && !facts.segments)

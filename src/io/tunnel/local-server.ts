@@ -19,7 +19,7 @@ const keepAlive = { keepAlive: true, maxFreeSockets: 64 };
 const agents = { "http:": new HttpAgent(keepAlive), "https:": new HttpsAgent(keepAlive) };
 
 /** Opens a request to the local server; the caller writes and reads it. */
-export function askLocal(
+export function openLocalRequest(
   { base, key }: LocalServer,
   method: string,
   path: string,
@@ -33,7 +33,7 @@ export function askLocal(
   return (isTls ? httpsRequest : httpRequest)(url, { method, agent, headers: { ...headers, ...authorization } });
 }
 
-export type Found =
+export type LocalModels =
   | {
       readonly server: string;
       readonly models: readonly NodeModel[];
@@ -43,12 +43,12 @@ export type Found =
   | { readonly problem: string };
 
 /** Which models the server has, as far as it says so. */
-export async function findModels(local: LocalServer, chosen: readonly string[]): Promise<Found> {
+export async function listLocalModels(local: LocalServer, chosen: readonly string[]): Promise<LocalModels> {
   let answer: { status: number; text: string; server: string };
   try {
     answer = await readList(local);
   } catch (error) {
-    return { problem: `the server at ${local.base.origin} does not answer (${nameOf(error)})` };
+    return { problem: `the server at ${local.base.origin} does not answer (${errorCodeOf(error)})` };
   }
   if (answer.status !== 200) return { problem: unlisted(local, answer.status) };
   const listed = List.safeParse(tryParseJson(answer.text));
@@ -94,7 +94,7 @@ const LIMITS = `At most ${MODELS_MAX} models are announced, with names of up to 
 
 function readList(local: LocalServer): Promise<{ status: number; text: string; server: string }> {
   return new Promise((resolve, reject) => {
-    const asked = askLocal(local, "GET", "/models", { accept: "application/json" });
+    const asked = openLocalRequest(local, "GET", "/models", { accept: "application/json" });
     asked.setTimeout(LIST_TIMEOUT_MS, () => asked.destroy(new Error("ETIMEDOUT")));
     asked.once("error", reject);
     asked.once("response", (response) => {
@@ -158,6 +158,6 @@ function modelOf(listed: z.infer<typeof Listed>): NodeModel {
   };
 }
 
-export function nameOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "no connection";
 }

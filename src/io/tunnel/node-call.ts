@@ -12,21 +12,27 @@ import type {
   UpstreamListener,
   UpstreamRequest,
 } from "../upstream/transport.ts";
-import { PEER_STOPS } from "./peer-keys.ts";
+import { PEER_STOPPING_CODES } from "./peer-keys.ts";
 import { END_TRAILER } from "./protocol.ts";
 
-export type CallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
+export type NodeCallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
 
 /** Once the gateway has ended what carries its calls, nothing is to be concluded of the node from how they end. */
-export type CallRules = CallLimits & { isStopped(): boolean };
+export type NodeCallRules = NodeCallLimits & { isStopped(): boolean };
 
 /** Headers of one hop, which HTTP/2 has no place for. */
-export const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
+export const HOP_BY_HOP_HEADERS: readonly string[] = [
+  "connection",
+  "host",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade",
+];
 
 /** One request on a node's session, in the words of every other way to an upstream. */
 export class NodeCall implements UpstreamCall {
   readonly #listener: UpstreamListener;
-  readonly #rules: CallRules;
+  readonly #rules: NodeCallRules;
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
   #reader: BodyReader | undefined;
@@ -42,14 +48,14 @@ export class NodeCall implements UpstreamCall {
     path: string,
     request: UpstreamRequest,
     listener: UpstreamListener,
-    rules: CallRules,
+    rules: NodeCallRules,
     closed: () => void = () => {},
   ) {
     this.#listener = listener;
     this.#rules = rules;
     this.#session = session;
     const { method = "POST", headers, body } = request;
-    const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
+    const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP_HEADERS.includes(name.toLowerCase()));
     // Small servers beside a node read nothing of a body whose length they are not told.
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.bytes;
     const length = method === "GET" ? {} : { "content-length": bytes };
@@ -137,13 +143,13 @@ export class NodeCall implements UpstreamCall {
     if (id === undefined) this.#fail("connect", "the connection could not be made");
     else if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#reader === undefined) this.#refused();
     else if (rstCode === constants.NGHTTP2_CONNECT_ERROR) this.#fail("connect", NOT_CONNECTED);
-    else if (rstCode === PEER_STOPS.unsent) this.#fail("leaving", LEAVING, "unsent");
-    else if (rstCode === PEER_STOPS.cut) this.#fail("leaving", LEAVING);
+    else if (rstCode === PEER_STOPPING_CODES.unsent) this.#fail("leaving", LEAVING, "unsent");
+    else if (rstCode === PEER_STOPPING_CODES.cut) this.#fail("leaving", LEAVING);
     else this.#fail("broken", "the connection to the node broke");
   }
 
   #refused(): void {
-    if (isGoing(this.#session)) this.#fail("connect", NOT_CONNECTED);
+    if (isSessionClosing(this.#session)) this.#fail("connect", NOT_CONNECTED);
     else this.#fail("busy", "the node takes no more requests", "unsent");
   }
 
@@ -164,7 +170,7 @@ export class NodeCall implements UpstreamCall {
 }
 
 /** What a connection did not get to before it ended is refused as well: that says nothing of the node's places. */
-export function isGoing(session: Http2Session | undefined): boolean {
+export function isSessionClosing(session: Http2Session | undefined): boolean {
   return session === undefined || session.closed || session.destroyed;
 }
 
@@ -172,12 +178,12 @@ const NOT_CONNECTED = "the node is not connected";
 const LEAVING = "the instance that the node is connected to was told to stop";
 
 /** A request that has nowhere to go. */
-export function unreached(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {
+export function failUnreachable(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {
   return refused(listener, { kind: "connect", sent: false, why });
 }
 
 /** A request that came after the gateway ended what would have carried it. */
-export function unsent(listener: UpstreamListener): UpstreamCall {
+export function failStopped(listener: UpstreamListener): UpstreamCall {
   return refused(listener, { kind: "stopped", sent: false, why: "not sent" });
 }
 

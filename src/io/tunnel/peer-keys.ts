@@ -11,7 +11,7 @@ export type PeerKeys = {
 const LABEL = "inference gateway: between its instances";
 const KEY_BYTES = 32;
 
-export function peerKeysOf(keys: Pick<MasterKeys, "current" | "previous" | "find">): PeerKeys {
+export function derivePeerKeys(keys: Pick<MasterKeys, "current" | "previous" | "find">): PeerKeys {
   return {
     ids: () => [keys.current, ...keys.previous].map(({ id }) => id),
     find(id) {
@@ -32,14 +32,14 @@ export const PEER_TLS = {
 } as const;
 
 /** Of a request between instances: whose node it is for. Neither goes on to the node. */
-export const PEER_NODE = "x-peer-node";
-export const PEER_WORKSPACE = "x-peer-workspace";
+export const PEER_NODE_HEADER = "x-peer-node";
+export const PEER_WORKSPACE_HEADER = "x-peer-workspace";
 
 /**
  * How an instance that stops ends what others asked for there: before anything of it went to the node, or after. No codes
  * of HTTP/2's own, which connections that break have as well; who does not know them takes them for such a break.
  */
-export const PEER_STOPS = { unsent: 0x53544f50, cut: 0x53544f51 } as const;
+export const PEER_STOPPING_CODES = { unsent: 0x53544f50, cut: 0x53544f51 } as const;
 
 /** For answers that wait for a slow client; per stream the window holds them back long before. */
 export const PEER_SESSION_MEMORY_MB = 512;

@@ -12,7 +12,13 @@ export const ANNOUNCE_PATH = "/.node/announcement";
 export const MOVE_PATH = "/.node/move";
 
 /** Why the gateway ends a connection, as codes of the WebSocket protocol. Who is told `gone` does not come back. */
-export const CLOSE = { replaced: 4001, gone: 4002, silent: 4003, unreadable: 4004, stopping: 1012 } as const;
+export const CLOSE_CODES = {
+  replaced: 4001,
+  removed: 4002,
+  unresponsive: 4003,
+  unreadable: 4004,
+  stopping: 1012,
+} as const;
 
 /** What a node carries of the public API; everything else it is asked for is refused by it. */
 export const NODE_PATHS = [

@@ -6,9 +6,9 @@ import { eventually } from "../../../tests/support/eventually.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers, type Timers } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../upstream/transport.ts";
-import { type AgentOptions, type AgentStatus, NodeAgent } from "./agent.ts";
-import { Hub, type HubRules, type LiveNode } from "./hub.ts";
-import { CLOSE, TUNNEL_PATH } from "./protocol.ts";
+import { type AgentOptions, type AgentStatus, NodeAgent } from "./node-agent.ts";
+import { CLOSE_CODES, TUNNEL_PATH } from "./protocol.ts";
+import { type ConnectedNode, TunnelHub, type TunnelHubRules } from "./tunnel-hub.ts";
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -50,14 +50,14 @@ async function localServer(
 }
 
 /** A gateway that has nothing but the door for nodes, and takes one token. */
-async function hubWith(over: Partial<HubRules> = {}) {
-  const seen: LiveNode[] = [];
+async function hubWith(over: Partial<TunnelHubRules> = {}) {
+  const seen: ConnectedNode[] = [];
   const lost: string[] = [];
   const waiting: (() => void)[] = [];
   const wake = () => {
     for (const one of waiting.splice(0)) one();
   };
-  const hub = new Hub(
+  const hub = new TunnelHub(
     {
       clock: systemClock,
       timers: systemTimers,
@@ -68,11 +68,11 @@ async function hubWith(over: Partial<HubRules> = {}) {
       ...over,
     },
     {
-      announced: (node) => {
+      onAnnounced: (node) => {
         seen.push(node);
         wake();
       },
-      lost: (id) => {
+      onDisconnected: (id) => {
         lost.push(id);
         wake();
       },
@@ -121,7 +121,7 @@ type Got = { status: number; text: string; failure: UpstreamFailure | undefined 
 
 /** A request through the tunnel; `on` sees every piece. */
 function ask(
-  hub: Hub,
+  hub: TunnelHub,
   body: string,
   on: (text: string, call: UpstreamCall) => "more" | "pause" = () => "more",
   headers: Record<string, string> = { "content-type": "application/json" },
@@ -411,7 +411,7 @@ describe("a tunnel", () => {
     expect(await runAgent(url, upstream, { token: "wrong" }).over).toContain("does not know this token");
     const { over, statuses } = runAgent(url, upstream);
     await until(() => seen.length > 0);
-    hub.drop("node-1");
+    hub.disconnect("node-1");
     expect(await over).toContain("removed or its token revoked");
     expect(statuses.at(-1)?.state).toBe("over");
   });
@@ -427,7 +427,7 @@ describe("a tunnel", () => {
     await until(() => seen.length > 0);
     const asked = ask(hub, "{}");
     while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(hub.load("node-1").running).toBe(1);
+    expect(hub.loadOf("node-1").running).toBe(1);
     agent.stop();
     while (agent.statuses.at(-1)?.state !== "finishing") await new Promise((resolve) => setTimeout(resolve, 5));
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -436,7 +436,7 @@ describe("a tunnel", () => {
     expect(await asked.done).toMatchObject({ text: "begun, ended", failure: undefined });
     expect(await agent.over).toBeUndefined();
     await until(() => lost.length === 1);
-    expect(hub.load("node-1").running).toBe(0);
+    expect(hub.loadOf("node-1").running).toBe(0);
   });
 
   test("NODE-01 how far away a node is, is known as soon as it is there", async () => {
@@ -444,8 +444,8 @@ describe("a tunnel", () => {
     const { hub, url, seen, until } = await hubWith({ pingEveryMs: 60_000, pingTimeoutMs: 60_000 });
     runAgent(url, upstream);
     await until(() => seen.length > 0);
-    while (hub.load("node-1").latencyMs === null) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(hub.load("node-1").latencyMs).toBeGreaterThan(0);
+    while (hub.loadOf("node-1").latencyMs === null) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(hub.loadOf("node-1").latencyMs).toBeGreaterThan(0);
   });
 
   test("NODE-01 what an agent announces that cannot be read ends its connection with the reason", async () => {
@@ -454,7 +454,7 @@ describe("a tunnel", () => {
     // A version of the future, which says things that this one does not know.
     const reason = await runAgent(url, upstream, { version: "x".repeat(100) }).over;
     expect(reason).toContain("update the node, or the gateway");
-    expect(CLOSE.unreadable).toBe(4004);
+    expect(CLOSE_CODES.unreadable).toBe(4004);
   });
 });
 

@@ -23,13 +23,13 @@ type Mapping = WorkspaceNode["mapping"];
 const timeOrNull = (atMs: number | null | undefined) => (atMs == null ? null : isoTime(atMs));
 
 function rowView(context: ManageContext, node: WorkspaceNode) {
-  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = context.nodes.registry.state(node.id);
+  const { live, inFlight, latencyMs, openCircuit, lastError, lastSeenAtMs } = context.nodes.registry.statusOf(node.id);
   const announced = live?.announcement;
   return {
     id: node.id,
     name: node.name,
     country: node.country,
-    state: live === undefined ? "offline" : aside === null ? "connected" : "set_aside",
+    state: live === undefined ? "offline" : openCircuit === null ? "connected" : "set_aside",
     created_at: isoTime(node.createdAtMs),
     created_by: node.createdBy,
     last_seen_at: timeOrNull(live === undefined ? lastSeenAtMs : context.clock.nowMs()),
@@ -39,16 +39,16 @@ function rowView(context: ManageContext, node: WorkspaceNode) {
     agent: announced?.agent ?? null,
     server: announced?.server ?? null,
     models: announced?.models.map(({ id }) => id) ?? [],
-    running,
+    running: inFlight,
     capacity: announced?.capacity ?? null,
     latency_ms: latencyMs === null ? null : Math.round(latencyMs * 10) / 10,
-    set_aside: aside === null ? null : { until: isoTime(aside.untilMs), reason: aside.reason },
+    set_aside: openCircuit === null ? null : { until: isoTime(openCircuit.untilMs), reason: openCircuit.reason },
     last_error: lastError === null ? null : { at: isoTime(lastError.atMs), message: lastError.message },
   };
 }
 
 function nodeView(context: ManageContext, node: WorkspaceNode) {
-  const models = context.nodes.registry.state(node.id).live?.announcement.models ?? [];
+  const models = context.nodes.registry.statusOf(node.id).live?.announcement.models ?? [];
   const mappedTo = (id: string) => (Object.hasOwn(node.mapping, id) ? (node.mapping[id] ?? null) : null);
   return {
     ...rowView(context, node),
@@ -88,7 +88,9 @@ function checkMapping(context: ManageContext, mapping: Mapping): void {
 }
 
 function findNode(context: ManageContext, workspace: Workspace, named: string | undefined): WorkspaceNode {
-  const node = context.nodes.registry.of(workspace.id).find(({ id, name }) => id === named || name === named);
+  const node = context.nodes.registry
+    .listByWorkspace(workspace.id)
+    .find(({ id, name }) => id === named || name === named);
   if (node !== undefined) return node;
   throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${printable(named)}".` });
 }
@@ -99,7 +101,7 @@ function newToken(): { readonly token: string; readonly digest: string } {
 }
 
 function newNodeConflict(context: ManageContext, workspace: Workspace, name: string): Fault | undefined {
-  const there = context.nodes.registry.of(workspace.id);
+  const there = context.nodes.registry.listByWorkspace(workspace.id);
   if (there.some((node) => node.name === name))
     return fault("conflict", {
       message: `Workspace ${workspace.slug} has a node "${name}" already: take another name, or rotate its token.`,
@@ -146,7 +148,7 @@ async function saveNode(
     await nodes.save(node);
     return { answer: null, audit: { action, workspaceId: node.workspaceId, target: node.id, detail } };
   });
-  scope.nodes.registry.put(node);
+  scope.nodes.registry.upsert(node);
 }
 
 async function changeNode(
@@ -177,7 +179,7 @@ async function removeNode(scope: ManageScope, { id, name, workspaceId }: Workspa
     await nodes.remove(id);
     return { answer: null, audit: { action: "node.remove", workspaceId, target: id, detail: { name } } };
   });
-  scope.nodes.registry.drop(id);
+  scope.nodes.registry.remove(id);
   return { id, name, removed: true };
 }
 
@@ -191,7 +193,7 @@ export function nodeHandlers(context: ManageContext): Record<string, Handler> {
     manageListNodes: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = paginate(context.nodes.registry.of(workspace.id), limit, cursor);
+      const { rows, next } = paginate(context.nodes.registry.listByWorkspace(workspace.id), limit, cursor);
       return { status: 200, json: { data: rows.map((node) => rowView(context, node)), next } };
     }),
     manageShowNode: buffered(async (exchange) => ({ status: 200, json: nodeView(context, nodeOf(exchange)) })),

@@ -142,7 +142,7 @@ export async function buildEvidenceReport(context: ManageContext, workspace: Wor
     })),
     policies: policiesView(context, versions, tally, period),
     routers: routersView(await context.store.tenancy.routerVersions(id), tally, period),
-    evidence: endpointEvidence(context.snapshot(), context.nodes.registry.of(id), served),
+    evidence: endpointEvidence(context.snapshot(), context.nodes.registry.listByWorkspace(id), served),
     catalogue: { version: context.snapshot().version, built_at: isoTime(context.snapshot().builtAtMs) },
     capture_windows: windows.map((row) => windowView(context, row)),
     stored_responses: {

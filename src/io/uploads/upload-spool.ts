@@ -1,7 +1,7 @@
 import { type Cipheriv, createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import path from "node:path";
-import { noRoom, type UploadRoom } from "./room.ts";
+import { type UploadQuota, uploadStorageFull } from "./upload-quota.ts";
 
 /** So much of a file is held in memory; what is longer goes to disk. */
 export const SPOOL_MEMORY_MAX_BYTES = 256 * 1024;
@@ -12,12 +12,12 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 16;
 
 /** Where uploads wait that are too long for the memory. */
-export type SpoolRoom = {
+export type SpoolStorage = {
   readonly folder: string;
   /** The disk has no room for more. */
   readonly isFull: () => boolean;
   /** Shared by all uploads. */
-  readonly together: UploadRoom;
+  readonly quota: UploadQuota;
 };
 
 export const SPOOL_PREFIX = "upload-";
@@ -27,18 +27,18 @@ export const SPOOL_PREFIX = "upload-";
  * On disk it is sealed with a key that only this process has, in a file that has no name any more: nothing is left of
  * it when the process ends, however it ends.
  */
-export class Spool {
-  readonly #room: SpoolRoom;
+export class UploadSpool {
+  readonly #room: SpoolStorage;
   /** Whole blocks that are in memory: all of them until there is a file, then none. */
   #blocks: Buffer[] = [];
   /** The block that is being filled. Who sends a byte at a time would otherwise make a buffer of each. */
   #block = Buffer.alloc(0);
   #blockBytes = 0;
   #bytes = 0;
-  #disk: DiskSpool | undefined;
+  #disk: EncryptedSpoolFile | undefined;
   #closed = false;
 
-  constructor(room: SpoolRoom) {
+  constructor(room: SpoolStorage) {
     this.#room = room;
   }
 
@@ -49,7 +49,8 @@ export class Spool {
   /** Undefined when it is done already; one call after the other. Throws when all uploads together have no room. */
   add(chunk: Buffer): Promise<void> | undefined {
     if (this.#closed) return undefined;
-    if (!this.#room.together.take(chunk.length)) throw noRoom("all uploads together are as large as they may be");
+    if (!this.#room.quota.tryReserve(chunk.length))
+      throw uploadStorageFull("all uploads together are as large as they may be");
     this.#bytes += chunk.length;
     this.#gather(chunk);
     const fits = this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES;
@@ -66,7 +67,7 @@ export class Spool {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#room.together.give(this.#bytes);
+    this.#room.quota.release(this.#bytes);
     this.#blocks = [];
     this.#block = Buffer.alloc(0);
     this.#blockBytes = 0;
@@ -87,19 +88,19 @@ export class Spool {
   }
 
   async #spill(): Promise<void> {
-    if (this.#room.isFull()) throw noRoom("the disk has less free space than is to be left");
+    if (this.#room.isFull()) throw uploadStorageFull("the disk has less free space than is to be left");
     try {
-      this.#disk ??= await DiskSpool.open(this.#room.folder);
+      this.#disk ??= await EncryptedSpoolFile.open(this.#room.folder);
       for (const block of this.#blocks.splice(0)) await this.#disk.write(block);
     } catch (error) {
-      throw noRoom(String(error));
+      throw uploadStorageFull(String(error));
     } finally {
       if (this.#closed) this.#disk?.close();
     }
   }
 }
 
-class DiskSpool {
+class EncryptedSpoolFile {
   readonly #file: FileHandle;
   readonly #key = randomBytes(KEY_BYTES);
   readonly #nonce = randomBytes(NONCE_BYTES);
@@ -112,7 +113,7 @@ class DiskSpool {
     this.#cipher = createCipheriv(CIPHER, this.#key, this.#nonce);
   }
 
-  static async open(folder: string): Promise<DiskSpool> {
+  static async open(folder: string): Promise<EncryptedSpoolFile> {
     const name = path.join(folder, `${SPOOL_PREFIX}${randomBytes(12).toString("hex")}`);
     const file = await open(name, "wx+", 0o600);
     try {
@@ -121,7 +122,7 @@ class DiskSpool {
       await file.close();
       throw error;
     }
-    return new DiskSpool(file);
+    return new EncryptedSpoolFile(file);
   }
 
   async write(chunk: Buffer): Promise<void> {

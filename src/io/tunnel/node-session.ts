@@ -3,33 +3,33 @@ import type { Duplex } from "node:stream";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 
 /** HTTP/2 on what a WebSocket carries, with the pings that find out when nobody is there any more. */
-export type SessionRules = {
+export type PingRules = {
   readonly timers: Timers;
   /** How often the other side is asked whether it is there, and how long it may take to say so. */
   readonly pingEveryMs: number;
   readonly pingTimeoutMs: number;
 };
 
-type Heard = {
+type PingListener = {
   /** How long a ping took to the node and back. */
-  answered(latencyMs: number): void;
+  onPong(latencyMs: number): void;
   /** Called once, when the node does not answer any more. */
-  silent(): void;
+  onTimeout(): void;
 };
 
 /** The gateway's side: it asks, the node answers. */
-export function askingSession(carrier: Duplex, rules: SessionRules, heard: Heard): ClientHttp2Session {
+export function openNodeSession(carrier: Duplex, rules: PingRules, heard: PingListener): ClientHttp2Session {
   const session = connect("http://node", {
     createConnection: () => carrier,
     // Larger than a frame of audio, small enough that a slow reader holds back a node and not our memory.
     settings: { initialWindowSize: 256 * 1024, enablePush: false },
   });
-  keepAsking(session, rules, heard);
+  startPinging(session, rules, heard);
   return session;
 }
 
 /** Asks whether the other side is there, for as long as the session lives. */
-export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { silent, answered }: Heard): void {
+export function startPinging(session: ClientHttp2Session, rules: PingRules, { onTimeout, onPong }: PingListener): void {
   const { timers, pingEveryMs, pingTimeoutMs } = rules;
   let timer: Timer | undefined;
   let asked = false;
@@ -43,15 +43,15 @@ export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { s
     asked = true;
     // In two halves: where this process itself stood still, the second is for what has come meanwhile.
     timer = timers.after(pingTimeoutMs / 2, () => {
-      timer = timers.after(pingTimeoutMs / 2, silent);
+      timer = timers.after(pingTimeoutMs / 2, onTimeout);
     });
     const isOut = session.ping((error, latencyMs) => {
       cancelTimer(timer);
       if (error !== null) return;
-      answered(latencyMs);
+      onPong(latencyMs);
       timer = timers.after(pingEveryMs, ask);
     });
-    if (!isOut) silent();
+    if (!isOut) onTimeout();
   };
   timer = timers.after(pingEveryMs, ask);
   // How far away a node is can be seen as soon as it is there.

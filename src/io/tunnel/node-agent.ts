@@ -6,10 +6,17 @@ import { z } from "zod";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
-import { findModels, type LocalServer } from "./local-server.ts";
-import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
-import { ProxiedAgent, proxyFor } from "./proxy.ts";
-import { type Serving, serveStream } from "./serving.ts";
+import { ConnectProxyAgent, httpProxyFor } from "./connect-proxy.ts";
+import { type LocalServer, listLocalModels } from "./local-server.ts";
+import {
+  type Announcement,
+  CLOSE_CODES,
+  type NodeModel,
+  PROTOCOL_VERSION,
+  SUBPROTOCOL,
+  TUNNEL_PATH,
+} from "./protocol.ts";
+import { type NodeServingContext, serveStream } from "./serve-stream.ts";
 
 export type AgentOptions = {
   /** Where the gateway is. */
@@ -198,26 +205,26 @@ export class NodeAgent {
     session.close();
   }
 
-  #serve(ws: WebSocket, move: () => void): ServerHttp2Session {
+  #serve(ws: WebSocket, reconnect: () => void): ServerHttp2Session {
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
     const session: ServerHttp2Session = performServerHandshake(carrier);
     const { local, capacity, timers } = this.#options;
     let isAnnounced = false;
-    const serving: Serving = {
+    const serving: NodeServingContext = {
       local,
       capacity,
-      running: this.#running,
+      inFlight: this.#running,
       announcement: () => {
         if (!isAnnounced) this.#leaveOlderSoon();
         isAnnounced = true;
         return this.#announcement();
       },
-      done: () => {
+      onDone: () => {
         this.#served += 1;
         this.#show(this.#state, this.#againInMs);
       },
-      move,
+      reconnect,
     };
     const quiet = timers.after(QUIET_MAX_MS, () => ws.terminate());
     session.on("ping", () => quiet.refresh());
@@ -238,7 +245,7 @@ export class NodeAgent {
   /** Asks the local server for its models, now and from time to time: they come and go. */
   async #look(): Promise<void> {
     const { local, chosen, timers } = this.#options;
-    const found = await findModels(local, chosen);
+    const found = await listLocalModels(local, chosen);
     if ("problem" in found) {
       this.#models = [];
       this.#localProblem = found.problem;
@@ -265,13 +272,13 @@ export class NodeAgent {
   }
 }
 
-const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
+const FINAL: readonly number[] = [CLOSE_CODES.removed, CLOSE_CODES.replaced, CLOSE_CODES.unreadable];
 
 /** Through the proxy that the environment names, if it names one. */
 function wayTo(url: URL, env: NodeJS.ProcessEnv) {
   if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
-  const proxy = proxyFor(url, env);
-  return proxy === undefined ? {} : { agent: new ProxiedAgent(proxy, url) };
+  const proxy = httpProxyFor(url, env);
+  return proxy === undefined ? {} : { agent: new ConnectProxyAgent(proxy, url) };
 }
 
 const REFUSAL_CHARS_MAX = 8_192;

@@ -3,21 +3,21 @@ import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
-import type { LiveNode } from "./hub.ts";
-import type { PeerAddress } from "./peer-links.ts";
+import type { PeerAddress } from "./peer-client.ts";
 import { Announcement } from "./protocol.ts";
+import type { ConnectedNode } from "./tunnel-hub.ts";
 
 /** This instance, as the others hear of it. */
-export type Myself = {
+export type LocalInstance = {
   readonly id: string;
   /** Another one at each start, and what it is known by on the board: what an earlier process left there is nobody's. */
-  readonly run: string;
+  readonly runId: string;
   readonly url: string;
   /** Keys that it knows, by their names. */
   keys(): readonly string[];
 };
 
-export type PresenceRules = {
+export type NodeDirectoryRules = {
   readonly timers: Timers;
   readonly clock: Pick<Clock, "monotonicMs">;
   /** How often it says that it is there, and how long it is believed without saying so again. */
@@ -26,19 +26,19 @@ export type PresenceRules = {
 };
 
 /** A node that another instance holds the connection of. */
-export type NodeElsewhere = {
+export type RemoteNodeConnection = {
   readonly at: PeerAddress;
-  readonly live: LiveNode;
+  readonly connection: ConnectedNode;
   /** The instance stops: another connection of the node is better than this one. */
-  readonly leaving: boolean;
+  readonly isLeaving: boolean;
 };
 
-type Listeners = {
+type NodeDirectoryListeners = {
   /** Something else is known of where a node is. */
-  changed(nodeId: string): void;
+  onChanged(nodeId: string): void;
   /** Another instance found that a node answered what cannot be. */
-  aside(nodeId: string, reason: string): void;
-  problem(error: unknown): void;
+  onCircuitOpened(nodeId: string, reason: string): void;
+  onError(error: unknown): void;
 };
 
 const Holder = z.object({
@@ -80,11 +80,11 @@ const ENTRY_TTL_TIMES = 60;
  * Which instance holds the connection of which node, on the board. Each instance says every few seconds that it is there,
  * in one small entry; what its nodes serve stands beside it and is read again only when it has changed.
  */
-export class Presence {
+export class NodeDirectory {
   readonly #board: CoordinationStore;
-  readonly #me: Myself;
-  readonly #rules: PresenceRules;
-  readonly #listeners: Listeners;
+  readonly #me: LocalInstance;
+  readonly #rules: NodeDirectoryRules;
+  readonly #listeners: NodeDirectoryListeners;
   /** Connected here; `putAtMs` is undefined until the board has it. */
   readonly #mine = new Map<string, { readonly held: Held; putAtMs: number | undefined }>();
   /** By run. */
@@ -98,7 +98,12 @@ export class Presence {
   #deaf: (() => void) | undefined;
   #stopped = false;
 
-  constructor(board: CoordinationStore, me: Myself, rules: PresenceRules, listeners: Listeners) {
+  constructor(
+    board: CoordinationStore,
+    me: LocalInstance,
+    rules: NodeDirectoryRules,
+    listeners: NodeDirectoryListeners,
+  ) {
     this.#board = board;
     this.#me = me;
     this.#rules = rules;
@@ -112,19 +117,19 @@ export class Presence {
   }
 
   /** The best of the connections that others hold; undefined where nobody does. */
-  of(nodeId: string): NodeElsewhere | undefined {
-    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([run, held]): NodeElsewhere[] => {
+  find(nodeId: string): RemoteNodeConnection | undefined {
+    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([run, held]): RemoteNodeConnection[] => {
       const holder = this.#holders.get(run);
       if (holder === undefined || holder.doubted) return [];
-      const { leaving, connectedAtMs, address, announcement } = held;
-      const live = { nodeId, connectedAtMs, address, announcement, instance: holder.id };
-      return [{ at: holder, leaving, live }];
+      const { leaving: isLeaving, connectedAtMs, address, announcement } = held;
+      const connection = { nodeId, connectedAtMs, address, announcement, instance: holder.id };
+      return [{ at: holder, isLeaving, connection }];
     });
-    return found.find(({ leaving }) => !leaving) ?? found[0];
+    return found.find(({ isLeaving }) => !isLeaving) ?? found[0];
   }
 
   /** A node is connected here, or serves something else, or is told to go. */
-  here({ nodeId, connectedAtMs, address, announcement }: LiveNode, leaving: boolean): void {
+  publish({ nodeId, connectedAtMs, address, announcement }: ConnectedNode, leaving: boolean): void {
     const held = { leaving, connectedAtMs, address, announcement };
     const mine = { held, putAtMs: undefined };
     this.#mine.set(nodeId, mine);
@@ -132,27 +137,27 @@ export class Presence {
     const rev = this.#rev;
     this.#inTurn(async () => {
       await this.#put(nodeId, mine);
-      await this.#tell({ is: "here", from: this.#me.run, rev, node: nodeId });
+      await this.#tell({ is: "here", from: this.#me.runId, rev, node: nodeId });
     });
   }
 
-  gone(nodeId: string): void {
+  withdraw(nodeId: string): void {
     if (!this.#mine.delete(nodeId)) return;
     this.#rev += 1;
     const rev = this.#rev;
     this.#inTurn(async () => {
       // It may be back by now.
       if (!this.#mine.has(nodeId)) await this.#board.delete(this.#entry(nodeId));
-      await this.#tell({ is: "gone", from: this.#me.run, rev, node: nodeId });
+      await this.#tell({ is: "gone", from: this.#me.runId, rev, node: nodeId });
     });
   }
 
-  aside(nodeId: string, reason: string): void {
-    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.run, node: nodeId, reason }));
+  publishCircuitOpen(nodeId: string, reason: string): void {
+    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.runId, node: nodeId, reason }));
   }
 
   /** Nobody answers at an address: who should be there is gone, until it says otherwise. */
-  doubt(url: string): void {
+  markUnreachable(url: string): void {
     for (const [run, holder] of this.#holders) {
       if (holder.url !== url || holder.doubted) continue;
       this.#holders.set(run, { ...holder, doubted: true });
@@ -167,15 +172,15 @@ export class Presence {
     this.#deaf?.();
     this.#inTurn(async () => {
       for (const nodeId of this.#mine.keys()) await this.#board.delete(this.#entry(nodeId));
-      await this.#board.delete(`${HOLDERS}${this.#me.run}`);
-      await this.#tell({ is: "bye", from: this.#me.run });
+      await this.#board.delete(`${HOLDERS}${this.#me.runId}`);
+      await this.#tell({ is: "bye", from: this.#me.runId });
     });
     await this.#turn;
   }
 
   /** One after the other: what was read later must not be undone by what was asked for earlier. */
   #inTurn(work: () => Promise<void>): void {
-    this.#turn = this.#turn.then(work).catch((error: unknown) => this.#listeners.problem(error));
+    this.#turn = this.#turn.then(work).catch((error: unknown) => this.#listeners.onError(error));
   }
 
   async #beat(): Promise<void> {
@@ -186,9 +191,9 @@ export class Presence {
   }
 
   async #renew(): Promise<void> {
-    const { id, run, url } = this.#me;
+    const { id, runId, url } = this.#me;
     const { clock, ttlMs } = this.#rules;
-    const name = `${HOLDERS}${run}`;
+    const name = `${HOLDERS}${runId}`;
     this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
     const isLost = (await this.#board.get(name)) === undefined;
@@ -213,7 +218,7 @@ export class Presence {
     const found = await this.#board.list(HOLDERS);
     let isBehind = false;
     for (const [run, text] of found) {
-      const holder = run === this.#me.run ? undefined : Holder.safeParse(tryParseJson(text)).data;
+      const holder = run === this.#me.runId ? undefined : Holder.safeParse(tryParseJson(text)).data;
       if (holder === undefined) continue;
       const known = this.#holders.get(run);
       const heardRev = known?.rev ?? -1;
@@ -237,21 +242,21 @@ export class Presence {
     this.#elsewhere.clear();
     for (const [name, text] of entries) {
       const [nodeId = "", run = ""] = name.split("/");
-      const held = run === this.#me.run ? undefined : Held.safeParse(tryParseJson(text)).data;
+      const held = run === this.#me.runId ? undefined : Held.safeParse(tryParseJson(text)).data;
       if (held !== undefined) this.#keep(nodeId, run, held);
     }
-    for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.changed(nodeId);
+    for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.onChanged(nodeId);
   }
 
   #hear(text: string): void {
     const message = Message.safeParse(tryParseJson(text)).data;
-    if (message === undefined || message.from === this.#me.run) return;
+    if (message === undefined || message.from === this.#me.runId) return;
     this.#inTurn(() => this.#heard(message));
   }
 
   async #heard(message: Message): Promise<void> {
     if (message.is === "bye") return this.#lose(message.from);
-    if (message.is === "aside") return this.#listeners.aside(message.node, message.reason);
+    if (message.is === "aside") return this.#listeners.onCircuitOpened(message.node, message.reason);
     const { from, node, rev } = message;
     const known = this.#holders.get(from);
     // Somebody new, or a message before this one was missed: look at everything.
@@ -264,7 +269,7 @@ export class Presence {
     const held = Held.safeParse(tryParseJson((await this.#board.get(`${NODES}${node}/${from}`)) ?? "")).data;
     if (held !== undefined) this.#keep(node, from, held);
     else this.#forget(node, from);
-    this.#listeners.changed(node);
+    this.#listeners.onChanged(node);
   }
 
   async #meet(run: string, rev: number): Promise<void> {
@@ -278,13 +283,13 @@ export class Presence {
     for (const [nodeId, held] of [...this.#elsewhere]) {
       if (!held.has(run)) continue;
       this.#forget(nodeId, run);
-      this.#listeners.changed(nodeId);
+      this.#listeners.onChanged(nodeId);
     }
   }
 
   /** Of all nodes of an instance something else is known. */
   #tellOfAll(run: string): void {
-    for (const [nodeId, held] of this.#elsewhere) if (held.has(run)) this.#listeners.changed(nodeId);
+    for (const [nodeId, held] of this.#elsewhere) if (held.has(run)) this.#listeners.onChanged(nodeId);
   }
 
   #keep(nodeId: string, run: string, held: Held): void {
@@ -299,7 +304,7 @@ export class Presence {
   }
 
   #entry(nodeId: string): string {
-    return `${NODES}${nodeId}/${this.#me.run}`;
+    return `${NODES}${nodeId}/${this.#me.runId}`;
   }
 
   async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {

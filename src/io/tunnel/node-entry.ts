@@ -4,31 +4,31 @@ import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
-import type { LiveNode } from "./hub.ts";
+import type { ConnectedNode } from "./tunnel-hub.ts";
 
 /** A node that is connected and not asked, because what it answered was wrong. */
-export type Aside = { readonly reason: string; readonly sinceMs: number; readonly untilMs: number };
+export type OpenNodeCircuit = { readonly reason: string; readonly sinceMs: number; readonly untilMs: number };
 
-type NodeTrouble = { readonly atMs: number; readonly message: string };
+type NodeError = { readonly atMs: number; readonly message: string };
 
-export type AsideRules = {
+export type NodeCircuitRules = {
   /** The first time aside; each further one is twice as long. */
-  readonly firstMs: number;
-  readonly mostMs: number;
+  readonly initialMs: number;
+  readonly maxMs: number;
 };
 
 /** Who was honest for so long begins anew. */
 const FORGIVEN_AFTER_MS = 3_600_000;
 
 /** One node of the book, and all that is found out about it while the process lives. */
-export class HeldNode {
+export class NodeEntry {
   node: WorkspaceNode;
   /** Its connection to this instance; and the best of those that other instances hold. */
-  #here: LiveNode | undefined;
-  #there: LiveNode | undefined;
+  #here: ConnectedNode | undefined;
+  #there: ConnectedNode | undefined;
   #leaving = false;
-  aside: Aside | null = null;
-  lastError: NodeTrouble | null = null;
+  openCircuit: OpenNodeCircuit | null = null;
+  lastError: NodeError | null = null;
   lastSeenAtMs: number | null;
   /** How its endpoints do says nothing of anybody else's, who may have the same names in another workspace. */
   breakers: CircuitBreakers;
@@ -47,7 +47,7 @@ export class HeldNode {
     this.breakers = new CircuitBreakers(clock, breakerRules);
   }
 
-  get running(): number {
+  get inFlight(): number {
     return this.#running;
   }
 
@@ -70,30 +70,30 @@ export class HeldNode {
   }
 
   /** The way it is reached: its own connection here, unless that one ends soon and another instance has one. */
-  get live(): LiveNode | undefined {
+  get live(): ConnectedNode | undefined {
     return this.#leaving ? (this.#there ?? this.#here) : (this.#here ?? this.#there);
   }
 
-  connected(live: LiveNode): void {
+  setLocalConnection(live: ConnectedNode): void {
     this.#now(live, this.#there);
   }
 
-  lost(): void {
+  clearLocalConnection(): void {
     this.#now(undefined, this.#there);
   }
 
   /** What is known of its connections to other instances. */
-  elsewhere(live: LiveNode | undefined): void {
+  setRemoteConnection(live: ConnectedNode | undefined): void {
     if (!isSame(live, this.#there)) this.#now(this.#here, live);
   }
 
   /** This instance stops. */
-  leaves(): LiveNode | undefined {
+  startLeaving(): ConnectedNode | undefined {
     this.#leaving = true;
     return this.#here;
   }
 
-  #now(here: LiveNode | undefined, there: LiveNode | undefined): void {
+  #now(here: ConnectedNode | undefined, there: ConnectedNode | undefined): void {
     const before = this.live;
     this.#here = here;
     this.#there = there;
@@ -104,17 +104,17 @@ export class HeldNode {
     this.breakers = new CircuitBreakers(this.#clock, this.#breakerRules);
   }
 
-  failed(message: string): void {
+  recordError(message: string): void {
     this.lastError = { atMs: this.#clock.nowMs(), message };
   }
 
   /** What it serves now; nothing while it is away or aside. */
-  get served(): readonly AnnouncedModel[] {
-    return this.aside === null ? (this.announced ?? []) : [];
+  get servedModels(): readonly AnnouncedModel[] {
+    return this.openCircuit === null ? (this.announcedModels ?? []) : [];
   }
 
   /** What it says that it serves; undefined while it is away. */
-  get announced(): readonly AnnouncedModel[] | undefined {
+  get announcedModels(): readonly AnnouncedModel[] | undefined {
     if (this.live === undefined) return undefined;
     const models = this.live.announcement.models.map((model): [string, AnnouncedModel] => [
       model.id,
@@ -133,13 +133,13 @@ export class HeldNode {
   }
 
   /** From now on it is not asked; how long that lasts. */
-  setAside(reason: string, { firstMs, mostMs }: AsideRules): number {
+  recordCircuitOpening(reason: string, { initialMs, maxMs }: NodeCircuitRules): number {
     const nowMs = this.#clock.nowMs();
     this.#timesAside = this.#isForgiven(nowMs) ? 1 : this.#timesAside + 1;
-    const asideMs = exponentialBackoffMs(this.#timesAside - 1, firstMs, mostMs);
-    this.aside = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
-    this.#backAtMs = this.aside.untilMs;
-    this.failed(reason);
+    const asideMs = exponentialBackoffMs(this.#timesAside - 1, initialMs, maxMs);
+    this.openCircuit = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
+    this.#backAtMs = this.openCircuit.untilMs;
+    this.recordError(reason);
     return asideMs;
   }
 
@@ -150,16 +150,16 @@ export class HeldNode {
   }
 
   /** `timer` brings it back. */
-  waits(timer: Timer): void {
+  setRecoveryTimer(timer: Timer): void {
     cancelTimer(this.#back);
     this.#back = timer;
   }
 
-  forget(): void {
+  cancelRecovery(): void {
     cancelTimer(this.#back);
   }
 }
 
-function isSame(one: LiveNode | undefined, other: LiveNode | undefined): boolean {
+function isSame(one: ConnectedNode | undefined, other: ConnectedNode | undefined): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

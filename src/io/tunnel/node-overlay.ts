@@ -6,40 +6,40 @@ import type { NodeRef } from "../../domain/routing/attempt.ts";
 import { NodeReachability, type ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
 import type { AnnouncedModel } from "../../domain/tenancy/node.ts";
-import type { HeldNode } from "./held-node.ts";
+import type { NodeEntry } from "./node-entry.ts";
 
 /**
  * What the nodes of one workspace add to what it can call. Replaced as a whole when one of them comes, goes or changes;
  * a workspace without a connected node has none, and pays nothing for those that have.
  */
-export type NodeLayer = {
+export type NodeOverlay = {
   /** The catalogue, with their rows. */
   readonly snapshot: CatalogueSnapshot;
   /** Of nodes alone. */
   readonly connections: ProviderConnections;
-  reachOver(base: ReachabilitySource): ReachabilitySource;
+  reachabilityOver(base: ReachabilitySource): ReachabilitySource;
   /** The node behind an endpoint; undefined when it is nobody's here. */
-  held(endpointId: string): HeldNode | undefined;
+  entryFor(endpointId: string): NodeEntry | undefined;
 };
 
 const NO_CREDENTIAL: Credential = { kind: "none" };
 /** Surfaces that have to be proven are none that nodes serve. */
 const NOTHING_PROVEN: ProofLookup = { version: () => 0, isProven: () => false, acceptsImages: () => false };
 
-export class Layer implements NodeLayer {
+export class WorkspaceNodeOverlay implements NodeOverlay {
   readonly connections: ProviderConnections;
   readonly #base: () => CatalogueSnapshot;
-  readonly #serving: readonly HeldNode[];
-  readonly #servedBy: (held: HeldNode) => readonly AnnouncedModel[];
-  readonly #byProvider: ReadonlyMap<string, HeldNode>;
+  readonly #serving: readonly NodeEntry[];
+  readonly #servedBy: (held: NodeEntry) => readonly AnnouncedModel[];
+  readonly #byProvider: ReadonlyMap<string, NodeEntry>;
   readonly #reach: Reachability;
   #seen: { readonly base: CatalogueSnapshot; readonly overlaid: OverlaidCatalogue } | undefined;
   #joined: { readonly base: ReachabilitySource; readonly reach: ReachabilitySource } | undefined;
 
   constructor(
-    serving: readonly HeldNode[],
+    serving: readonly NodeEntry[],
     base: () => CatalogueSnapshot,
-    servedBy: (held: HeldNode) => readonly AnnouncedModel[] = ({ served }) => served,
+    servedBy: (held: NodeEntry) => readonly AnnouncedModel[] = ({ servedModels }) => servedModels,
   ) {
     this.#base = base;
     this.#serving = serving;
@@ -62,14 +62,14 @@ export class Layer implements NodeLayer {
     return this.#rows.combined;
   }
 
-  reachOver(base: ReachabilitySource): ReachabilitySource {
+  reachabilityOver(base: ReachabilitySource): ReachabilitySource {
     if (this.#joined?.base === base) return this.#joined.reach;
     const reach = new NodeReachability(base, this.#reach, (provider) => refOf(this.#byProvider.get(provider)));
     this.#joined = { base, reach };
     return reach;
   }
 
-  held(endpointId: string): HeldNode | undefined {
+  entryFor(endpointId: string): NodeEntry | undefined {
     const endpoint = isNodeProvider(endpointId) ? this.#rows.nodesOnly.endpoints.get(endpointId) : undefined;
     return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
   }
@@ -86,7 +86,7 @@ export class Layer implements NodeLayer {
   }
 }
 
-function refOf(held: HeldNode | undefined): NodeRef | undefined {
+function refOf(held: NodeEntry | undefined): NodeRef | undefined {
   if (held === undefined) return undefined;
   const { id, workspaceId, name } = held.node;
   return { id, workspaceId, name, isRemote: held.live !== undefined && held.live.instance !== null };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { proxyFor } from "./proxy.ts";
+import { httpProxyFor } from "./connect-proxy.ts";
 
 const GATEWAY = new URL("ws://gateway.example.eu:8080/nodes/connect");
 
@@ -15,5 +15,5 @@ test.each([
   [{ HTTP_PROXY: "http://proxy:3128", NO_PROXY: "gateway.example.eu:8080" }, undefined],
   [{ HTTP_PROXY: "http://proxy:3128", NO_PROXY: "gateway.example.eu:443,example.eu" }, "http://proxy:3128/"],
 ] as const)("the proxy that %j names for a plain address is %s", (env, named) => {
-  expect(proxyFor(GATEWAY, env)?.href).toBe(named);
+  expect(httpProxyFor(GATEWAY, env)?.href).toBe(named);
 });

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
 import { type Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
 import { fileMeter } from "../../language/audio/file-meter.ts";
-import { Spool, type SpoolRoom } from "./spool.ts";
+import { type SpoolStorage, UploadSpool } from "./upload-spool.ts";
 
 /** More than any form for these endpoints has. */
 const PARTS_MAX = 64;
@@ -20,7 +20,7 @@ const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
 const REPLACEMENT = "\uFFFD";
 
 /** The one file of a form, kept to be read again; how long its audio lasts where that could be measured. */
-export type ArrivedFile = {
+export type UploadedFile = {
   readonly filename: string;
   readonly contentType: string;
   readonly bytes: number;
@@ -32,17 +32,17 @@ export type ArrivedFile = {
 };
 
 /** A form as it arrived: fields in their order, and the file if there was one. */
-export type ArrivedForm = {
+export type UploadedForm = {
   readonly fields: readonly (readonly [name: string, value: string])[];
-  readonly file: ArrivedFile | undefined;
+  readonly file: UploadedFile | undefined;
   /** Lets go of the file. */
   close(): void;
 };
 
 /** Reads a form while it comes. The file goes by in pieces and is never held whole. */
-export function readForm(source: Readable, contentType: string, room: SpoolRoom): Promise<ArrivedForm> {
+export function readMultipartForm(source: Readable, contentType: string, room: SpoolStorage): Promise<UploadedForm> {
   return new Promise((resolve, reject) => {
-    const reader = new FormReader(room);
+    const reader = new MultipartFormReader(room);
     let over = false;
     const fail = (problem: unknown) => {
       if (over) return;
@@ -97,15 +97,15 @@ export function readForm(source: Readable, contentType: string, room: SpoolRoom)
   });
 }
 
-class FormReader {
-  readonly #spool: Spool;
+class MultipartFormReader {
+  readonly #spool: UploadSpool;
   readonly #fields: (readonly [name: string, value: string])[] = [];
   readonly #hash = createHash("sha256");
   readonly #meter = fileMeter();
   #named: { readonly filename: string; readonly type: string } | undefined;
 
-  constructor(room: SpoolRoom) {
-    this.#spool = new Spool(room);
+  constructor(room: SpoolStorage) {
+    this.#spool = new UploadSpool(room);
   }
 
   field(name: string | undefined, value: string, end: "whole" | "cut"): Fault | undefined {
@@ -148,7 +148,7 @@ class FormReader {
     }
   }
 
-  form(): ArrivedForm {
+  form(): UploadedForm {
     const spool = this.#spool;
     const file =
       this.#named === undefined

@@ -1,12 +1,18 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
-import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
-import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
-import { keepAsking, type SessionRules } from "./session.ts";
+import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeCallRules } from "./node-call.ts";
+import { type PingRules, startPinging } from "./node-session.ts";
+import {
+  PEER_NODE_HEADER,
+  PEER_SESSION_MEMORY_MB,
+  PEER_TLS,
+  PEER_WORKSPACE_HEADER,
+  type PeerKeys,
+} from "./peer-keys.ts";
 
-export type PeerRules = SessionRules & {
-  readonly calls: CallLimits;
+export type PeerClientRules = PingRules & {
+  readonly calls: NodeCallLimits;
   readonly connectTimeoutMs: number;
 };
 
@@ -14,32 +20,36 @@ export type PeerRules = SessionRules & {
 export type PeerAddress = { readonly url: string; readonly keys: readonly string[] };
 
 /** A node at another instance. */
-export type Destination = { readonly nodeId: string; readonly workspaceId: string; readonly at: PeerAddress };
+export type RemoteNodeTarget = { readonly nodeId: string; readonly workspaceId: string; readonly at: PeerAddress };
 
 /** Connections to other instances: one to each that is needed, and all requests to it beside each other on that. */
-export class PeerLinks {
-  readonly #rules: PeerRules;
-  readonly #calls: CallRules;
+export class PeerClient {
+  readonly #rules: PeerClientRules;
+  readonly #calls: NodeCallRules;
   readonly #keys: PeerKeys;
   readonly #unreached: (url: string) => void;
   readonly #sessions = new Map<string, ClientHttp2Session>();
   #closed = false;
 
   /** `unreached` is told of an address where nobody answered. */
-  constructor(rules: PeerRules, keys: PeerKeys, unreached: (url: string) => void = () => {}) {
+  constructor(rules: PeerClientRules, keys: PeerKeys, unreached: (url: string) => void = () => {}) {
     this.#rules = rules;
     this.#calls = { ...rules.calls, isStopped: () => this.#closed };
     this.#keys = keys;
     this.#unreached = unreached;
   }
 
-  send({ nodeId, workspaceId, at }: Destination, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    if (this.#closed) return unsent(listener);
+  send(
+    { nodeId, workspaceId, at }: RemoteNodeTarget,
+    request: UpstreamRequest,
+    listener: UpstreamListener,
+  ): UpstreamCall {
+    if (this.#closed) return failStopped(listener);
     const session = this.#sessionTo(at);
     if (session === undefined)
-      return unreached(listener, "the instance that the node is connected to cannot be reached");
+      return failUnreachable(listener, "the instance that the node is connected to cannot be reached");
     const { pathname, search } = new URL(request.url);
-    const headers = { ...request.headers, [PEER_NODE]: nodeId, [PEER_WORKSPACE]: workspaceId };
+    const headers = { ...request.headers, [PEER_NODE_HEADER]: nodeId, [PEER_WORKSPACE_HEADER]: workspaceId };
     return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, listener, this.#calls);
   }
 
@@ -84,7 +94,7 @@ export class PeerLinks {
       this.#forget(url, session);
       if (!isReached && !this.#closed) this.#unreached(url);
     });
-    keepAsking(session, this.#rules, { answered() {}, silent: () => session.destroy() });
+    startPinging(session, this.#rules, { onPong() {}, onTimeout: () => session.destroy() });
   }
 
   #forget(url: string, session: ClientHttp2Session): void {

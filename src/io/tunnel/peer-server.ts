@@ -9,26 +9,33 @@ import {
 } from "node:http2";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
-import { HOP_HEADERS, isGoing } from "./node-call.ts";
-import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_STOPS, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
+import { HOP_BY_HOP_HEADERS, isSessionClosing } from "./node-call.ts";
+import {
+  PEER_NODE_HEADER,
+  PEER_SESSION_MEMORY_MB,
+  PEER_STOPPING_CODES,
+  PEER_TLS,
+  PEER_WORKSPACE_HEADER,
+  type PeerKeys,
+} from "./peer-keys.ts";
 import { END_TRAILER, NODE_PATHS } from "./protocol.ts";
 
 /** Why a connection or a request of another instance, or of somebody who claims to be one, was turned away. */
-export type PeerRefusal = "handshake" | "path" | "node" | "full";
+export type PeerRejection = "handshake" | "path" | "node" | "full";
 
 /** Nodes that are connected here. */
-export type NodesHere = {
+export type LocalNodes = {
   /** This instance stops, and has cut its nodes off. */
   readonly closed: boolean;
   /** A request to a node of a workspace. `absent`: the workspace has no such node, or it is not connected here. */
-  ask(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full";
+  openStream(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full";
 };
 
-export type DoorRules = {
+export type PeerServerRules = {
   readonly timers: Timers;
   readonly clock: Pick<Clock, "monotonicMs">;
   /** Another instance asks far more often: when it has been quiet for so long, nobody is there. */
-  readonly quietMaxMs: number;
+  readonly idleTimeoutMs: number;
 };
 
 const HANDSHAKE_MS = 10_000;
@@ -45,15 +52,15 @@ const PATHS: readonly string[] = NODE_PATHS.map((path) => `/v1${path}`);
  * Where other instances of the same gateway ask for nodes that are connected here. Whoever does not have a key of the
  * gateway does not get as far as a request. Nothing of a request is looked at, kept or logged: that is done where it came in.
  */
-export class PeerDoor {
-  readonly #rules: DoorRules;
-  readonly #nodes: NodesHere;
-  readonly #refused: (why: PeerRefusal) => void;
+export class PeerServer {
+  readonly #rules: PeerServerRules;
+  readonly #nodes: LocalNodes;
+  readonly #refused: (why: PeerRejection) => void;
   readonly #server: Http2SecureServer;
   readonly #sessions = new Set<ServerHttp2Session>();
   #running = 0;
 
-  constructor(rules: DoorRules, keys: PeerKeys, nodes: NodesHere, refused: (why: PeerRefusal) => void) {
+  constructor(rules: PeerServerRules, keys: PeerKeys, nodes: LocalNodes, refused: (why: PeerRejection) => void) {
     this.#rules = rules;
     this.#nodes = nodes;
     this.#refused = refused;
@@ -109,8 +116,8 @@ export class PeerDoor {
   }
 
   #greet(session: ServerHttp2Session): void {
-    const { timers, quietMaxMs } = this.#rules;
-    const quiet = timers.after(quietMaxMs, () => session.destroy());
+    const { timers, idleTimeoutMs } = this.#rules;
+    const quiet = timers.after(idleTimeoutMs, () => session.destroy());
     this.#sessions.add(session);
     session.on("ping", () => quiet.refresh());
     session.on("error", () => {});
@@ -128,16 +135,20 @@ export class PeerDoor {
       return;
     }
     if (this.#nodes.closed) {
-      stream.close(PEER_STOPS.unsent);
+      stream.close(PEER_STOPPING_CODES.unsent);
       return;
     }
-    const asked = this.#nodes.ask(String(headers[PEER_NODE]), String(headers[PEER_WORKSPACE]), forNode(headers));
+    const asked = this.#nodes.openStream(
+      String(headers[PEER_NODE_HEADER]),
+      String(headers[PEER_WORKSPACE_HEADER]),
+      forNode(headers),
+    );
     if (asked === "absent") this.#turnAway(stream, constants.NGHTTP2_CONNECT_ERROR, "node");
     else if (asked === "full") this.#turnAway(stream, constants.NGHTTP2_REFUSED_STREAM, "full");
     else this.#join(stream, asked);
   }
 
-  #turnAway(stream: ServerHttp2Stream, code: number, why: PeerRefusal): void {
+  #turnAway(stream: ServerHttp2Stream, code: number, why: PeerRejection): void {
     stream.close(code);
     this.#refused(why);
   }
@@ -177,14 +188,14 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopp
   node.once("close", () => {
     if (stream.destroyed || stream.closed) return;
     if (isWhole && stream.headersSent) stream.end();
-    else if (isStopping()) stream.close(PEER_STOPS.cut);
+    else if (isStopping()) stream.close(PEER_STOPPING_CODES.cut);
     else if (node.rstCode !== constants.NGHTTP2_REFUSED_STREAM) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else stream.close(isGoing(session) ? constants.NGHTTP2_CONNECT_ERROR : node.rstCode);
+    else stream.close(isSessionClosing(session) ? constants.NGHTTP2_CONNECT_ERROR : node.rstCode);
   });
   stream.pipe(node);
 }
 
-const OWN_HEADERS: readonly string[] = [...HOP_HEADERS, PEER_NODE, PEER_WORKSPACE];
+const OWN_HEADERS: readonly string[] = [...HOP_BY_HOP_HEADERS, PEER_NODE_HEADER, PEER_WORKSPACE_HEADER];
 
 function forNode(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const kept = Object.entries(headers).filter(([name]) => !name.startsWith(":") && !OWN_HEADERS.includes(name));

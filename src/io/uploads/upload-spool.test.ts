@@ -5,9 +5,9 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
-import { UploadRoom } from "./room.ts";
-import { SPOOL_MEMORY_MAX_BYTES, Spool } from "./spool.ts";
-import { openUploads } from "./uploads.ts";
+import { UploadQuota } from "./upload-quota.ts";
+import { openUploadReader } from "./upload-reader.ts";
+import { SPOOL_MEMORY_MAX_BYTES, UploadSpool } from "./upload-spool.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -16,16 +16,16 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const TOGETHER = 100_000_000;
-const together = () => new UploadRoom(TOGETHER);
+const together = () => new UploadQuota(TOGETHER);
 const room = () => ({ folder, isFull: () => false, together: together() });
 
-async function filled(bytes: Buffer, piece = 10_000): Promise<Spool> {
-  const spool = new Spool(room());
+async function filled(bytes: Buffer, piece = 10_000): Promise<UploadSpool> {
+  const spool = new UploadSpool(room());
   for (let at = 0; at < bytes.length; at += piece) await spool.add(bytes.subarray(at, at + piece));
   return spool;
 }
 
-async function whole(spool: Spool): Promise<Buffer> {
+async function whole(spool: UploadSpool): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(spool.read()));
 }
 
@@ -71,10 +71,14 @@ describe("a spool", () => {
   });
 
   test("a disk without room is said, and a full one too", async () => {
-    const spool = new Spool({ folder, isFull: () => true, together: together() });
+    const spool = new UploadSpool({ folder, isFull: () => true, quota: together() });
     expect(spool.add(randomBytes(1000))).toBeUndefined();
     await expect(spool.add(randomBytes(SPOOL_MEMORY_MAX_BYTES))).rejects.toMatchObject({ code: "service_unavailable" });
-    const elsewhere = new Spool({ folder: path.join(folder, "not there"), isFull: () => false, together: together() });
+    const elsewhere = new UploadSpool({
+      folder: path.join(folder, "not there"),
+      isFull: () => false,
+      quota: together(),
+    });
     const failed = elsewhere.add(randomBytes(SPOOL_MEMORY_MAX_BYTES + 1));
     await expect(failed).rejects.toBeInstanceOf(Fault);
     await expect(failed).rejects.toMatchObject({ message: expect.not.stringContaining(folder) });
@@ -90,8 +94,8 @@ describe("a spool", () => {
   });
 
   test("all together take no more than they may, and what is over makes room", async () => {
-    const shared = { folder, isFull: () => false, together: new UploadRoom(700_000) };
-    const [one, other] = [new Spool(shared), new Spool(shared)];
+    const shared = { folder, isFull: () => false, together: new UploadQuota(700_000) };
+    const [one, other] = [new UploadSpool(shared), new UploadSpool(shared)];
     for (let i = 0; i < 6; i += 1) await one.add(randomBytes(100_000));
     await other.add(randomBytes(100_000));
     expect(() => other.add(randomBytes(1))).toThrow("no room for uploads");
@@ -117,12 +121,12 @@ function sha256(bytes: Buffer): string {
 test("what a killed process left in the folder goes at the next start, and nothing else", async () => {
   await writeFile(path.join(folder, "upload-0123"), "left");
   await writeFile(path.join(folder, "notes.txt"), "mine");
-  await openUploads(folder, { isLow: false }, TOGETHER);
+  await openUploadReader(folder, { isLow: false }, TOGETHER);
   expect(await readdir(folder)).toEqual(["notes.txt"]);
 });
 
 test("a form is read the same wherever it was cut", async () => {
-  const uploads = await openUploads(folder, { isLow: false }, TOGETHER);
+  const uploads = await openUploadReader(folder, { isLow: false }, TOGETHER);
   const bytes = Buffer.from(
     '--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nm\u00e9\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n\r\n--\r\n-b--\r\n\r\n--b--\r\n',
   );
@@ -148,7 +152,7 @@ test.each([
   ],
   ["alone", "--b\n--b--\r\n"],
 ])("a part whose header has no end is refused: %s", async (_where, text) => {
-  const uploads = await openUploads(folder, { isLow: false }, TOGETHER);
+  const uploads = await openUploadReader(folder, { isLow: false }, TOGETHER);
   const read = uploads.read(Readable.from([Buffer.from(text)]), "multipart/form-data; boundary=b");
   await expect(read).rejects.toMatchObject({ code: "invalid_request" });
 });

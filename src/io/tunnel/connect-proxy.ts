@@ -2,7 +2,7 @@ import { Agent, type ClientRequestArgs, request } from "node:http";
 import { Duplex } from "node:stream";
 
 /** The proxy on the way to a plain address, as the usual variables name it; undefined: none. */
-export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
+export function httpProxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
   const named = env["http_proxy"] ?? env["HTTP_PROXY"] ?? "";
   if (named === "" || isExcepted(url, env["no_proxy"] ?? env["NO_PROXY"] ?? "")) return undefined;
   const proxy = URL.parse(named) ?? URL.parse(`http://${named}`);
@@ -29,7 +29,7 @@ const NOWHERE = new Duplex();
  * Connections through a proxy, by CONNECT: sent in any other form, a proxy would answer the handshake itself, and few of
  * them pass on what it asks for.
  */
-export class ProxiedAgent extends Agent {
+export class ConnectProxyAgent extends Agent {
   readonly #proxy: URL;
   readonly #target: URL;
 

@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 
 /** What all uploads of the process may take together, in memory and on disk. */
-export class UploadRoom {
+export class UploadQuota {
   readonly #maxBytes: number;
   #bytes = 0;
 
@@ -14,19 +14,19 @@ export class UploadRoom {
   }
 
   /** False when it does not fit any more; then nothing is taken. */
-  take(bytes: number): boolean {
+  tryReserve(bytes: number): boolean {
     if (this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#bytes -= bytes;
   }
 }
 
 /** `cause` is for the operator. */
-export function noRoom(cause: string) {
+export function uploadStorageFull(cause: string) {
   return fault("service_unavailable", {
     message: "The gateway has no room for uploads right now. Try again shortly.",
     headers: { "retry-after": "5" },

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { askLocal, type LocalServer, nameOf } from "./local-server.ts";
+import { errorCodeOf, type LocalServer, openLocalRequest } from "./local-server.ts";
 import { ANNOUNCE_PATH, type Announcement, END_TRAILER, MOVE_PATH, NODE_PATHS, PROBLEM_HEADER } from "./protocol.ts";
 
-export type Serving = {
+export type NodeServingContext = {
   readonly local: LocalServer;
   readonly capacity: number;
   announcement(): Announcement;
   /** Requests under way; kept by `serveStream`. */
-  readonly running: Set<ServerHttp2Stream>;
-  done(): void;
+  readonly inFlight: Set<ServerHttp2Stream>;
+  onDone(): void;
   /** The gateway wants it to connect anew. */
-  move(): void;
+  reconnect(): void;
 };
 
 const API_PREFIX = "/v1";
@@ -29,7 +29,11 @@ const HOP_HEADERS: readonly string[] = [
 ];
 
 /** One request of the gateway, carried to the local server and back; nothing of it is kept or looked at. */
-export function serveStream(serving: Serving, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+export function serveStream(
+  serving: NodeServingContext,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): void {
   stream.on("error", () => {});
   const path = String(headers[":path"] ?? "");
   if (path === ANNOUNCE_PATH) {
@@ -40,7 +44,7 @@ export function serveStream(serving: Serving, stream: ServerHttp2Stream, headers
   if (path === MOVE_PATH) {
     begin(stream, { ":status": 200 });
     stream.end();
-    serving.move();
+    serving.reconnect();
     return;
   }
   if (!NODE_PATHS.some((one) => path === `${API_PREFIX}${one}`) || headers[":method"] !== "POST") {
@@ -48,20 +52,20 @@ export function serveStream(serving: Serving, stream: ServerHttp2Stream, headers
     return;
   }
   // Refused before anything was done with it: the gateway may ask somebody else.
-  if (serving.running.size >= serving.capacity) {
+  if (serving.inFlight.size >= serving.capacity) {
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
     return;
   }
-  serving.running.add(stream);
+  serving.inFlight.add(stream);
   stream.once("close", () => {
-    serving.running.delete(stream);
-    serving.done();
+    serving.inFlight.delete(stream);
+    serving.onDone();
   });
   carry(serving.local, stream, path.slice(API_PREFIX.length), headers);
 }
 
 function carry(local: LocalServer, stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders): void {
-  const asked = askLocal(local, "POST", path, kept(headers));
+  const asked = openLocalRequest(local, "POST", path, kept(headers));
   stream.pipe(asked);
   stream.once("close", () => asked.destroy());
   // What nobody reads any more is read to its end all the same: until then the request is not over, and has its place.
@@ -69,7 +73,7 @@ function carry(local: LocalServer, stream: ServerHttp2Stream, path: string, head
   asked.once("response", (response) => relay(stream, response));
   asked.once("error", (error) => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else refuse(stream, 502, "unreachable", `The local server does not answer (${nameOf(error)}).`);
+    else refuse(stream, 502, "unreachable", `The local server does not answer (${errorCodeOf(error)}).`);
   });
 }
 

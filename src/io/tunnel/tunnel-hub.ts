@@ -6,22 +6,22 @@ import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
-import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
-import { ANNOUNCE_PATH, Announcement, CLOSE, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
-import { askingSession, type SessionRules } from "./session.ts";
+import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeCallRules } from "./node-call.ts";
+import { openNodeSession, type PingRules } from "./node-session.ts";
+import { ANNOUNCE_PATH, Announcement, CLOSE_CODES, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
 
 /** Scheme of an endpoint's address that leads to a node: `tunnel://<node id>/v1`. */
 export const TUNNEL_SCHEME = "tunnel:";
 
-export type HubRules = SessionRules & {
+export type TunnelHubRules = PingRules & {
   readonly clock: Pick<Clock, "nowMs">;
-  readonly calls: CallLimits;
+  readonly calls: NodeCallLimits;
   /** How often a node is asked what it serves now. */
   readonly announceEveryMs: number;
 };
 
 /** A node that is connected and has said what it serves. */
-export type LiveNode = {
+export type ConnectedNode = {
   readonly nodeId: string;
   readonly connectedAtMs: number;
   readonly address: string;
@@ -30,11 +30,11 @@ export type LiveNode = {
   readonly instance: string | null;
 };
 
-type Listeners = {
+type TunnelHubListeners = {
   /** It is there, or serves something else than before. */
-  announced(node: LiveNode): void;
+  onAnnounced(node: ConnectedNode): void;
   /** It is not there any more. */
-  lost(nodeId: string): void;
+  onDisconnected(nodeId: string): void;
 };
 
 const GET: UpstreamRequest = { url: "", method: "GET", headers: {}, body: "" };
@@ -42,10 +42,10 @@ const FRAME_BYTES_MAX = 4 * 1024 * 1024;
 const ANNOUNCEMENT_BYTES_MAX = 512 * 1024;
 
 /** The gateway's side of all tunnels: which nodes are there, and the way to each. */
-export class Hub {
-  readonly #rules: LinkRules;
-  readonly #listeners: Listeners;
-  readonly #links = new Map<string, Link>();
+export class TunnelHub {
+  readonly #rules: NodeConnectionRules;
+  readonly #listeners: TunnelHubListeners;
+  readonly #connections = new Map<string, NodeConnection>();
   #closed = false;
   // No compression: answers are secrets beside attacker-chosen text, and every frame would cost a buffer of its own.
   readonly #server = new WebSocketServer({
@@ -55,7 +55,7 @@ export class Hub {
     handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
   });
 
-  constructor(rules: HubRules, listeners: Listeners) {
+  constructor(rules: TunnelHubRules, listeners: TunnelHubListeners) {
     this.#rules = { ...rules, calls: { ...rules.calls, isStopped: () => this.#closed } };
     this.#listeners = listeners;
   }
@@ -66,103 +66,103 @@ export class Hub {
   }
 
   get size(): number {
-    return this.#links.size;
+    return this.#connections.size;
   }
 
-  get ids(): readonly string[] {
-    return [...this.#links.keys()];
+  get connectedIds(): readonly string[] {
+    return [...this.#connections.keys()];
   }
 
-  live(nodeId: string): LiveNode | undefined {
-    return this.#links.get(nodeId)?.live;
+  live(nodeId: string): ConnectedNode | undefined {
+    return this.#connections.get(nodeId)?.live;
   }
 
   /** Requests under way at a node, and how far away it is; null: it has not been asked yet. */
-  load(nodeId: string): { readonly running: number; readonly latencyMs: number | null } {
-    const link = this.#links.get(nodeId);
+  loadOf(nodeId: string): { readonly running: number; readonly latencyMs: number | null } {
+    const link = this.#connections.get(nodeId);
     return { running: link?.running ?? 0, latencyMs: link?.latencyMs ?? null };
   }
 
   /** Takes a connection whose token was found right. A second one of the same node ends the first. */
   accept(nodeId: string, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      this.#links.get(nodeId)?.end(CLOSE.replaced, "another connection of this node took over");
-      const link = new Link(ws, this.#rules, {
-        announced: (announcement) => {
+      this.#connections.get(nodeId)?.end(CLOSE_CODES.replaced, "another connection of this node took over");
+      const link = new NodeConnection(ws, this.#rules, {
+        onAnnounced: (announcement) => {
           const live = { nodeId, address, connectedAtMs: link.connectedAtMs, announcement, instance: null };
           link.live = live;
-          this.#listeners.announced(live);
+          this.#listeners.onAnnounced(live);
         },
-        over: () => {
-          if (this.#links.get(nodeId) !== link) return;
-          this.#links.delete(nodeId);
-          this.#listeners.lost(nodeId);
+        onClosed: () => {
+          if (this.#connections.get(nodeId) !== link) return;
+          this.#connections.delete(nodeId);
+          this.#listeners.onDisconnected(nodeId);
         },
       });
-      this.#links.set(nodeId, link);
+      this.#connections.set(nodeId, link);
     });
   }
 
   /** The token was revoked, or the node removed: nothing goes there from now on. */
-  drop(nodeId: string): void {
-    this.#links.get(nodeId)?.end(CLOSE.gone, "this node was removed or its token revoked");
+  disconnect(nodeId: string): void {
+    this.#connections.get(nodeId)?.end(CLOSE_CODES.removed, "this node was removed or its token revoked");
   }
 
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    if (this.#closed) return unsent(listener);
+    if (this.#closed) return failStopped(listener);
     const { hostname, pathname, search } = new URL(request.url);
-    const link = this.#links.get(hostname);
-    if (link === undefined || link.session.destroyed || link.session.closed) return unreached(listener);
+    const link = this.#connections.get(hostname);
+    if (link === undefined || link.session.destroyed || link.session.closed) return failUnreachable(listener);
     return link.carry(`${pathname}${search}`, request, listener);
   }
 
   /** A request that another instance has for a node; undefined when the node is not connected here. */
   open(nodeId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | undefined {
-    const link = this.#links.get(nodeId);
+    const link = this.#connections.get(nodeId);
     return link === undefined || link.session.destroyed || link.session.closed ? undefined : link.open(headers);
   }
 
   /** Asks all to connect to another instance; what runs is finished here. Agents that do not know the question stay. */
-  askToMove(): void {
-    for (const link of this.#links.values()) link.askToMove();
+  requestReconnect(): void {
+    for (const link of this.#connections.values()) link.askToMove();
   }
 
   /** Says goodbye to all: they come back to whoever is there then. */
   close(): void {
     this.#closed = true;
-    for (const link of [...this.#links.values()]) link.end(CLOSE.stopping, "the gateway stops");
+    for (const link of [...this.#connections.values()]) link.end(CLOSE_CODES.stopping, "the gateway stops");
     this.#server.close();
   }
 }
 
-type LinkRules = HubRules & { readonly calls: CallRules };
-type LinkListeners = { announced(announcement: Announcement): void; over(): void };
+type NodeConnectionRules = TunnelHubRules & { readonly calls: NodeCallRules };
+type NodeConnectionListeners = { onAnnounced(announcement: Announcement): void; onClosed(): void };
 
 /** One connection of one node. */
-class Link {
+class NodeConnection {
   readonly session: ClientHttp2Session;
   readonly connectedAtMs: number;
-  live: LiveNode | undefined;
+  live: ConnectedNode | undefined;
   latencyMs: number | null = null;
   running = 0;
   readonly #ws: WebSocket;
-  readonly #rules: LinkRules;
-  readonly #listeners: LinkListeners;
+  readonly #rules: NodeConnectionRules;
+  readonly #listeners: NodeConnectionListeners;
   #known = "";
   #timer: Timer | undefined;
 
-  constructor(ws: WebSocket, rules: LinkRules, listeners: LinkListeners) {
+  constructor(ws: WebSocket, rules: NodeConnectionRules, listeners: NodeConnectionListeners) {
     this.#ws = ws;
     this.#rules = rules;
     this.#listeners = listeners;
     this.connectedAtMs = rules.clock.nowMs();
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
-    this.session = askingSession(carrier, rules, {
-      answered: (latencyMs) => {
+    this.session = openNodeSession(carrier, rules, {
+      onPong: (latencyMs) => {
         this.latencyMs = latencyMs;
       },
-      silent: () => this.end(CLOSE.silent, "the node did not answer"),
+      onTimeout: () => this.end(CLOSE_CODES.unresponsive, "the node did not answer"),
     });
     this.session.on("error", () => ws.terminate());
     this.session.once("close", () => ws.terminate());
@@ -206,7 +206,7 @@ class Link {
   #over(): void {
     cancelTimer(this.#timer);
     if (!this.session.destroyed) this.session.destroy();
-    this.#listeners.over();
+    this.#listeners.onClosed();
   }
 
   /** Asks what the node serves, now and from time to time. */
@@ -236,12 +236,12 @@ class Link {
   #told(status: number, text: string): void {
     const announcement = status === 200 ? Announcement.safeParse(tryParseJson(text)).data : undefined;
     if (announcement === undefined) {
-      this.end(CLOSE.unreadable, "what the node announced cannot be read: update the node, or the gateway");
+      this.end(CLOSE_CODES.unreadable, "what the node announced cannot be read: update the node, or the gateway");
       return;
     }
     if (text !== this.#known) {
       this.#known = text;
-      this.#listeners.announced(announcement);
+      this.#listeners.onAnnounced(announcement);
     }
     this.#askLater();
   }

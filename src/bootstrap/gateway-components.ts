@@ -1,0 +1,138 @@
+import type { Accounts } from "../app/accounts/accounts.ts";
+import type { Alerts } from "../app/alerts/alerts.ts";
+import type { ManageContext, TenancyDeps } from "../app/manage/deps.ts";
+import type { ExchangeRateUpdater } from "../app/manage/money/exchange-rate-updater.ts";
+import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
+import type { MutationLock } from "../app/manage/mutation-lock.ts";
+import type { Captures } from "../app/pipeline/content-captures.ts";
+import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
+import type { Prober } from "../app/prober/prober.ts";
+import type { SharedState } from "../domain/admission/shared-state.ts";
+import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
+import type { MarginRegistry } from "../domain/billing/margin.ts";
+import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
+import type { CacheReloader } from "../domain/fleet/fleet.ts";
+import type { CaptureStore } from "../domain/record/capture.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
+import type { EdgeServer } from "../edge/edge-server.ts";
+import type { DiskSpace } from "../io/disk-space.ts";
+import type { EndpointStateSync } from "../io/fleet/endpoint-state-sync.ts";
+import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { OperatorEvents } from "../io/telemetry/operator-events.ts";
+import type { NodeRegistry } from "../io/tunnel/node-registry.ts";
+import type { PeerNetwork } from "../io/tunnel/peer-network.ts";
+import type { UploadReader } from "../io/uploads/upload-reader.ts";
+import type { OwnKeys } from "../io/upstream/own-keys.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import type { WorkerContext } from "../io/workers/worker-context.ts";
+import type { ProcessPlacement } from "../io/workers/worker-folders.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
+import type { Sandbox } from "../sandbox/server.ts";
+import type { Config } from "../settings/config.ts";
+import { type ComponentSet, componentFactory } from "./components.ts";
+import type { Coordination, FleetIngestBarrier } from "./coordination.ts";
+import type { FirstStartResult } from "./first-start.ts";
+import { foundationComponents } from "./foundation-components.ts";
+import type { Readiness } from "./handlers.ts";
+import type { LogExporter } from "./log-export.ts";
+import type { OverloadProtection } from "./overload-protection.ts";
+import type { openProviderKeys } from "./provider-keys.ts";
+import type { Providers } from "./providers.ts";
+import type { StoredResponses } from "./responses.ts";
+import { servingComponents, type TrafficDeps } from "./serving-components.ts";
+import { storageComponents } from "./storage-components.ts";
+import type { Storage } from "./store.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+/** What one gateway process is started with. */
+export type GatewayInput = {
+  readonly config: Config;
+  readonly version: string;
+  readonly random: () => number;
+  /** Set when this process is a worker. */
+  readonly worker?: WorkerContext | undefined;
+  /** For tests: called with the open store before anything is read from it. */
+  readonly prepareStore?: PrepareStore | undefined;
+};
+
+export type PrepareStore = (
+  store: Store,
+  platform: Pick<Providers, "connections"> & Pick<GatewayDeps, "snapshot">,
+) => Promise<void>;
+
+/** `keep`: other processes serve the same address, so idle connections may stay until their clients move on. */
+export type IdleConnections = "close" | "keep";
+
+export type DrainOptions = { readonly idleConnections: IdleConnections };
+
+/** Every component of a gateway process, by name. A component without a value only has effects. */
+export type GatewayComponents = {
+  readonly rates: RateRegistry;
+  readonly log: Logger;
+  readonly settingWarnings: undefined;
+  readonly ids: IdGenerator;
+  readonly metrics: Metrics;
+  readonly operatorEvents: OperatorEvents;
+  readonly directory: Directory;
+  readonly alertMonitor: AlertMonitor;
+  readonly readiness: Readiness;
+  readonly secrets: { readonly adminToken: string; readonly instanceId: string };
+  readonly placement: ProcessPlacement;
+  readonly coordination: Coordination;
+  readonly state: SharedState;
+  readonly listener: { readonly edge: EdgeServer; readonly origin: string };
+  readonly sandbox: Sandbox | undefined;
+
+  readonly storage: Storage;
+  readonly nodes: NodeRegistry;
+  readonly transport: Transport;
+  readonly providers: Providers;
+  readonly storePreparation: undefined;
+  readonly fleetMembership: Coordination;
+  readonly prober: { readonly prober: Prober; readonly sandboxProven: Promise<void> };
+  readonly logExport: LogExporter;
+  readonly journal: { readonly pipeline: IngestPipeline; readonly ingestBarrier: FleetIngestBarrier };
+  readonly ownKeys: OwnKeys;
+  readonly providerKeys: Awaited<ReturnType<typeof openProviderKeys>>;
+  readonly tenants: undefined;
+  readonly wallets: undefined;
+  readonly nodeRegistrations: undefined;
+  readonly peerLinks: Pick<PeerNetwork, "drain" | "close">;
+
+  readonly alerts: Alerts;
+  readonly overload: OverloadProtection;
+  readonly gauges: undefined;
+  readonly telemetry: Telemetry;
+  readonly captures: { readonly captures: Captures; readonly captureStore: CaptureStore };
+  readonly margins: MarginRegistry;
+  readonly gateway: GatewayDeps;
+  readonly disk: DiskSpace;
+  readonly responses: StoredResponses;
+  readonly tenancy: TenancyDeps;
+  readonly mutationLock: MutationLock;
+  readonly money: MoneyJobs;
+  readonly rateUpdater: ExchangeRateUpdater;
+  readonly cacheReloader: CacheReloader;
+  readonly accounts: Accounts;
+  readonly manage: ManageContext;
+  readonly changeFeed: undefined;
+  readonly endpointSync: EndpointStateSync | undefined;
+  readonly uploads: UploadReader;
+  /** Opens the routes; ends what still runs when it closes. */
+  readonly traffic: TrafficDeps;
+  readonly firstStart: FirstStartResult;
+  readonly backgroundTasks: { stop(): Promise<void> };
+  readonly sandboxProofs: undefined;
+};
+
+export const component = componentFactory<GatewayComponents, DrainOptions>();
+
+export type GatewayComponentSet = ComponentSet<GatewayComponents, DrainOptions>;
+
+/** Declares all components; nothing is started. */
+export function gatewayComponents(input: GatewayInput): GatewayComponentSet {
+  return { ...foundationComponents(input), ...storageComponents(input), ...servingComponents(input) };
+}
