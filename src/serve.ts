@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
-import { cannotStart } from "./bootstrap/cannot-start.ts";
-import { pipeToPrimary } from "./io/workers/pipe.ts";
+import { explainStartFailure } from "./bootstrap/start-failure.ts";
+import { openPipeToPrimary } from "./io/workers/ipc-channel.ts";
 import { PrimaryRpcClient } from "./io/workers/rpc-client.ts";
 import { EXIT_UNFLUSHED } from "./io/workers/rpc-protocol.ts";
 import { joinPrimary } from "./io/workers/worker-context.ts";
@@ -9,13 +9,13 @@ import { systemClock } from "./kit/clock.ts";
 import { pinNextTickShape } from "./kit/next-tick-shape.ts";
 import { removePid1SigtermHandler } from "./kit/pid1-sigterm.ts";
 import { releaseMemory } from "./kit/release-memory.ts";
-import { type Running, start } from "./main.ts";
+import { type IdleConnections, type RunningGateway, start } from "./main.ts";
 import { type Config, readConfig } from "./settings/config.ts";
 
-type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
+type BannerInfo = Pick<RunningGateway, "origin" | "firstKey" | "setupLink">;
 
-/** Prints where things are and how to make the first call. The key is shown this once. */
-function banner({ origin, firstKey, setupLink }: Shown, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
+/** Addresses and a first call to copy. The key is shown only here. */
+function banner({ origin, firstKey, setupLink }: BannerInfo, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
   const base = GATEWAY_PUBLIC_URL ?? origin;
   const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
   if (firstKey !== undefined) lines.push(`Key      ${firstKey}`);
@@ -23,7 +23,7 @@ function banner({ origin, firstKey, setupLink }: Shown, { GATEWAY_PUBLIC_URL, sa
   if (firstKey !== undefined) {
     const body = JSON.stringify({ model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] });
     const auth = `-H 'Authorization: Bearer ${firstKey}'`;
-    // Without the simulated providers there may be no model to call yet, but there is always a list of them.
+    // Without the sandbox there may be no model to call yet; the list of models always works.
     lines.push(
       sandbox
         ? `curl ${base}/v1/chat/completions ${auth} -H 'Content-Type: application/json' -d '${body}'`
@@ -33,10 +33,11 @@ function banner({ origin, firstKey, setupLink }: Shown, { GATEWAY_PUBLIC_URL, sa
   return `${lines.join("\n")}\n`;
 }
 
-const SAME_SIGNAL_MS = 1000;
-const EXIT_MS = 1000;
+/** Signals this close together count as one: a launcher forwards what the terminal sends to the whole group. */
+const SIGNAL_DEBOUNCE_MS = 1000;
+const FORCED_EXIT_MS = 1000;
 
-/** Runs until it is told to stop. `--workers` wins over the setting. */
+/** Runs until a stop signal. `--workers` overrides GATEWAY_WORKERS. */
 export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<void> {
   const config = readConfig(workers === undefined ? env : { ...env, GATEWAY_WORKERS: workers });
   if (cluster.isWorker) return serveAsWorker(config);
@@ -44,88 +45,94 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<v
   const count = wanted === "auto" ? availableParallelism() : wanted;
   const serving = count > 1 ? serveWithWorkers(config, count) : serveAlone(config);
   return serving.catch((error: unknown) => {
-    throw cannotStart(error, config);
+    throw explainStartFailure(error, config);
   });
 }
 
 async function serveAlone(config: Config): Promise<void> {
-  const running = await start(config);
-  process.stdout.write(banner(running, config));
+  const gateway = await start(config);
+  process.stdout.write(banner(gateway, config));
   await pinNextTickShape();
   releaseMemory();
-  await running.ready();
-  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => running.stop());
+  await gateway.ready();
+  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => gateway.stop());
 }
 
-/** Serves nothing itself: it starts the workers, replaces those that end, and keeps what they share. */
+/** The primary process serves no requests itself. */
 async function serveWithWorkers(config: Config, count: number): Promise<void> {
-  const { openWorkers } = await import("./bootstrap/workers.ts");
-  const workers = await openWorkers(config, count);
-  // Whoever closes the terminal wants an end of it; a gateway without one is told to start its workers anew.
-  const stopping = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
-  if (!process.stdin.isTTY) process.on("SIGHUP", () => void workers.restart());
-  const stopped = untilStopped(stopping, () => workers.stop());
-  await workers.start(({ origin, firstKey, setupLink }) => {
-    const shown = { origin, firstKey: firstKey ?? undefined, setupLink: setupLink ?? undefined };
-    process.stdout.write(banner(shown, config));
+  const { PrimaryProcess } = await import("./bootstrap/primary-process.ts");
+  const primary = await PrimaryProcess.open(config, count);
+  // A closed terminal sends SIGHUP and stops the gateway; without a terminal SIGHUP restarts the workers.
+  const stopSignals = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+  if (!process.stdin.isTTY) process.on("SIGHUP", () => void primary.restart());
+  const stopped = untilStopped(stopSignals, () => primary.stop());
+  await primary.start(({ origin, firstKey, setupLink }) => {
+    const info = { origin, firstKey: firstKey ?? undefined, setupLink: setupLink ?? undefined };
+    process.stdout.write(banner(info, config));
   });
   await stopped;
 }
 
-/** The first signal drains; a later second one exits at once. */
+/** The first signal drains; a second one exits at once. */
 function untilStopped(signals: readonly string[], stop: () => Promise<unknown>): Promise<void> {
   return new Promise<void>((resolve) => {
-    let firstMs: number | undefined;
-    const stopOnce = () => {
-      // A launcher forwards what the terminal sends to the whole group: signals close together are one.
-      if (firstMs !== undefined && systemClock.monotonicMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
-      if (firstMs !== undefined) return;
-      firstMs = systemClock.monotonicMs();
-      const leave = () => {
+    let firstSignalMs: number | undefined;
+    const onSignal = () => {
+      if (firstSignalMs !== undefined && systemClock.monotonicMs() - firstSignalMs > SIGNAL_DEBOUNCE_MS)
+        process.exit(1);
+      if (firstSignalMs !== undefined) return;
+      firstSignalMs = systemClock.monotonicMs();
+      const exit = () => {
         resolve();
-        // Everything is closed: what holds the process still are connections whose other side does not even say goodbye.
-        setTimeout(() => process.exit(0), EXIT_MS).unref();
+        // Half-open connections of vanished clients would keep the process alive.
+        setTimeout(() => process.exit(0), FORCED_EXIT_MS).unref();
       };
-      stop().then(leave, (error: unknown) => {
+      stop().then(exit, (error: unknown) => {
         process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);
         process.exit(1);
       });
     };
     removePid1SigtermHandler();
-    for (const signal of signals) process.on(signal, stopOnce);
+    for (const signal of signals) process.on(signal, onSignal);
   });
 }
 
-/** One of several that share the port. It ends with its primary, which alone knows the limits. */
+/** One of several processes that share the port. It exits with its primary, which keeps the limits. */
 async function serveAsWorker(config: Config): Promise<void> {
-  const pipe = pipeToPrimary();
+  const pipe = openPipeToPrimary();
   pipe.once("close", () => process.exit(1));
   const primary = new PrimaryRpcClient(pipe, systemClock);
-  let running: Running | undefined;
-  let leaving = false;
-  const leave = async (idle: "close" | "keep") => {
-    // Whoever stops a whole group tells this one too, beside its primary.
-    if (leaving) return;
-    leaving = true;
-    // One that has not begun to serve may have come for what another left.
-    const end = running === undefined ? "left" : await running.stop(idle);
-    process.exit(end === "left" ? EXIT_UNFLUSHED : 0);
-  };
-  // The terminal tells all of the group; the primary says what follows from it.
+  const shutdown = new WorkerShutdown();
+  // The terminal signals the whole process group; the primary decides what follows.
   for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
-  process.once("SIGTERM", () => void leave("close"));
-  primary.onNotification((news) => {
-    if (news.is === "drain") void leave(news.lingering === "yes" ? "keep" : "close");
+  process.once("SIGTERM", () => void shutdown.run("close"));
+  primary.onNotification((notification) => {
+    if (notification.is === "drain") void shutdown.run(notification.keepIdleConnections ? "keep" : "close");
   });
-  const started = await start(config, undefined, await joinPrimary(primary));
-  primary.onNotification((news) => {
-    if (news.is === "measure") void started.metrics().then((text) => primary.sendMetrics(news.number, text));
+  const gateway = await start(config, { worker: await joinPrimary(primary) });
+  primary.onNotification((notification) => {
+    if (notification.is === "metrics_requested")
+      void gateway.metrics().then((text) => primary.sendMetrics(notification.requestId, text));
   });
-  running = started;
-  const { origin, firstKey = null, setupLink = null } = started;
-  await primary.ask("up", { origin, firstKey, setupLink });
+  shutdown.gateway = gateway;
+  const { origin, firstKey = null, setupLink = null } = gateway;
+  await primary.call("reportStarted", { origin, firstKey, setupLink });
   await pinNextTickShape();
   releaseMemory();
-  await started.ready();
-  await primary.ask("ready", null);
+  await gateway.ready();
+  await primary.call("reportReady", null);
+}
+
+/** Drains and exits a worker once, however many signals and notifications ask for it. */
+class WorkerShutdown {
+  gateway: RunningGateway | undefined;
+  #hasStarted = false;
+
+  async run(idleConnections: IdleConnections): Promise<void> {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    // A worker that is still starting may have been spawned to recover the work of another one.
+    const result = this.gateway === undefined ? "unflushed" : await this.gateway.stop(idleConnections);
+    process.exit(result === "unflushed" ? EXIT_UNFLUSHED : 0);
+  }
 }

@@ -267,7 +267,7 @@ describe("egress", () => {
     ]);
     const users = sources.filter(({ imports }) => imports.some(({ target }) => target === "src/kit/node-http.ts"));
     expect(users.map(({ file }) => file)).toEqual([
-      "src/edge/door.ts",
+      "src/edge/listener.ts",
       "src/edge/lane/plain-answer.ts",
       "src/edge/respond.ts",
       "src/edge/server.ts",

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemClock } from "../kit/clock.ts";
 import { MINUTE_MS } from "../kit/time.ts";
-import { sweepOften } from "./jobs.ts";
+import { startSweeper } from "./background-tasks.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
@@ -12,19 +12,19 @@ afterEach(() => {
 
 const nothing = async () => undefined;
 
-test("SCALE-03 what cannot be swept now keeps nothing else from being swept, ends no process, and is tried again", async () => {
+test("SCALE-03 a failing sweep neither stops the others nor the process, and is retried", async () => {
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   const seen: string[] = [];
   const warned: string[] = [];
   const failing = (name: string) => async () => {
     seen.push(name);
-    throw new Error("away");
+    throw new Error("unavailable");
   };
   const passing = (name: string) => async () => {
     seen.push(name);
   };
-  const sweeper = sweepOften(
+  const sweeper = startSweeper(
     { GATEWAY_REQUEST_TIMEOUT_MS: 1000 },
     {
       state: { sweepHolds: failing("state") },
@@ -38,18 +38,18 @@ test("SCALE-03 what cannot be swept now keeps nothing else from being swept, end
       rotation: { finish: nothing, retry: nothing, stop: nothing },
       retention: { run: passing("retention"), stop: nothing },
       money: { run: passing("money"), stop: nothing },
-      people: { sweep: passing("people") },
+      accounts: { sweep: passing("accounts") },
       fleet: { isLeader: true },
     },
   );
-  const round = ["captures", "money", "people", "responses", "retention", "state", "uses"];
+  const round = ["accounts", "captures", "money", "responses", "retention", "state", "uses"];
   for (let rounds = 0; rounds < 2; rounds += 1) {
     vi.advanceTimersByTime(MINUTE_MS);
-    // Rejections that nobody took are known a turn later.
+    // Unhandled rejections are reported one tick later.
     await new Promise((resolve) => setImmediate(resolve));
     expect(seen.splice(0).sort()).toEqual(round);
   }
-  expect(warned).toEqual(warned.map(() => "expired responses could not be removed yet"));
+  expect(warned).toEqual(warned.map(() => "responses: removing expired ones failed"));
   expect(unhandled).not.toHaveBeenCalled();
   process.off("unhandledRejection", unhandled);
   await sweeper.stop();

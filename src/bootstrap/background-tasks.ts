@@ -12,41 +12,43 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { holdMaxMs } from "./bounds.ts";
-import { type SweptResponses, sweepResponses } from "./responses.ts";
+import { holdMaxMs } from "./overload-protection.ts";
+import { type SweepableResponses, sweepResponses } from "./responses.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 
-type Swept = {
+type SweepTargets = {
   readonly state: Pick<SharedState, "sweepHolds">;
   readonly captures: Pick<Captures, "sweep">;
-  readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> } };
+  readonly responses: SweepableResponses & {
+    readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> };
+  };
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
   readonly money: Pick<MoneyJobs, "run" | "stop">;
-  readonly people: Pick<Accounts, "sweep">;
+  readonly accounts: Pick<Accounts, "sweep">;
   readonly fleet: Pick<Fleet, "isLeader">;
 };
 
-/** What has had its time leaves, now and again. */
-export function sweepOften(
+/** Deletes expired data every minute. */
+export function startSweeper(
   config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">,
-  swept: Swept,
+  targets: SweepTargets,
 ): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention, money, people, fleet } = swept;
+  const { state, captures, responses, rotation, retention, money, accounts, fleet } = targets;
   void rotation.finish();
   const timer = setInterval(() => {
-    // What is shared may be away: the next round does it, and nobody may fall over it.
+    // Redis may be unavailable; the next round retries.
     state.sweepHolds(holdMaxMs(config)).catch(() => undefined);
     void captures.sweep();
     void money.run();
-    // Once for all instances.
+    // The rest is shared by all instances.
     if (!fleet.isLeader) return;
     void sweepResponses(responses);
     void responses.gateway.idempotency.sweep();
     void retention.run();
     void rotation.retry();
-    void people.sweep();
+    void accounts.sweep();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {
@@ -56,7 +58,7 @@ export function sweepOften(
   };
 }
 
-export function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
+export function createLogRetention(config: Config, store: Store, log: Logger): LogRetention {
   return new LogRetention({
     log: store.log,
     clock: systemClock,

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { Accounts } from "../app/accounts/accounts.ts";
 import type { Handler } from "../app/exchange.ts";
-import type { ManageDeps, MutationLock } from "../app/manage/deps.ts";
+import type { ManageContext } from "../app/manage/deps.ts";
 import { guardRoutes } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
@@ -27,47 +27,64 @@ import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
 import { isOperator } from "../edge/authenticate.ts";
-import type { Edge } from "../edge/server.ts";
+import type { EdgeServer } from "../edge/edge-server.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 
-/** What people and operators call, and payment providers. */
-export function managementHandlers(deps: ManageDeps, people: Accounts, inTurn: MutationLock): Record<string, Handler> {
-  const ofPeople = { ...people.openHandlers, ...guardRoutes(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  const room = { ...deps, inTurn };
-  return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
+/** The management API, payment webhooks and accounts. */
+export function managementHandlers(context: ManageContext, accounts: Accounts): Record<string, Handler> {
+  return {
+    ...manageHandlers(context),
+    ...paymentHandlers(context),
+    ...accounts.openHandlers,
+    ...guardRoutes(context, PEOPLE_ROUTES, accounts.managedHandlers),
+  };
 }
 
-type Operated = { readonly metrics: Metrics; readonly joined: WorkerContext | undefined; readonly adminToken: string };
+/** `isReady` is false until all components are ready. */
+export type Readiness = { isReady: boolean };
 
-export function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
+type OperationsBootstrapDeps = {
+  readonly edge: EdgeServer;
+  readonly readiness: Readonly<Readiness>;
+  readonly metrics: Metrics;
+  readonly worker: WorkerContext | undefined;
+  readonly adminToken: string;
+};
+
+/** Health, readiness and metrics. */
+export function probeHandlers({ edge, readiness, metrics, worker, adminToken }: OperationsBootstrapDeps) {
   return operationsHandlers({
-    unready: async () => (edge.door.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
+    unready: async () =>
+      edge.listener.isDraining ? "it is draining" : readiness.isReady ? undefined : "it is starting",
     async metricsText() {
       const own = await metrics.render();
-      return joined === undefined ? own : { ...own, body: await joined.allMetrics() };
+      return worker === undefined ? own : { ...own, body: await worker.allMetrics() };
     },
     isOperator: (authorization) => isOperator(authorization, adminToken),
   });
 }
 
-export function documentsAt(place: { readonly version: string; readonly serverUrl: string }): Record<string, Handler> {
+export function generatedDocumentHandlers(server: {
+  readonly version: string;
+  readonly serverUrl: string;
+}): Record<string, Handler> {
   return documentHandlers({
-    apiDocument: () => apiDocumentText(place),
-    manageDocument: () => manageDocumentText(place),
-    llmsText: () => llmsText(place),
-    publicUrl: place.serverUrl,
+    apiDocument: () => apiDocumentText(server),
+    manageDocument: () => manageDocumentText(server),
+    llmsText: () => llmsText(server),
+    publicUrl: server.serverUrl,
     portalFolder: path.join(PROJECT_ROOT, "portal/dist"),
   });
 }
 
-/** What callers with a key, and anyone who reads the catalogue, can ask. */
+/** The public API: inference surfaces, models and catalogue. */
 export function surfaceHandlers(
   gateway: GatewayDeps,
   responses: ResponsesRoom,
   proofs: ProofLookup,
-  served: readonly Surface[],
+  enabled: readonly Surface[],
 ): Record<string, Handler> {
   const { snapshot, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
@@ -89,7 +106,7 @@ export function surfaceHandlers(
       marginOf: (workspaceId) => margins.marginFor(workspaceId),
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: served,
+      servedSurfaces: enabled,
     }),
     validateKey: validateHandler,
   };

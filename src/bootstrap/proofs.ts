@@ -19,27 +19,26 @@ import { pluralize } from "../kit/pluralize.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { switchedOff } from "./edge.ts";
+import { disabledSurfaces } from "./listener.ts";
 
-/** How long an endpoint may take for one answer of its proof. */
-const ANSWER_MS_MAX = 60_000;
+const PROBE_TIMEOUT_MS = 60_000;
 
-/** Short answers are asked for: what is longer is none. */
-const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+/** Probes request short responses. */
+const PROBE_RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
 
-export function proofBookOf(
+export function createProofRegistry(
   config: Config,
   snapshot: () => CatalogueSnapshot,
   connections: ProviderConnections,
 ): ProofRegistry {
-  const rules = { maxAgeMs: maxAgeOf(config), failuresMax: config.GATEWAY_PROOF_FAILURES };
+  const rules = { maxAgeMs: proofMaxAgeMs(config), failuresMax: config.GATEWAY_PROOF_FAILURES };
   return new ProofRegistry(rules, {
     subjectOf: (endpoint, surface) => proofSubject(endpoint, surface, connections),
     isExempt: (endpoint) => isFailureDemo(endpoint, snapshot()),
   });
 }
 
-type ProberDeps = {
+type ProberBootstrapDeps = {
   readonly proofs: ProofRegistry;
   readonly snapshot: () => CatalogueSnapshot;
   readonly connections: ProviderConnections;
@@ -50,10 +49,10 @@ type ProberDeps = {
   readonly log: Logger;
 };
 
-/** The prober, with what earlier processes proved. Simulated providers are being proven when this resolves. */
-export async function openProber(config: Config, store: Store, deps: ProberDeps) {
-  const { metrics, log, proofs: proofs, snapshot, connections, transport, ids } = deps;
-  const maxAgeMs = maxAgeOf(config);
+/** Loads stored proofs and starts proving the sandbox; `sandboxProven` resolves when that is done. */
+export async function openProber(config: Config, store: Store, deps: ProberBootstrapDeps) {
+  const { metrics, log, proofs, snapshot, connections, transport, ids } = deps;
+  const maxAgeMs = proofMaxAgeMs(config);
   const prober = new Prober({
     proofs,
     snapshot,
@@ -64,26 +63,25 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     clock: systemClock,
     timers: systemTimers,
     isLeader: () => deps.fleet.isLeader,
-    surfaces: surfacesOf(config),
+    surfaces: provenSurfaces(config),
     everyMs: parseDurationMs(config.GATEWAY_PROOF_EVERY) ?? null,
     maxAgeMs,
-    // A proof that still holds is never taken for too old.
+    // A valid proof is never deleted.
     keepMs: Math.max(maxAgeMs, parseDurationMs(config.GATEWAY_PROOF_RETENTION) ?? 0),
-    timeoutMs: ANSWER_MS_MAX,
-    answerMaxBytes: ANSWER_MAX_BYTES,
+    timeoutMs: PROBE_TIMEOUT_MS,
+    answerMaxBytes: PROBE_RESPONSE_MAX_BYTES,
     onProof: (proof, { endpoint, surface }) => {
       metrics.recordProof(proof, endpoint.provider);
-      const isBlind = proof.withoutImages === true;
-      if (proof.result === "proven" && !isBlind) return;
-      // Told when it begins and when it is taken off; what stays as it was is no news.
+      const lacksImages = proof.withoutImages === true;
+      if (proof.result === "proven" && !lacksImages) return;
+      // Logged as a warning on the first failure and when the endpoint is disabled; repetitions are debug.
       const standing = proofs.standing(endpoint, surface);
-      const failures = (isBlind ? standing?.images : standing)?.failures ?? 1;
-      const isNews = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
+      const failures = (lacksImages ? standing?.images : standing)?.failures ?? 1;
+      const isTransition = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
       const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };
-      log[isNews ? "warn" : "debug"](
-        detail,
-        isBlind ? "an endpoint is proven without pictures" : "an endpoint failed its proof",
-      );
+      const level = isTransition ? "warn" : "debug";
+      if (lacksImages) log[level](detail, "prober: endpoint proven without images");
+      else log[level](detail, "prober: endpoint failed its proof");
     },
     warn: (detail, message) => log.warn(detail, message),
   });
@@ -92,41 +90,43 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
   return { prober, sandboxProven: prober.proveSandbox() };
 }
 
-function maxAgeOf(config: Config): number {
+function proofMaxAgeMs(config: Config): number {
   return parseDurationMs(config.GATEWAY_PROOF_MAX_AGE) ?? 0;
 }
 
-/** A surface that is switched off is not asked for: it would cost, and nobody could use it. */
-function surfacesOf(config: Config): readonly ProvenSurface[] {
-  const off = switchedOff(config);
-  return PROVEN_SURFACES.filter((surface) => !off.has(surface));
+/** Disabled surfaces are not probed: probes cost money. */
+function provenSurfaces(config: Config): readonly ProvenSurface[] {
+  const disabled = disabledSurfaces(config);
+  return PROVEN_SURFACES.filter((surface) => !disabled.has(surface));
 }
 
 const SHOWN_MAX = 20;
 
-/** Advice only: what is not proven is not served, and everything else is. */
+/** Advice only: unproven endpoints are not used, all others are. */
 export function proofCheck(prober: Pick<Prober, "all">): Check {
   return {
     name: "proofs",
     run: async () => {
       const all = prober.all();
-      const off = all.filter(({ proven }) => !proven);
-      const blind = all.filter(({ proven, images }) => proven && images === false);
-      const of = pluralize(all.length, "connected endpoint");
-      if (off.length + blind.length === 0) return { ok: true, detail: `${of}, all proven` };
+      const unproven = all.filter(({ proven }) => !proven);
+      const withoutImages = all.filter(({ proven, images }) => proven && images === false);
+      const total = pluralize(all.length, "connected endpoint");
+      if (unproven.length + withoutImages.length === 0) return { ok: true, detail: `${total}, all proven` };
       const parts = [
-        off.length === 0
-          ? `${of}, all proven`
-          : `${off.length} of ${of} not proven, and not served there: ${listed(off)}`,
-        ...(blind.length === 0 ? [] : [`${blind.length} proven without pictures, and sent none: ${listed(blind)}`]),
+        unproven.length === 0
+          ? `${total}, all proven`
+          : `${unproven.length} of ${total} not proven, and not served there: ${listEndpoints(unproven)}`,
+        ...(withoutImages.length === 0
+          ? []
+          : [`${withoutImages.length} proven without pictures, and sent none: ${listEndpoints(withoutImages)}`]),
       ];
       return { ok: true, detail: `${parts.join(". ")}. \`gateway probe\` asks again now.` };
     },
   };
 }
 
-function listed(some: readonly EndpointProof[]): string {
-  return some
+function listEndpoints(proofs: readonly EndpointProof[]): string {
+  return proofs
     .slice(0, SHOWN_MAX)
     .map(
       ({ endpoint, surface, standing }) => `${endpoint.id} on ${surface} (${standing?.last.reason ?? "not asked yet"})`,

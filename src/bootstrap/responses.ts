@@ -5,8 +5,6 @@ import type { ResponsesRoom } from "../app/responses/responses-context.ts";
 import type { ResponsesDeps } from "../app/responses/responses-deps.ts";
 import { resumeJobs } from "../app/responses/resume-jobs.ts";
 import { ROUTES } from "../contract/routes.ts";
-import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
-import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { ResponseStore } from "../domain/responses/response-store.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { keyValidityOf } from "../domain/tenancy/key.ts";
@@ -19,61 +17,68 @@ import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
-import { END_WAIT_MS } from "./bounds.ts";
-import type { Sharing } from "./fleet.ts";
+import type { Coordination } from "./coordination.ts";
+import { JOB_END_WAIT_MS } from "./overload-protection.ts";
 
-/** Others store as well: what a workspace takes is counted anew now and again. */
-const COUNT_EVERY_MS = 300_000;
+/** Other instances store responses too, so the stored bytes of each workspace are counted again periodically. */
+const RECOUNT_EVERY_MS = 300_000;
 
-type KeptParts = {
-  readonly config: Config;
+type ResponsesBootstrapDeps = {
   readonly store: Store;
   readonly directory: Directory;
   readonly vault: Vault;
   readonly disk: DiskSpace;
   readonly ids: IdGenerator;
-  readonly sharing: {
-    readonly fleet: Pick<Fleet, "id" | "isLeader">;
-    readonly board: CoordinationStore | undefined;
-    readonly endEarlier?: Sharing["endEarlier"];
-  };
+  readonly coordination: Pick<Coordination, "fleet" | "store" | "releaseEarlierIncarnations">;
   readonly log: Logger;
 };
 
-/** `close`: nothing is looked after any more. */
-type Kept = ResponsesRoom & { close(): Promise<void> };
+/** Stored responses and background jobs. `close` stops the exchange with other instances. */
+export type StoredResponses = ResponsesRoom & { close(): Promise<void> };
 
-export async function openKept(parts: KeptParts, gateway: GatewayDeps): Promise<Kept> {
-  const { config, store, vault, directory, disk, ids, log, sharing } = parts;
-  const kept = store.responses(vault);
-  await kept.count();
-  await sharing.endEarlier?.([...(await kept.activeRuns()).keys()], async (id) => (await kept.activeRuns()).has(id));
-  const given = {
-    store: kept,
-    clock: gateway.clock,
-    instances: sharing.board === undefined ? ("one" as const) : ("several" as const),
-    diskIsLow: () => disk.isLow,
-    memberOf: (keyId: string) => directory.key(keyId)?.memberId,
-    warn: (detail: object, message: string) => log.warn(detail, message),
-    change: store.change,
-    ids,
-  };
-  const responses = openResponses({ ...responseSettings(config), ...given }, gateway);
-  const resume = (isLeft: (id: string) => boolean) => resumeResponses(responses, store, directory, isLeft);
-  const { board, fleet } = sharing;
+/** Also resumes jobs that an earlier process did not finish. */
+export async function openStoredResponses(
+  config: Config,
+  deps: ResponsesBootstrapDeps,
+  gateway: GatewayDeps,
+): Promise<StoredResponses> {
+  const { store, vault, directory, disk, ids, log, coordination } = deps;
+  const responseStore = store.responses(vault);
+  await responseStore.count();
+  const activeIds = [...(await responseStore.activeRuns()).keys()];
+  await coordination.releaseEarlierIncarnations?.(activeIds, async (id) => (await responseStore.activeRuns()).has(id));
+  const responses = openResponses(
+    {
+      ...responseSettings(config),
+      store: responseStore,
+      clock: gateway.clock,
+      instances: coordination.store === undefined ? "one" : "several",
+      diskIsLow: () => disk.isLow,
+      memberOf: (keyId) => directory.key(keyId)?.memberId,
+      warn: (detail, message) => log.warn(detail, message),
+      change: store.change,
+      ids,
+    },
+    gateway,
+  );
+  const resume = (isAbandoned: (id: string) => boolean) => resumeAbandoned(responses, store, directory, isAbandoned);
+  const { store: board, fleet } = coordination;
   if (board === undefined) {
-    // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
+    // Before requests are served: every unfinished job is one of an earlier process.
     await resume(() => true);
     return { ...responses, close: async () => undefined };
   }
-  const elsewhere = new WorkElsewhere({ ...responses, board, fleet, resume: (ids) => resume((id) => ids.has(id)) });
+  const elsewhere = new WorkElsewhere({ ...responses, board, fleet, resume: (jobs) => resume((id) => jobs.has(id)) });
   elsewhere.start();
-  const counting = setInterval(() => void kept.count().catch(() => undefined), COUNT_EVERY_MS);
-  const close = async () => {
-    clearInterval(counting);
-    await elsewhere.stop();
+  const recount = setInterval(() => void responseStore.count().catch(() => undefined), RECOUNT_EVERY_MS);
+  return {
+    ...responses,
+    elsewhere,
+    async close() {
+      clearInterval(recount);
+      await elsewhere.stop();
+    },
   };
-  return { ...responses, elsewhere, close };
 }
 
 function responseSettings(
@@ -84,33 +89,34 @@ function responseSettings(
     retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
     jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
-    endWaitMs: END_WAIT_MS,
+    endWaitMs: JOB_END_WAIT_MS,
   };
 }
 
-/** What is needed to remove what has expired. */
-export type SweptResponses = Pick<ResponsesDeps, "clock" | "warn"> & { readonly store: Pick<ResponseStore, "sweep"> };
+export type SweepableResponses = Pick<ResponsesDeps, "clock" | "warn"> & {
+  readonly store: Pick<ResponseStore, "sweep">;
+};
 
-export async function sweepResponses({ store, clock, warn }: SweptResponses): Promise<void> {
+export async function sweepResponses({ store, clock, warn }: SweepableResponses): Promise<void> {
   try {
     await store.sweep(clock.nowMs());
   } catch (error) {
-    warn({ err: error }, "expired responses could not be removed yet");
+    warn({ err: error }, "responses: removing expired ones failed");
   }
 }
 
-/** Background work that an earlier process left; it needs the key that asked to be one that may still ask. */
-function resumeResponses(
+/** Resumes a job only if the key that created it is still valid and permitted. */
+function resumeAbandoned(
   responses: ResponsesRoom,
   store: Store,
   directory: Directory,
-  isLeft: (id: string) => boolean,
+  isAbandoned: (id: string) => boolean,
 ): Promise<void> {
   const route = ROUTES.find(({ id }) => id === "createResponse");
   if (route === undefined) throw new Error("there is no route to create responses");
   return resumeJobs(responses, {
     route,
-    isLeft,
+    isLeft: isAbandoned,
     recordOf: (id) => store.log.find(id),
     callerOf: (keyId) => {
       const key = directory.key(keyId);

@@ -1,16 +1,27 @@
 import { type Config, ConfigError } from "../settings/config.ts";
 
-const FULL = /ENOSPC|EDQUOT|database or disk is full/;
-const DAMAGED = /file is not a database|database disk image is malformed/;
+const DISK_FULL = /ENOSPC|EDQUOT|database or disk is full/;
+const STORE_CORRUPT = /file is not a database|database disk image is malformed/;
 
-/** What stopped the start in words that say what to do; any other error as it is. */
-export function cannotStart(error: unknown, { DATA_DIR }: Pick<Config, "DATA_DIR">): unknown {
-  const said = error instanceof Error ? error.message : "";
-  if (FULL.test(said))
+/** Replaces an error that an operator can fix by one that names the setting and the next step. */
+export function explainStartFailure(error: unknown, { DATA_DIR }: Pick<Config, "DATA_DIR">): unknown {
+  const message = error instanceof Error ? error.message : "";
+  if (DISK_FULL.test(message))
     return new ConfigError([`DATA_DIR: the disk of ${DATA_DIR} is full; make room there and start again`]);
-  const damage = DAMAGED.exec(said)?.[0];
-  if (damage === undefined) return error;
+  const corruption = STORE_CORRUPT.exec(message)?.[0];
+  if (corruption === undefined) return error;
   return new ConfigError([
-    `DATA_DIR: the store in ${DATA_DIR} cannot be read (${damage}); restore a backup, see docs/guides/backup.md`,
+    `DATA_DIR: the store in ${DATA_DIR} cannot be read (${corruption}); restore a backup, see docs/guides/backup.md`,
   ]);
+}
+
+/** The same for an address that cannot be bound. */
+export function explainListenFailure(error: unknown, { HOST, PORT }: Pick<Config, "HOST" | "PORT">): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE")
+    return new ConfigError([`PORT: ${PORT} on ${HOST} is in use by another program; stop it, or write another port`]);
+  if (code === "EACCES") return new ConfigError([`PORT: this user may not open port ${PORT}; write one from 1024 on`]);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return new ConfigError([`HOST: this machine has no address ${HOST}; write one of its own, such as 127.0.0.1`]);
+  return error;
 }

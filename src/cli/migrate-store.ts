@@ -1,4 +1,4 @@
-import { type Moved, moveEmbedded } from "../bootstrap/move.ts";
+import { migrateStore, type StoreMigrationReport } from "../bootstrap/migrate-store.ts";
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import { type Invocation, type Shell, UsageError } from "./command.ts";
@@ -16,7 +16,7 @@ export async function runMigrateStore({ options, format, shell }: Invocation): P
   const line = progressLine(format, shell);
   const warn = (_detail: object, message: string) => void shell.stderr.write(`warning: ${message}\n`);
   const log = { info: () => {}, warn, error: warn };
-  const moved = await moveEmbedded({ env: shell.env, from, to, dryRun, progress: line.show, log });
+  const moved = await migrateStore({ env: shell.env, from, to, dryRun, progress: line.show, log });
   line.end();
   const rows = moved.tables.reduce((sum, table) => sum + table.rows, 0);
   if (format === "json") shell.stdout.write(`${JSON.stringify(documentOf(moved, to.shown, dryRun, rows), null, 2)}\n`);
@@ -48,11 +48,16 @@ function progressLine(format: Invocation["format"], { stderr }: Shell) {
   };
 }
 
-function documentOf({ tables, audit, dataDir, replayed, secrets }: Moved, to: string, dryRun: boolean, rows: number) {
+function documentOf(
+  { tables, audit, dataDir, replayed, secrets }: StoreMigrationReport,
+  to: string,
+  dryRun: boolean,
+  rows: number,
+) {
   return { from: dataDir, to, dry_run: dryRun, rows, tables, replayed, secrets_opened: secrets, audit };
 }
 
-function wordsOf(moved: Moved, to: string, dryRun: boolean, rows: number): string[] {
+function wordsOf(moved: StoreMigrationReport, to: string, dryRun: boolean, rows: number): string[] {
   const { tables, audit, dataDir, replayed, secrets, masterKeyFile } = moved;
   const filled = tables.filter((table) => table.rows > 0);
   const width = Math.max(0, ...filled.map(({ name }) => name.length));

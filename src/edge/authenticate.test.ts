@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { overLimit } from "./rate-limit-headers.ts";
+import { rateLimitFault } from "./authenticate.ts";
 
-test("RATE-02 Retry-After is the wait by the clock that judged, whatever this machine's clock says", () => {
+test("RATE-02 Retry-After comes from the shared clock, not from this machine's", () => {
   const anHourAheadMs = Date.now() + 3_600_000;
-  const { headers, message } = overLimit({
+  const { headers, message } = rateLimitFault({
     ...{ isAllowed: false, limit: 2, remaining: 0 },
     ...{ resetAtMs: anHourAheadMs, waitMs: 4200 },
   });

@@ -1,19 +1,19 @@
 import type { Incoming } from "../http1/server/server-message.ts";
 
-/** Browser origins that may read answers; empty: none. */
+/** Browser origins that may read responses; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };
 
-export const EXPOSED =
+export const EXPOSED_HEADERS =
   "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
 
 export function corsHeaders(request: Incoming, policy: CorsPolicy): Record<string, string> {
   const { origin } = request.headers;
   if (origin === undefined || policy.origins.length === 0) return {};
-  const any = policy.origins.includes("*");
-  if (!any && !policy.origins.includes(origin)) return {};
+  const allowsAny = policy.origins.includes("*");
+  if (!allowsAny && !policy.origins.includes(origin)) return {};
   const headers: Record<string, string> = {
-    "access-control-allow-origin": any ? "*" : origin,
-    "access-control-expose-headers": EXPOSED,
+    "access-control-allow-origin": allowsAny ? "*" : origin,
+    "access-control-expose-headers": EXPOSED_HEADERS,
     vary: "origin",
   };
   if (isPreflight(request)) {

@@ -1,17 +1,17 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 
-export function noHost(): Fault {
+export function missingHostFault(): Fault {
   return fault("invalid_request", {
     message: "The request has no Host header, which HTTP/1.1 demands. Send one.",
     headers: { connection: "close" },
   });
 }
 
-const OF_MESSAGES = /\/messages(?:\/|$)/;
+const MESSAGES_PATH = /\/messages(?:\/|$)/;
 
-/** What official clients know and the gateway has not, or not there: what to do in its place. The first that fits. */
-const INSTEAD: readonly (readonly [at: RegExp, hint: string])[] = [
+/** Hints for paths that official clients use and the gateway does not serve; the first match wins. */
+const ALTERNATIVES: readonly (readonly [at: RegExp, hint: string])[] = [
   [
     /^\/openai\/deployments\//,
     "Azure's client is not served: take the plain client, with a base address ending in /v1",
@@ -52,81 +52,81 @@ const INSTEAD: readonly (readonly [at: RegExp, hint: string])[] = [
   [/\/audio\/speech$/, "POST /v1/audio/speech speaks; clients want the base address with /v1 at its end"],
 ];
 
-const insteadOf = (path: string) => INSTEAD.find(([at]) => at.test(path))?.[1];
+const alternativeFor = (path: string) => ALTERNATIVES.find(([at]) => at.test(path))?.[1];
 
-export function unknownPath(method: string, path: string): Fault {
-  const create = OF_MESSAGES.test(path)
+export function unknownPathFault(method: string, path: string): Fault {
+  const create = MESSAGES_PATH.test(path)
     ? "POST /v1/messages creates a message"
     : "POST /v1/chat/completions creates a chat completion";
-  const hint = insteadOf(path) ?? (method === "POST" ? create : "GET /docs lists every endpoint");
+  const hint = alternativeFor(path) ?? (method === "POST" ? create : "GET /docs lists every endpoint");
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
 }
 
-/** The shape of refusals where no route answers: who knocks there has a client of that dialect. */
-export function errorsAt(path: string): Route["errors"] {
-  return OF_MESSAGES.test(path) ? "messages" : undefined;
+/** Error shape for an unknown path: clients of the messages dialect expect their own. */
+export function errorShapeAt(path: string): Route["errors"] {
+  return MESSAGES_PATH.test(path) ? "messages" : undefined;
 }
 
-export function wrongMethod(method: string, path: string, allow: readonly string[]): Fault {
+export function wrongMethodFault(method: string, path: string, allow: readonly string[]): Fault {
   const list = allow.join(", ");
-  const hint = allow.includes("POST") ? undefined : insteadOf(path);
+  const hint = allow.includes("POST") ? undefined : alternativeFor(path);
   return fault("method_not_allowed", {
     message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.${hint === undefined ? "" : ` ${hint}.`}`,
     headers: { allow: list },
   });
 }
 
-/** Codex asks for a WebSocket first where it is told to: at this status it turns to HTTP, at any other it tries again. */
-export function noWebSocket(allow: readonly string[]): Fault {
+/** Codex may try a WebSocket first: it falls back to HTTP only on status 426. */
+export function noWebSocketFault(allow: readonly string[]): Fault {
   return fault("upgrade_required", {
     message: "There is no WebSocket here: send the request with POST over HTTP, and read its answer as a stream.",
     headers: { allow: allow.join(", "), upgrade: "HTTP/1.1", connection: "close, upgrade" },
   });
 }
 
-export function starting(): Fault {
+export function startingFault(): Fault {
   return fault("service_unavailable", {
     message: "The gateway is starting. Try again in a second.",
     headers: { "retry-after": "1" },
   });
 }
 
-export function stopping(): Fault {
+export function stoppingFault(): Fault {
   return fault("service_unavailable", {
     message: "This gateway is stopping. Connect again: another instance, or the next one, takes over.",
     headers: { "retry-after": "1" },
   });
 }
 
-const byOperator = (setting: string) => `Whoever runs it can switch it on (${setting}).`;
+const enableHint = (setting: string) => `Whoever runs it can switch it on (${setting}).`;
 
-const SWITCHED_OFF: Readonly<Record<Switch, Fault>> = {
+const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   decisions: fault("decisions_not_enabled", {
-    message: `Decisions are not enabled on this deployment. ${byOperator("GATEWAY_DECISIONS")}`,
+    message: `Decisions are not enabled on this deployment. ${enableHint("GATEWAY_DECISIONS")}`,
   }),
   speech: fault("audio_not_enabled", {
-    message: `Text-to-speech is not enabled on this deployment. ${byOperator("GATEWAY_SPEECH")}`,
+    message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,
   }),
 };
 
 export function switchedOffFault({ switchedBy }: Route, off: ReadonlySet<Switch>): Fault | undefined {
-  return switchedBy !== undefined && off.has(switchedBy) ? SWITCHED_OFF[switchedBy] : undefined;
+  return switchedBy !== undefined && off.has(switchedBy) ? SWITCHED_OFF_FAULTS[switchedBy] : undefined;
 }
 
-export function tooManyFromAddress(waitSeconds: number): Fault {
+export function addressRateLimitFault(waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
     message: `Too many requests from this address. Try again in ${waitSeconds} s.`,
     headers: { "retry-after": String(waitSeconds) },
   });
 }
 
-export function otherRights(): Fault {
+export function changedRightsFault(): Fault {
   return fault("insufficient_role", {
     message: "What you may do was changed while this was being sent. Load the page again.",
   });
 }
 
-export function tooManyCalls(perMinute: number, waitSeconds: number): Fault {
+export function managerRateLimitFault(perMinute: number, waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
     message: `You are over the limit of ${perMinute} calls of the management API a minute. Try again in ${waitSeconds} s.`,
     headers: { "retry-after": String(waitSeconds) },

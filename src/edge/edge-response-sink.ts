@@ -1,7 +1,7 @@
 import type { ResponseSink } from "../app/exchange.ts";
 import type { Outgoing } from "../http1/server/server-message.ts";
 
-/** The client's side of a streamed answer. */
+/** Writes a streamed response to the client's connection. */
 export class EdgeResponseSink implements ResponseSink {
   readonly #response: Outgoing;
   #disconnected: boolean;
@@ -9,12 +9,12 @@ export class EdgeResponseSink implements ResponseSink {
 
   constructor(response: Outgoing) {
     this.#response = response;
-    // Whoever left while the shared state was asked is heard of no more.
+    // The client may have disconnected while the request was authenticated.
     this.#disconnected = response.destroyed;
   }
 
-  /** The connection is done with this answer, whole or not. */
-  closed(): void {
+  /** Called when the response closes, complete or not. */
+  handleClose(): void {
     if (this.#response.writableFinished) return;
     this.#disconnected = true;
     this.#listener?.();

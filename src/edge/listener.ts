@@ -6,66 +6,65 @@ import type { Outgoing } from "../http1/server/server-message.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 
-/** For error frames of streams that a stop ended. */
-const LAST_WORDS_MS = 1_000;
-const LOOK_EVERY_MS = 20;
+/** Time for error frames of streams that a shutdown interrupts. */
+const LAST_FRAMES_MS = 1_000;
+const POLL_MS = 20;
 
-export type Connection = {
+export type ClientConnectionState = {
   readonly peer: string;
-  /** The answers it still owes: more than one when requests are pipelined. */
-  // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
-  // keeps each answer alive until the next full collection.
-  readonly answers: Outgoing[];
-  /** What was answered by hand to something that is no HTTP, or did not come in time. */
+  /** Pending responses: more than one with pipelined requests. */
+  // An array instead of a Set: a Set that is filled and emptied for every request keeps dead entries alive until the next
+  // full garbage collection.
+  readonly responses: Outgoing[];
+  /** The fault of a raw response on this connection. */
   refusal: Fault | undefined;
 };
 
-/** The port of a server: how it is taken, and how it is given up without losing a request. */
-export class Door {
+/** Binds the port and drains it without losing requests. */
+export class Listener {
   readonly #server: HttpServer;
-  readonly #lane: Pick<FastPath, "closeIdle" | "closeAll">;
-  readonly #patience: { readonly idleMs: number };
+  readonly #fastPath: Pick<FastPath, "closeIdle" | "closeAll">;
+  readonly #timeouts: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #connections = new Set<Connection>();
-  #running = 0;
-  #draining = false;
+  readonly #connections = new Set<ClientConnectionState>();
+  #inFlight = 0;
+  #isDraining = false;
 
   constructor(
     server: HttpServer,
-    lane: Pick<FastPath, "closeIdle" | "closeAll">,
-    patience: { readonly idleMs: number },
+    fastPath: Pick<FastPath, "closeIdle" | "closeAll">,
+    timeouts: { readonly idleMs: number },
     clock: Pick<Clock, "monotonicMs">,
   ) {
     this.#server = server;
-    this.#lane = lane;
-    this.#patience = patience;
+    this.#fastPath = fastPath;
+    this.#timeouts = timeouts;
     this.#clock = clock;
   }
 
-  /** Requests that are not yet answered. */
-  get running(): number {
-    return this.#running;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  /** A connection on which requests come, until it is closed. */
-  connected(connection: Connection, socket: Socket): void {
+  /** Registers a connection until it closes. */
+  track(connection: ClientConnectionState, socket: Socket): void {
     this.#connections.add(connection);
     socket.once("close", () => this.#connections.delete(connection));
   }
 
-  entered(): void {
-    this.#running += 1;
+  requestStarted(): void {
+    this.#inFlight += 1;
   }
 
-  left(): void {
-    this.#running -= 1;
+  requestEnded(): void {
+    this.#inFlight -= 1;
   }
 
-  get draining(): boolean {
-    return this.#draining;
+  get isDraining(): boolean {
+    return this.#isDraining;
   }
 
-  /** Takes the port. Until the edge is open every call is told to come back. */
+  /** Binds the port and returns the origin. Until the edge is opened every request gets a 503. */
   listen(host: string, port: number): Promise<string> {
     const server = this.#server;
     return new Promise((resolve, reject) => {
@@ -79,76 +78,76 @@ export class Door {
     });
   }
 
-  /** Gives the port back, before anybody was told of it. */
+  /** Releases a port that was never announced. */
   async unlisten(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#lane.closeAll();
+    this.#fastPath.closeAll();
     await closed;
   }
 
-  /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
-  async announce(forMs: number): Promise<void> {
-    this.#goes();
+  /** Keeps serving while /readyz fails and every response carries `Connection: close`. */
+  async announceShutdown(forMs: number): Promise<void> {
+    this.#startDraining();
     await new Promise((resolve) => setTimeout(resolve, forMs));
   }
 
   /**
-   * Stops taking connections and lets running requests finish. `keep`: others serve on at the same address, so an idle
-   * connection stays until its client has used it once more, which is told to open another, or until it is as old as
-   * idle ones get: a request that is on its way to it must not find it closed.
+   * Stops accepting connections and lets requests in flight finish. `keep`: other workers serve the same address, so an idle
+   * connection stays open until its next request (whose response closes it) or its idle timeout; a request that is already
+   * on the wire must not meet a closed connection.
    */
   async drain(timeoutMs: number, idle: "close" | "keep" = "close"): Promise<void> {
-    this.#goes();
+    this.#startDraining();
     if (idle === "keep") {
-      // As a server of any kind is closed: one of HTTP closes what is idle, too.
+      // `close` of net.Server: http.Server's own also closes idle connections.
       Object.getPrototypeOf(Server.prototype).close.call(this.#server);
-      await this.#unused(this.#patience.idleMs);
+      await this.#waitUntilUnused(this.#timeouts.idleMs);
     } else {
       this.#server.close();
-      this.#lane.closeIdle();
+      this.#fastPath.closeIdle();
     }
-    await this.#idle(timeoutMs);
+    await this.#waitUntilIdle(timeoutMs);
   }
 
-  /** Cuts what is left, once its handlers had a moment to say why. */
-  async cut(): Promise<void> {
-    await this.#idle(LAST_WORDS_MS);
+  /** Closes the remaining connections after a grace period for error frames. */
+  async closeAll(): Promise<void> {
+    await this.#waitUntilIdle(LAST_FRAMES_MS);
     this.#server.closeAllConnections();
-    this.#lane.closeAll();
+    this.#fastPath.closeAll();
   }
 
-  /** Who is still to be answered is told to connect anew, like those who come from here on. */
-  #goes(): void {
-    this.#draining = true;
-    for (const { answers } of this.#connections) {
-      // Of several the last: nothing is sent behind an answer that says so.
-      const last = answers.at(-1);
+  /** Pending and future responses carry `Connection: close`. */
+  #startDraining(): void {
+    this.#isDraining = true;
+    for (const { responses } of this.#connections) {
+      // Only the last pipelined response: the connection closes after the one that says so.
+      const last = responses.at(-1);
       if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false;
     }
   }
 
-  async #unused(timeoutMs: number): Promise<void> {
+  async #waitUntilUnused(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
     const connections = () =>
       new Promise<number>((resolve) => {
         this.#server.getConnections((error, count) => resolve(error === null ? count : 0));
       });
-    while ((await connections()) > 0 && this.#clock.monotonicMs() < deadlineMs) await aMoment();
+    while ((await connections()) > 0 && this.#clock.monotonicMs() < deadlineMs) await pollDelay();
   }
 
-  async #idle(timeoutMs: number): Promise<void> {
+  async #waitUntilIdle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
-    while (this.#running > 0 && this.#clock.monotonicMs() < deadlineMs) {
+    while (this.#inFlight > 0 && this.#clock.monotonicMs() < deadlineMs) {
       this.#closeIdle();
-      await aMoment();
+      await pollDelay();
     }
     this.#closeIdle();
   }
 
   #closeIdle(): void {
     this.#server.closeIdleConnections();
-    this.#lane.closeIdle();
+    this.#fastPath.closeIdle();
   }
 }
 
-const aMoment = () => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+const pollDelay = () => new Promise((resolve) => setTimeout(resolve, POLL_MS));

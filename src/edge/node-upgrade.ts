@@ -6,65 +6,73 @@ import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
 
-/** Who is let in, and where they go then. */
-export type NodeDoor = {
+/** Looks up nodes by token digest and takes over their connections. */
+export type NodeAcceptor = {
   byDigest(digest: string): WorkspaceNode | undefined;
   accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-type Arrived = {
+type UpgradeRequest = {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  /** Where it comes from. */
   readonly address: string;
 };
 
-/** Lets a node in; what keeps it out otherwise. */
-export function admit(door: NodeDoor, { request, socket, head, address }: Arrived): Fault | undefined {
-  const node = nodeAt(door, request);
+/** Hands the socket of an authenticated node to the tunnel; returns a fault otherwise. */
+export function acceptNode(
+  acceptor: NodeAcceptor,
+  { request, socket, head, address }: UpgradeRequest,
+): Fault | undefined {
+  const node = authenticateNode(acceptor, request);
   if (node instanceof Fault) return node;
-  door.accept(node, address, request, socket, head);
+  acceptor.accept(node, address, request, socket, head);
   return undefined;
 }
 
-/** The node whose token a connection brings, or why it is refused. All that counts is what we know of the token. */
-function nodeAt(door: Pick<NodeDoor, "byDigest">, { headers }: IncomingMessage): WorkspaceNode | Fault {
-  // A page cannot be a node, and a browser sends this with whatever a page asks for.
-  if (headers.origin !== undefined) return fromPage();
+function authenticateNode(
+  acceptor: Pick<NodeAcceptor, "byDigest">,
+  { headers }: IncomingMessage,
+): WorkspaceNode | Fault {
+  // Only browsers send Origin, and nodes do not run in browsers.
+  if (headers.origin !== undefined) return browserFault();
   const token = parseBearerToken(headers.authorization);
-  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? door.byDigest(sha256Hex(token)) : undefined;
-  if (node === undefined) return unknownToken();
+  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? acceptor.byDigest(sha256Hex(token)) : undefined;
+  if (node === undefined) return invalidTokenFault();
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
-  if (!offered.includes(SUBPROTOCOL)) return otherVersion();
+  if (!offered.includes(SUBPROTOCOL)) return protocolVersionFault();
   if (headers["sec-websocket-version"] !== "13" || !/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? ""))
-    return noWebSocket();
+    return handshakeFault();
   return node;
 }
 
-function unknownToken(): Fault {
+function invalidTokenFault(): Fault {
   return fault("invalid_node_token", {
     message:
       "This is no valid token of a node: it was replaced, or its node was removed. Rotate the node's token, and connect with the new one.",
   });
 }
 
-function fromPage(): Fault {
+function browserFault(): Fault {
   return fault("cross_site_request", {
     message: "Nodes are connected by `gateway node connect` on the machine itself, not by a page in a browser.",
   });
 }
 
-const UPGRADE = { connection: "close, upgrade", upgrade: "websocket", "sec-websocket-protocol": SUBPROTOCOL } as const;
+const UPGRADE_HEADERS = {
+  connection: "close, upgrade",
+  upgrade: "websocket",
+  "sec-websocket-protocol": SUBPROTOCOL,
+} as const;
 
-function otherVersion(): Fault {
+function protocolVersionFault(): Fault {
   return fault("upgrade_required", {
     message: `This gateway speaks ${SUBPROTOCOL} with nodes, and the node does not: update whichever of the two is older.`,
-    headers: UPGRADE,
+    headers: UPGRADE_HEADERS,
   });
 }
 
-function noWebSocket(): Fault {
+function handshakeFault(): Fault {
   return fault("invalid_request", {
     message: "The handshake is not one of WebSocket version 13. A proxy on the way may have changed it.",
   });

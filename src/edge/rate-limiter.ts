@@ -1,20 +1,18 @@
+import { limitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { LruMap } from "../kit/lru-map.ts";
 
 const WINDOW_MS = 60_000;
-/** Callers remembered at once; beyond it the one seen longest ago is forgotten. */
+/** Beyond this number the least recently seen caller is evicted. */
 const CALLERS_MAX = 100_000;
 
-type Count = { windowStartMs: number; current: number; previous: number };
+type WindowCount = { windowStartMs: number; current: number; previous: number };
 
-/**
- * So many calls a minute of one caller. Two counters weigh the last minute, which is cheap and bounded; the exact
- * window is the per-key one.
- */
-export class MinuteLimit {
+/** Approximate sliding window of one minute per caller, from two counters; API keys have an exact one in the shared state. */
+export class RateLimiter {
   readonly #perMinute: number;
   readonly #clock: Clock;
-  readonly #counts = new LruMap<string, Count>(CALLERS_MAX);
+  readonly #counts = new LruMap<string, WindowCount>(CALLERS_MAX);
 
   /** 0: no limit. */
   constructor(perMinute: number, clock: Clock) {
@@ -26,8 +24,8 @@ export class MinuteLimit {
     return this.#perMinute;
   }
 
-  /** Counts the call; seconds to wait when it is over the limit, undefined when it fits. */
-  take(caller: string): number | undefined {
+  /** Counts the call; returns the seconds to wait when it is over the limit. */
+  consume(caller: string): number | undefined {
     if (this.#perMinute === 0) return undefined;
     const now = this.#clock.monotonicMs();
     const count = this.#counts.get(caller) ?? { windowStartMs: now, current: 0, previous: 0 };
@@ -37,11 +35,24 @@ export class MinuteLimit {
       count.current = 0;
       count.windowStartMs = passed < 2 * WINDOW_MS ? count.windowStartMs + WINDOW_MS : now;
     }
-    const share = 1 - (now - count.windowStartMs) / WINDOW_MS;
-    const weighed = count.current + count.previous * share;
+    const previousShare = 1 - (now - count.windowStartMs) / WINDOW_MS;
+    const weighted = count.current + count.previous * previousShare;
     this.#counts.set(caller, count);
-    if (weighed >= this.#perMinute) return Math.max(1, Math.ceil((count.windowStartMs + WINDOW_MS - now) / 1000));
+    if (weighted >= this.#perMinute) return Math.max(1, Math.ceil((count.windowStartMs + WINDOW_MS - now) / 1000));
     count.current += 1;
     return undefined;
+  }
+}
+
+/** Limits each client address (an IPv6 network counts as one) before anything of the request is parsed. */
+export class AddressRateLimiter {
+  readonly #limiter: RateLimiter;
+
+  constructor(perMinute: number, clock: Clock) {
+    this.#limiter = new RateLimiter(perMinute, clock);
+  }
+
+  consume(address: string): number | undefined {
+    return this.#limiter.perMinute === 0 ? undefined : this.#limiter.consume(limitBucket(address));
   }
 }

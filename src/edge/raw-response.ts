@@ -15,8 +15,8 @@ const REASONS: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 
-/** Where there is no request to answer, the socket itself is: in the same envelope, and then closed. */
-export function answerByHand(socket: Duplex, problem: Fault, requestId: string): void {
+/** Writes an error envelope to a socket that has no response object, then closes it. */
+export function writeRawResponse(socket: Duplex, problem: Fault, requestId: string): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -36,7 +36,7 @@ export function answerByHand(socket: Duplex, problem: Fault, requestId: string):
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** What the HTTP parser found, by its code. */
+/** Maps the error code of the HTTP parser. */
 export function malformedFault(code: string | undefined): Fault {
   if (code === "HPE_HEADER_OVERFLOW")
     return fault("headers_too_large", {
@@ -49,8 +49,7 @@ export function malformedFault(code: string | undefined): Fault {
   });
 }
 
-/** CONNECT asks for a tunnel, and this is no proxy. */
-export function noTunnel(): Fault {
+export function connectFault(): Fault {
   return fault("method_not_allowed", {
     message: "CONNECT is not allowed here: the gateway is no forward proxy. POST /v1/chat/completions instead.",
     headers: { allow: "GET, POST" },

@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openUpload, readBody } from "./request-body.ts";
+import { openUpload, readRequestBody } from "./request-body.ts";
 
-const SENDER = { wanted() {}, refusal: () => undefined };
+const SENDER = { requestBody() {}, refusal: () => undefined };
 const server = createServer();
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => server.close());
 
-/** A request of ten bytes whose sender has left, after it had sent so many of them. */
-async function leftAfter(bytes: number): Promise<IncomingMessage> {
+/** A request with Content-Length 10 whose client disconnects after sending `bytes` of it. */
+async function requestAbortedAfter(bytes: number): Promise<IncomingMessage> {
   const address = server.address();
   const socket = connect(typeof address === "object" && address !== null ? address.port : 0, "127.0.0.1");
   const type = "content-type: multipart/form-data; boundary=x";
@@ -22,14 +22,14 @@ async function leftAfter(bytes: number): Promise<IncomingMessage> {
   return request;
 }
 
-describe("a body whose sender left before anybody read it", () => {
-  test.each([0, 5, 10])("is not waited for, after %i of 10 bytes", async (bytes) => {
-    const read = async () => readBody(await leftAfter(bytes), "json", 100, SENDER);
+describe("a body whose client disconnected before it was read", () => {
+  test.each([0, 5, 10])("rejects at once, after %i of 10 bytes", async (bytes) => {
+    const read = async () => readRequestBody(await requestAbortedAfter(bytes), "json", 100, SENDER);
     await expect(read()).rejects.toThrow("ended before its body was whole");
   });
 
-  test.each([0, 5, 10])("is no upload either, after %i of 10 bytes", async (bytes) => {
-    const request = await leftAfter(bytes);
+  test.each([0, 5, 10])("rejects as an upload, after %i of 10 bytes", async (bytes) => {
+    const request = await requestAbortedAfter(bytes);
     const read = async () => openUpload(request, 100, SENDER).toArray();
     await expect(read()).rejects.toThrow("ended before its body was whole");
   });

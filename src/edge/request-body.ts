@@ -7,31 +7,35 @@ import type { Incoming } from "../http1/server/server-message.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** The client waits for a word before it sends its body. */
 export function awaitsContinue(request: Incoming): boolean {
   return request.headers.expect?.toLowerCase() === "100-continue";
 }
 
-/** Whoever sends a body, as far as its reader has to know. */
-export type Sender = {
-  /** Called once the body is about to be read. */
-  wanted(): void;
-  /** What was answered in the place of a body that was cut off; undefined: its sender left. */
+/** The client side of a body, as its reader sees it. */
+export type BodySender = {
+  /** Called once, right before the body is read. */
+  requestBody(): void;
+  /** The fault that was sent for an incomplete body; undefined: the client disconnected. */
   refusal(): Fault | undefined;
 };
 
-/** Reads the body under its cap; a length that is announced too large is refused before a byte is read. */
-export function readBody(request: Incoming, intake: Intake, maxBytes: number, sender: Sender): Promise<Buffer> {
+/** Reads the whole body up to `maxBytes`; a larger Content-Length is rejected before a byte is read. */
+export function readRequestBody(
+  request: Incoming,
+  intake: Intake,
+  maxBytes: number,
+  sender: BodySender,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (announced > maxBytes) throw tooLarge(maxBytes);
-    refuseLeft(request, sender);
+    if (announced > maxBytes) throw tooLargeFault(maxBytes);
+    rejectDisconnected(request, sender);
     if (request instanceof FastPathRequest) {
-      const wrong = typeFault(request, intake, request.body.length);
-      if (wrong !== undefined) throw wrong;
+      const problem = contentTypeFault(request, intake, request.body.length);
+      if (problem !== undefined) throw problem;
       return resolve(request.body);
     }
-    sender.wanted();
+    sender.requestBody();
     const chunks: Buffer[] = [];
     let bytes = 0;
     const take = (chunk: Buffer) => {
@@ -43,71 +47,70 @@ export function readBody(request: Incoming, intake: Intake, maxBytes: number, se
       request.off("data", take);
       request.pause();
       chunks.length = 0;
-      reject(tooLarge(maxBytes));
+      reject(tooLargeFault(maxBytes));
     };
     request.on("data", take);
     request.on("end", () => {
-      const wrong = typeFault(request, intake, bytes);
+      const problem = contentTypeFault(request, intake, bytes);
       const [only] = chunks;
-      if (wrong !== undefined) reject(wrong);
+      if (problem !== undefined) reject(problem);
       else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    // Every request closes in the end: a fault takes its stack along, which only one that broke is worth.
-    const broken = () => {
-      if (!request.readableEnded) reject(cutOff(sender));
+    // `close` fires for every request, so the fault with its stack trace is built only for an incomplete one.
+    const onBroken = () => {
+      if (!request.readableEnded) reject(incompleteBodyFault(sender));
     };
-    request.on("error", broken);
-    request.on("close", broken);
+    request.on("error", onBroken);
+    request.on("close", onBroken);
   });
 }
 
 /**
- * The body of an upload as it comes, under its cap and never held whole. What is wrong with it by its headers is said
- * before a byte is read; what goes wrong later ends the stream with the fault.
+ * Streams an upload up to `maxBytes` without buffering it. Invalid headers are rejected before a byte is read; a later
+ * problem destroys the stream with the fault.
  */
-export function openUpload(request: Incoming, maxBytes: number, sender: Sender): Readable {
-  const wrong = uploadFault(request, maxBytes);
-  if (wrong !== undefined) throw wrong;
-  refuseLeft(request, sender);
+export function openUpload(request: Incoming, maxBytes: number, sender: BodySender): Readable {
+  const problem = uploadHeaderFault(request, maxBytes);
+  if (problem !== undefined) throw problem;
+  rejectDisconnected(request, sender);
   if (request instanceof FastPathRequest) return Readable.from([request.body]);
-  sender.wanted();
+  sender.requestBody();
   let bytes = 0;
-  const counted = new Transform({
+  const limited = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > maxBytes) done(tooLarge(maxBytes));
+      if (bytes > maxBytes) done(tooLargeFault(maxBytes));
       else done(null, chunk);
     },
   });
-  const broken = () => {
-    if (!request.readableEnded) counted.destroy(cutOff(sender));
+  const onBroken = () => {
+    if (!request.readableEnded) limited.destroy(incompleteBodyFault(sender));
   };
-  request.on("error", broken);
-  request.on("close", broken);
-  counted.on("close", () => {
-    request.off("close", broken);
-    // Whoever answers now decides what becomes of the rest.
-    request.unpipe(counted);
+  request.on("error", onBroken);
+  request.on("close", onBroken);
+  limited.on("close", () => {
+    request.off("close", onBroken);
+    // The code that sends the response decides whether to drain the rest.
+    request.unpipe(limited);
     request.pause();
   });
-  return request.pipe(counted);
+  return request.pipe(limited);
 }
 
-/** A form with the boundary that its parts are told apart by; anything else is no upload. */
-const FORM_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
+const MULTIPART_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
 
-function uploadFault(request: Incoming, maxBytes: number): Fault | undefined {
+function uploadHeaderFault(request: Incoming, maxBytes: number): Fault | undefined {
   const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > maxBytes) return tooLarge(maxBytes);
-  const compressed = codingFault(request);
+  if (announced > maxBytes) return tooLargeFault(maxBytes);
+  const compressed = contentEncodingFault(request);
   if (compressed !== undefined) return compressed;
-  if (FORM_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
+  if (MULTIPART_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
   return fault("unsupported_media_type", {
     message: "This endpoint reads a form with a file. Send `Content-Type: multipart/form-data` with its boundary.",
   });
 }
 
-function codingFault(request: Incoming): Fault | undefined {
+function contentEncodingFault(request: Incoming): Fault | undefined {
   const coding = request.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() === "identity") return undefined;
   return fault("unsupported_media_type", {
@@ -115,9 +118,9 @@ function codingFault(request: Incoming): Fault | undefined {
   });
 }
 
-/** Clients that send JSON without saying so are believed; clients that say something else are not. */
-function typeFault(request: Incoming, intake: Intake, bytes: number): Fault | undefined {
-  const compressed = bytes > 0 ? codingFault(request) : undefined;
+/** A missing Content-Type counts as JSON; a different one is rejected. */
+function contentTypeFault(request: Incoming, intake: Intake, bytes: number): Fault | undefined {
+  const compressed = bytes > 0 ? contentEncodingFault(request) : undefined;
   if (compressed !== undefined) return compressed;
   const type = request.headers["content-type"];
   if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return undefined;
@@ -126,16 +129,16 @@ function typeFault(request: Incoming, intake: Intake, bytes: number): Fault | un
   });
 }
 
-function cutOff(sender: Sender): Fault {
+function incompleteBodyFault(sender: BodySender): Fault {
   return sender.refusal() ?? new ClientDisconnected();
 }
 
-/** Who left while something else was asked is heard of no more, whatever had come until then. */
-function refuseLeft(request: Incoming, sender: Sender): void {
-  if (request.destroyed) throw cutOff(sender);
+/** The client may have disconnected while the request was authenticated. */
+function rejectDisconnected(request: Incoming, sender: BodySender): void {
+  if (request.destroyed) throw incompleteBodyFault(sender);
 }
 
-function tooLarge(maxBytes: number) {
+function tooLargeFault(maxBytes: number) {
   return fault("request_too_large", {
     message: `The body is larger than the limit of ${maxBytes} bytes. Send less at once.`,
   });

@@ -1,50 +1,49 @@
 import type { Route } from "../contract/route.ts";
 
-/** A route that was found, with its decoded path parameters. */
-export type Match = { readonly route: Route; readonly params: Readonly<Record<string, string>> };
+/** `params` are decoded. */
+export type RouteMatch = { readonly route: Route; readonly params: Readonly<Record<string, string>> };
 
-export type Lookup =
-  | { readonly is: "found"; readonly match: Match }
+export type RouteLookup =
+  | { readonly is: "found"; readonly match: RouteMatch }
   | { readonly is: "wrong_method"; readonly allow: readonly string[] }
   | { readonly is: "unknown" };
 
-/** Paths that clients get wrong by a base address without the version, or with one too many: they answer all the same. */
-const VERSIONED = ["/models", "/chat/completions", "/messages", "/responses", "/decisions"];
+/** Also served without `/v1` and with a doubled `/v1`, since clients often misconfigure the base URL. */
+const LENIENT_PATHS = ["/models", "/chat/completions", "/messages", "/responses", "/decisions"];
 
-type Compiled = { readonly route: Route; readonly pattern: RegExp; readonly names: readonly string[] };
+type RoutePattern = { readonly route: Route; readonly pattern: RegExp; readonly names: readonly string[] };
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Finds routes: fixed paths by one look-up, paths with parameters by their patterns. */
+/** Finds fixed paths in a map and paths with parameters by their patterns. */
 export class Router {
-  readonly #fixed = new Map<string, Map<string, Lookup>>();
-  readonly #patterns: Compiled[] = [];
+  readonly #fixed = new Map<string, Map<string, RouteLookup>>();
+  readonly #patterns: RoutePattern[] = [];
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       this.#add(route, route.path);
       const bare = route.path.replace(/^\/v1/, "");
-      if (!VERSIONED.some((path) => bare === path || bare.startsWith(`${path}/`)) || !route.path.startsWith("/v1/"))
+      if (!LENIENT_PATHS.some((path) => bare === path || bare.startsWith(`${path}/`)) || !route.path.startsWith("/v1/"))
         continue;
       this.#add(route, bare);
       this.#add(route, `/v1${route.path}`);
     }
   }
 
-  find(method: string, path: string): Lookup {
-    // A HEAD is a GET whose body is not sent.
-    const wanted = method === "HEAD" ? "GET" : method;
-    const clean = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-    const fixed = this.#fixed.get(clean);
-    const hit = fixed?.get(wanted);
+  find(method: string, path: string): RouteLookup {
+    const lookedUpMethod = method === "HEAD" ? "GET" : method;
+    const normalized = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+    const fixed = this.#fixed.get(normalized);
+    const hit = fixed?.get(lookedUpMethod);
     if (hit !== undefined) return hit;
     const allow = new Set(fixed?.keys());
     for (const { route, pattern, names } of this.#patterns) {
-      const found = pattern.exec(clean);
+      const found = pattern.exec(normalized);
       if (found === null) continue;
       const params = decodeParams(names, found);
       if (params === undefined) continue;
-      if (route.method === wanted) return { is: "found", match: { route, params } };
+      if (route.method === lookedUpMethod) return { is: "found", match: { route, params } };
       allow.add(route.method);
     }
     if (allow.size === 0) return { is: "unknown" };
@@ -60,11 +59,11 @@ export class Router {
         .replace(/\{\w+\+\}/g, "(.+)")
         .replace(/\{\w+\}/g, "([^/]+)");
       this.#patterns.push({ route, pattern: new RegExp(`^${source}$`), names });
-      // A fixed tail is tried before a parameter that would swallow it.
+      // Patterns with a greedy parameter come last, because they would match fixed suffixes.
       this.#patterns.sort((a, b) => Number(a.route.path.includes("+}")) - Number(b.route.path.includes("+}")));
       return;
     }
-    const methods = this.#fixed.get(path) ?? new Map<string, Lookup>();
+    const methods = this.#fixed.get(path) ?? new Map<string, RouteLookup>();
     methods.set(route.method, { is: "found", match: { route, params: NO_PARAMS } });
     this.#fixed.set(path, methods);
   }

@@ -3,29 +3,29 @@ import type { HttpResponse } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-request.ts";
-import type { AnswerHeaders, Incoming, Outgoing } from "../http1/server/server-message.ts";
+import type { Incoming, Outgoing, ResponseHeaders } from "../http1/server/server-message.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { awaitsContinue } from "./request-body.ts";
 
-/** Bodies larger than this are not waited for when the request is refused: the connection is closed instead. */
+/** A refused request with a larger unread body closes its connection. */
 const UNREAD_BYTES_MAX = 64 * 1024;
-/** How much, and how long, is still read from a client that is sending while it has its refusal already. */
-const LINGER_BYTES_MAX = 64 * 1024 * 1024;
-const LINGER_MS = 10_000;
+/** Limits for discarding the rest of a refused body. */
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+const DRAIN_MS_MAX = 10_000;
 
-export function sendReply(
+export function sendResponse(
   request: Incoming,
   response: Outgoing,
-  reply: HttpResponse,
+  content: HttpResponse,
   baseHeaders: Readonly<Record<string, string>>,
 ): void {
-  const json = reply.json === undefined ? undefined : JSON.stringify(reply.json);
-  const body = json ?? reply.bytes ?? "";
-  const headers: AnswerHeaders = { ...baseHeaders, ...reply.headers };
+  const json = content.json === undefined ? undefined : JSON.stringify(content.json);
+  const body = json ?? content.bytes ?? "";
+  const headers: ResponseHeaders = { ...baseHeaders, ...content.headers };
   if (json !== undefined) headers["content-type"] ??= "application/json";
-  if (reply.status !== 204 && reply.status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
-  if (reply.cookies !== undefined && reply.cookies.length > 0) headers["set-cookie"] = [...reply.cookies];
-  send(request, response, reply.status, headers, body);
+  if (content.status !== 204 && content.status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
+  if (content.cookies !== undefined && content.cookies.length > 0) headers["set-cookie"] = [...content.cookies];
+  write(request, response, content.status, headers, body);
 }
 
 export function sendFault(
@@ -34,29 +34,29 @@ export function sendFault(
   problem: Fault,
   requestId: string,
   baseHeaders: Readonly<Record<string, string>>,
-  shape: Route["errors"],
+  errorShape: Route["errors"],
 ): void {
   const envelope = envelopeOf(problem, requestId);
-  const body = JSON.stringify(shape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
+  const body = JSON.stringify(errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
   const headers = {
     ...baseHeaders,
     ...problem.headers,
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
   };
-  send(request, response, problem.status, headers, body);
+  write(request, response, problem.status, headers, body);
 }
 
-function send(
+function write(
   request: Incoming,
   response: Outgoing,
   status: number,
-  headers: AnswerHeaders,
+  headers: ResponseHeaders,
   body: Buffer | string,
 ): void {
   if (response.headersSent || response.destroyed) return;
   const payload = request.method === "HEAD" ? "" : body;
-  if (request instanceof FastPathRequest || !isSending(request)) {
+  if (request instanceof FastPathRequest || !isStillSending(request)) {
     response.writeHead(status, headers);
     response.end(payload);
     return;
@@ -65,10 +65,10 @@ function send(
   response.writeHead(status, headers);
   if (payload.length === 0 && response instanceof ServerResponse) response.flushHeaders();
   else response.write(payload);
-  linger(request, () => response.end());
+  drainRequest(request, () => response.end());
 }
 
-function isSending(request: IncomingMessage): boolean {
+function isStillSending(request: IncomingMessage): boolean {
   if (request.complete) return false;
   const { headers } = request;
   return (
@@ -78,8 +78,8 @@ function isSending(request: IncomingMessage): boolean {
   );
 }
 
-/** A connection that is closed with bytes unread is reset, and the client may never see why: so they are read away. */
-function linger(request: IncomingMessage, done: () => void): void {
+/** Discards the rest of the body: closing a socket with unread bytes sends a reset, and the client may lose the response. */
+function drainRequest(request: IncomingMessage, done: () => void): void {
   let bytes = 0;
   const finish = () => {
     clearTimeout(timer);
@@ -89,9 +89,9 @@ function linger(request: IncomingMessage, done: () => void): void {
   };
   const discard = (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > LINGER_BYTES_MAX) finish();
+    if (bytes > DRAIN_BYTES_MAX) finish();
   };
-  const timer = setTimeout(finish, LINGER_MS);
+  const timer = setTimeout(finish, DRAIN_MS_MAX);
   for (const event of ["end", "close", "error"]) request.on(event, finish);
   request.on("data", discard);
   request.resume();

@@ -6,7 +6,7 @@ import type { SimulatedProvider, SimulatedResponse } from "./wire-format.ts";
 
 type TokenProbability = { readonly token: string; readonly p: number };
 
-/** What the model says first when it is offered labels, and what else it might have said. */
+/** Replies with one label token and its alternatives, as a chat model does when offered labels. */
 export function respondWithDecision(
   { model, prompt, logprobs }: SandboxChatRequest,
   provider: SimulatedProvider,
@@ -16,19 +16,19 @@ export function respondWithDecision(
     .map((turn) => turn.text)
     .join("\n");
   const at = text.lastIndexOf("Question:");
-  const scene: DecisionContext = { state: text.slice(0, Math.max(at, 0)), imageColour: null };
+  const context: DecisionContext = { state: text.slice(0, Math.max(at, 0)), imageColour: null };
   const question = text.slice(Math.max(at, 0));
-  const labelled = [...question.matchAll(/^([A-Z]|\d): (.*)$/gm)].map(([, label = "", words = ""]) => ({
+  const labels = [...question.matchAll(/^([A-Z]|\d): (.*)$/gm)].map(([, label = "", words = ""]) => ({
     label,
     words,
   }));
-  const misdeed = labelled.length === 0 ? undefined : decisionFaultOf(model);
-  const likely = labelled.length === 0 ? yesNoProbabilities(question, scene) : labelProbabilities(labelled, scene);
-  const [first = { token: "", p: 0 }] = likely;
-  const refused = misdeed === "refuses";
-  const alternatives = likely.slice(0, logprobs ?? 0).map(encodeTokenLogprob);
-  const told =
-    misdeed === "drops" || misdeed === "changes"
+  const fault = labels.length === 0 ? undefined : decisionFaultOf(model);
+  const tokens = labels.length === 0 ? yesNoProbabilities(question, context) : labelProbabilities(labels, context);
+  const [first = { token: "", p: 0 }] = tokens;
+  const refused = fault === "refuses";
+  const alternatives = tokens.slice(0, logprobs ?? 0).map(encodeTokenLogprob);
+  const logprobsContent =
+    fault === "drops" || fault === "changes"
       ? null
       : { content: [{ ...encodeTokenLogprob(first), top_logprobs: alternatives }], refusal: null };
   const input = prompt.turns.reduce((sum, turn) => sum + countTokens(turn.text), 0);
@@ -43,17 +43,17 @@ export function respondWithDecision(
     object: "chat.completion",
     created: provider.nowSeconds(),
     model,
-    choices: [{ index: 0, message, logprobs: told, finish_reason: refused ? "stop" : "length" }],
-    ...(misdeed === "unmetered" ? {} : { usage }),
+    choices: [{ index: 0, message, logprobs: logprobsContent, finish_reason: refused ? "stop" : "length" }],
+    ...(fault === "unmetered" ? {} : { usage }),
   };
   return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };
 }
 
-/** A label is written in several ways, and something else is always possible. */
+/** Labels occur in several spellings, and other tokens keep some probability. */
 const LABEL_MASS = 0.98;
 
-function yesNoProbabilities(question: string, scene: DecisionContext): TokenProbability[] {
-  const yes = yesProbability(question.split("\n")[0] ?? "", scene) * LABEL_MASS;
+function yesNoProbabilities(question: string, context: DecisionContext): TokenProbability[] {
+  const yes = yesProbability(question.split("\n")[0] ?? "", context) * LABEL_MASS;
   const no = LABEL_MASS - yes;
   return byProbability([
     { token: "Yes", p: yes * 0.9 },
@@ -65,29 +65,29 @@ function yesNoProbabilities(question: string, scene: DecisionContext): TokenProb
 }
 
 function labelProbabilities(
-  labelled: readonly { readonly label: string; readonly words: string }[],
-  scene: DecisionContext,
+  labels: readonly { readonly label: string; readonly words: string }[],
+  context: DecisionContext,
 ): TokenProbability[] {
   const shares = optionProbabilities(
-    labelled.map(({ words }) => words),
-    scene,
+    labels.map(({ words }) => words),
+    context,
   );
-  const likely = labelled.map(({ label }, place) => ({ token: label, p: (shares[place] ?? 0) * LABEL_MASS }));
-  return byProbability([...likely, ...fillerProbabilities()]);
+  const tokens = labels.map(({ label }, index) => ({ token: label, p: (shares[index] ?? 0) * LABEL_MASS }));
+  return byProbability([...tokens, ...fillerProbabilities()]);
 }
 
-/** Together the rest, each hardly likely. */
+/** Shares the remaining mass. */
 function fillerProbabilities(): TokenProbability[] {
   return ["The", "**", "Answer", "I", "It", "Based", "\n", "This", "There", "Well", "Let", "Sure"].map(
-    (token, place) => ({
+    (token, index) => ({
       token,
-      p: (1 - LABEL_MASS) * 0.5 ** (place + 1),
+      p: (1 - LABEL_MASS) * 0.5 ** (index + 1),
     }),
   );
 }
 
-function byProbability(likely: readonly TokenProbability[]): TokenProbability[] {
-  return likely.toSorted((a, b) => b.p - a.p);
+function byProbability(tokens: readonly TokenProbability[]): TokenProbability[] {
+  return tokens.toSorted((a, b) => b.p - a.p);
 }
 
 function encodeTokenLogprob({ token, p }: TokenProbability) {

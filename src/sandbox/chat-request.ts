@@ -4,13 +4,13 @@ import { servedTier, unsupportedEffort, VISION_MODELS } from "./provider-profile
 import type { SandboxFormat, SandboxPrompt, SandboxTool, SandboxToolChoice, SandboxTurn } from "./reply.ts";
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** A request of the chat-completions format as the sandbox read it. */
+/** A parsed chat completions request. */
 export type SandboxChatRequest = {
   readonly is: "request";
   readonly model: string;
   readonly prompt: SandboxPrompt;
   readonly mode: "json" | "stream" | "stream_with_usage";
-  /** Alternatives asked for beside each token; null: no log-probabilities. */
+  /** Requested alternatives per token; null: no log-probabilities. */
   readonly logprobs: number | null;
   readonly tier: string;
 };
@@ -71,7 +71,7 @@ const responseFormat = z.discriminatedUnion("type", [
 const penalty = z.number().min(-2).max(2).nullish();
 const positive = z.int().min(1).nullish();
 
-/** Every field a chat-completions server takes; anything else is refused, as the real one does. */
+/** All fields of the API; any other is rejected, as by the real service. */
 const body = z.strictObject({
   model: z.string().min(1),
   messages: z.array(message).min(1),
@@ -129,7 +129,7 @@ export function parseChat(bytes: Buffer): SandboxChatRequest | ErrorResponse {
 }
 
 function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
-  const issue = issues.find((one) => one.path[0] === "model") ?? issues[0];
+  const issue = issues.find((item) => item.path[0] === "model") ?? issues[0];
   if (issue === undefined) return errorResponse(400, "Invalid request.");
   if (issue.code === "unrecognized_keys") {
     const name = issue.keys[0] ?? "";
@@ -148,7 +148,7 @@ function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
   return errorResponse(400, `Invalid value for '${param}': ${issue.message}.`, { param, code: "invalid_value" });
 }
 
-/** What is said of tools where there are none changes nothing, unless it demands a call. */
+/** Tool settings without tools are ignored, unless they require a call. */
 function findConflict(request: ChatBody): ErrorResponse | undefined {
   const only = (param: string, needed: string) =>
     errorResponse(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
@@ -159,7 +159,7 @@ function findConflict(request: ChatBody): ErrorResponse | undefined {
     return errorResponse(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", {
       param: "max_tokens",
     });
-  const unknown = chosenToolNames(request).find((name) => !tools.some((one) => one.function.name === name));
+  const unknown = chosenToolNames(request).find((name) => !tools.some((item) => item.function.name === name));
   if (unknown !== undefined && tools.length > 0)
     return errorResponse(400, `Tool choice '${unknown}' not found in 'tools'.`, {
       param: "tool_choice",
@@ -168,8 +168,8 @@ function findConflict(request: ChatBody): ErrorResponse | undefined {
   return undefined;
 }
 
-function findUnsupportedEffort({ model, reasoning_effort: word }: ChatBody): ErrorResponse | undefined {
-  return word == null ? undefined : unsupportedEffort(model, word, "reasoning_effort");
+function findUnsupportedEffort({ model, reasoning_effort: effort }: ChatBody): ErrorResponse | undefined {
+  return effort == null ? undefined : unsupportedEffort(model, effort, "reasoning_effort");
 }
 
 function requiresToolCall({ tool_choice: choice }: ChatBody): boolean {
@@ -181,22 +181,22 @@ function chosenToolNames(request: ChatBody): string[] {
   const choice = request.tool_choice;
   if (choice == null || typeof choice === "string") return [];
   if (choice.type === "function") return [choice.function.name];
-  return choice.allowed_tools.tools.map((one) => one.function.name);
+  return choice.allowed_tools.tools.map((item) => item.function.name);
 }
 
-/** Calls and results must pair up: a translation that loses one shows here. */
+/** Tool calls and results must match, which exposes a translation that loses one. */
 function findToolMismatch(messages: readonly ChatMessage[]): ErrorResponse | undefined {
   let open = new Set<string>();
-  for (const [index, one] of messages.entries()) {
-    if (one.role === "tool") {
-      if (!open.delete(one.tool_call_id))
+  for (const [index, item] of messages.entries()) {
+    if (item.role === "tool") {
+      if (!open.delete(item.tool_call_id))
         return errorResponse(400, "A message with role 'tool' must answer a call of the assistant message before it.", {
           param: `messages[${index}].tool_call_id`,
         });
       continue;
     }
     if (open.size > 0) break;
-    if (one.role === "assistant") open = new Set(one.tool_calls?.map((call) => call.id));
+    if (item.role === "assistant") open = new Set(item.tool_calls?.map((call) => call.id));
   }
   if (open.size === 0) return undefined;
   return errorResponse(400, `These tool calls have no result: ${[...open].join(", ")}.`, { param: "messages" });
@@ -204,7 +204,7 @@ function findToolMismatch(messages: readonly ChatMessage[]): ErrorResponse | und
 
 function findUnsupportedImage(request: ChatBody): ErrorResponse | undefined {
   if (VISION_MODELS.has(request.model)) return undefined;
-  const index = request.messages.findIndex((one) => imagesIn(one) > 0);
+  const index = request.messages.findIndex((item) => imagesIn(item) > 0);
   if (index < 0) return undefined;
   return errorResponse(400, `The model ${request.model} does not take images.`, {
     param: `messages[${index}].content`,
@@ -235,15 +235,15 @@ function toSandboxRequest(request: ChatBody): SandboxChatRequest {
 }
 
 function toolsOf(request: ChatBody): SandboxTool[] {
-  const tools = (request.tools ?? []).map((one) => ({
-    name: one.function.name,
-    description: one.function.description ?? "",
-    schema: one.function.parameters ?? { type: "object", properties: {} },
+  const tools = (request.tools ?? []).map((item) => ({
+    name: item.function.name,
+    description: item.function.description ?? "",
+    schema: item.function.parameters ?? { type: "object", properties: {} },
   }));
   const choice = request.tool_choice;
   if (choice == null || typeof choice === "string" || choice.type === "function") return tools;
   const allowed = new Set(chosenToolNames(request));
-  return tools.filter((one) => allowed.has(one.name));
+  return tools.filter((item) => allowed.has(item.name));
 }
 
 function toolChoiceOf(request: ChatBody): SandboxToolChoice {
@@ -262,35 +262,35 @@ function formatOf(request: ChatBody): SandboxFormat {
 
 function turnsOf(messages: readonly ChatMessage[]): SandboxTurn[] {
   const toolById = new Map<string, string>();
-  return messages.map((one) => {
-    const text = textIn(one.content ?? "");
-    const images = imagesIn(one);
-    if (one.role === "tool")
-      return { by: "tool", text, images, tool: toolById.get(one.tool_call_id) ?? null, calls: "" };
-    if (one.role === "assistant") {
-      const calls = one.tool_calls ?? [];
+  return messages.map((item) => {
+    const text = textIn(item.content ?? "");
+    const images = imagesIn(item);
+    if (item.role === "tool")
+      return { role: "tool", text, images, tool: toolById.get(item.tool_call_id) ?? null, toolCallText: "" };
+    if (item.role === "assistant") {
+      const calls = item.tool_calls ?? [];
       for (const call of calls) toolById.set(call.id, call.function.name);
       return {
-        by: "assistant",
+        role: "assistant",
         text,
         images,
         tool: null,
-        calls: calls.map((call) => call.function.name + call.function.arguments).join(""),
+        toolCallText: calls.map((call) => call.function.name + call.function.arguments).join(""),
       };
     }
-    return { by: one.role === "user" ? "user" : "system", text, images, tool: null, calls: "" };
+    return { role: item.role === "user" ? "user" : "system", text, images, tool: null, toolCallText: "" };
   });
 }
 
 function textIn(value: z.infer<typeof content>): string {
   if (typeof value === "string") return value;
   return value
-    .map((one) => (one.type === "text" ? one.text : one.type === "refusal" ? one.refusal : ""))
+    .map((item) => (item.type === "text" ? item.text : item.type === "refusal" ? item.refusal : ""))
     .filter((text) => text !== "")
     .join("\n");
 }
 
-function imagesIn(one: ChatMessage): number {
-  if (one.content == null || typeof one.content === "string") return 0;
-  return one.content.filter((piece) => piece.type === "image_url").length;
+function imagesIn(item: ChatMessage): number {
+  if (item.content == null || typeof item.content === "string") return 0;
+  return item.content.filter((piece) => piece.type === "image_url").length;
 }

@@ -13,7 +13,7 @@ import {
 } from "./wire-format.ts";
 
 type ChatReply = Extract<ReplyResult, { is: "reply" }>;
-/** The fields that every body and chunk of one answer shares. */
+/** Fields shared by the body and all chunks of one reply. */
 type CompletionHead = {
   readonly id: string;
   readonly created: number;
@@ -21,7 +21,7 @@ type CompletionHead = {
   readonly fingerprint: string;
 };
 
-/** The chat-completions format, as JSON and as server-sent events. */
+/** Chat completions, as JSON and as server-sent events. */
 export const chatFormat: WireFormat = {
   method: "POST",
   matches: (path) => path === "/v1/chat/completions",
@@ -34,7 +34,7 @@ export const chatFormat: WireFormat = {
   errorBody: openAiErrorBody,
 };
 
-/** `GET /v1/models`: what the simulated provider admits to having. */
+/** `GET /v1/models` */
 export const modelsFormat: WireFormat = {
   method: "GET",
   matches: (path) => path === "/v1/models",
@@ -55,10 +55,10 @@ export const modelsFormat: WireFormat = {
   errorBody: openAiErrorBody,
 };
 
-export function openAiErrorBody(given: ErrorResponse): string {
-  const type = given.status === 429 ? "requests" : given.status >= 500 ? "server_error" : "invalid_request_error";
+export function openAiErrorBody(error: ErrorResponse): string {
+  const type = error.status === 429 ? "requests" : error.status >= 500 ? "server_error" : "invalid_request_error";
   return JSON.stringify(
-    { error: { message: given.message, type, param: given.param, code: given.code } },
+    { error: { message: error.message, type, param: error.param, code: error.code } },
     undefined,
     2,
   );
@@ -74,15 +74,15 @@ function respond(request: SandboxChatRequest, provider: SimulatedProvider): Simu
       code: "invalid_json_schema",
     });
   }
-  const stamp: CompletionHead = {
+  const head: CompletionHead = {
     id: provider.nextId("chatcmpl-sim"),
     created: provider.nowSeconds(),
     model: request.model,
     fingerprint: `fp_${provider.slug.replaceAll("-", "_")}`,
   };
   if (request.mode === "json")
-    return jsonResponse(completionBody(request, reply, stamp, provider), countStreamPieces(reply));
-  const frames = completionChunks(request, reply, stamp, provider).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+    return jsonResponse(completionBody(request, reply, head, provider), countStreamPieces(reply));
+  const frames = completionChunks(request, reply, head, provider).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames: [...frames, "data: [DONE]\n\n"] };
 }
 
@@ -103,7 +103,7 @@ const FINISH_REASONS = { stop: "stop", length: "length", calls: "tool_calls" } a
 function completionBody(
   request: SandboxChatRequest,
   reply: ChatReply,
-  stamp: CompletionHead,
+  head: CompletionHead,
   provider: SimulatedProvider,
 ): unknown {
   const { content } = reply;
@@ -118,10 +118,10 @@ function completionBody(
     annotations: [],
   };
   return {
-    id: stamp.id,
+    id: head.id,
     object: "chat.completion",
-    created: stamp.created,
-    model: stamp.model,
+    created: head.created,
+    model: head.model,
     choices: [
       {
         index: 0,
@@ -132,7 +132,7 @@ function completionBody(
     ],
     usage: encodeUsage(reply.usage),
     service_tier: request.tier,
-    system_fingerprint: stamp.fingerprint,
+    system_fingerprint: head.fingerprint,
   };
 }
 
@@ -155,13 +155,13 @@ function encodeUsage(usage: SandboxUsage): unknown {
   };
 }
 
-/** Every word as one token that the simulated model was nearly sure of. */
+/** Each word is one token of high probability. */
 function encodeLogprobs(request: SandboxChatRequest, words: readonly string[]): unknown {
   if (request.logprobs === null) return null;
   const alternatives = request.logprobs;
   const content = words.map((token) => {
-    const one = { token, logprob: -0.01, bytes: [...Buffer.from(token)] };
-    return { ...one, top_logprobs: alternatives === 0 ? [] : [one] };
+    const entry = { token, logprob: -0.01, bytes: [...Buffer.from(token)] };
+    return { ...entry, top_logprobs: alternatives === 0 ? [] : [entry] };
   });
   return { content, refusal: null };
 }
@@ -169,19 +169,19 @@ function encodeLogprobs(request: SandboxChatRequest, words: readonly string[]): 
 function completionChunks(
   request: SandboxChatRequest,
   reply: ChatReply,
-  stamp: CompletionHead,
+  head: CompletionHead,
   provider: SimulatedProvider,
 ): unknown[] {
   const withUsage = request.mode === "stream_with_usage";
   const base = (choices: readonly unknown[], usage: unknown) => ({
-    id: stamp.id,
+    id: head.id,
     object: "chat.completion.chunk",
-    created: stamp.created,
-    model: stamp.model,
+    created: head.created,
+    model: head.model,
     service_tier: request.tier,
-    system_fingerprint: stamp.fingerprint,
+    system_fingerprint: head.fingerprint,
     choices,
-    // Asked for, usage is null on every chunk but the last; not asked for, the field is not there at all.
+    // If requested, usage is null on all chunks but the last; otherwise the field is absent.
     ...(withUsage ? { usage } : {}),
   });
   const chunk = (delta: unknown, finish: string | null, logprobs: unknown = null) =>

@@ -4,7 +4,7 @@ import { VISION_MODELS } from "./provider-profiles.ts";
 import type { SandboxFormat, SandboxPrompt, SandboxTool, SandboxToolChoice, SandboxTurn } from "./reply.ts";
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** Text that is only blanks is refused, as the real service does. */
+/** Blank text is rejected, as by the real service. */
 const nonBlankText = z.string().regex(/\S/, "The text field is blank");
 const cachePoint = z.strictObject({
   cachePoint: z.strictObject({ type: z.literal("default"), ttl: z.enum(["5m", "1h"]).optional() }),
@@ -57,7 +57,7 @@ const toolSpec = z.strictObject({
   }),
 });
 
-/** Every field the service takes; anything else is refused. */
+/** All fields of the API; any other is rejected. */
 const body = z.strictObject({
   messages: z.array(message).min(1),
   system: z.array(z.union([text, cachePoint])).optional(),
@@ -122,31 +122,31 @@ export function parseConverse(bytes: Buffer, model: string): SandboxPrompt | Err
   return problem === undefined ? toPrompt(request) : errorResponse(400, problem);
 }
 
-/** Turns alternate strictly and begin with the user. */
+/** Turns alternate strictly and start with the user. */
 function findTurnProblem({ messages, system = [], toolConfig }: ConverseBody): string | undefined {
   if (messages[0]?.role !== "user") return "A conversation must start with a user message.";
-  const twice = messages.findIndex(({ role }, index) => role === messages[index - 1]?.role);
-  if (twice > 0) return `messages.${twice}: roles must alternate between "user" and "assistant".`;
+  const repeatedAt = messages.findIndex(({ role }, index) => role === messages[index - 1]?.role);
+  if (repeatedAt > 0) return `messages.${repeatedAt}: roles must alternate between "user" and "assistant".`;
   const lists: readonly (readonly object[])[] = [
     system,
     toolConfig?.tools ?? [],
-    ...messages.map((one) => one.content),
+    ...messages.map((item) => item.content),
   ];
-  const marks = lists.flat().filter((block) => "cachePoint" in block);
-  return marks.length > 4 ? "A request can have at most 4 cache points." : undefined;
+  const cachePoints = lists.flat().filter((block) => "cachePoint" in block);
+  return cachePoints.length > 4 ? "A request can have at most 4 cache points." : undefined;
 }
 
-const toolUsesIn = (one: ConverseMessage | undefined) =>
-  (one?.content ?? []).flatMap((block) => ("toolUse" in block ? [block.toolUse] : []));
-const toolResultsIn = (one: ConverseMessage | undefined) =>
-  (one?.content ?? []).flatMap((block) => ("toolResult" in block ? [block.toolResult] : []));
+const toolUsesIn = (item: ConverseMessage | undefined) =>
+  (item?.content ?? []).flatMap((block) => ("toolUse" in block ? [block.toolUse] : []));
+const toolResultsIn = (item: ConverseMessage | undefined) =>
+  (item?.content ?? []).flatMap((block) => ("toolResult" in block ? [block.toolResult] : []));
 
-/** Every call is answered in the very next message, and every answer has its call. */
+/** Every tool use has its result in the next message, and every result its tool use. */
 function findToolMismatch({ messages, toolConfig }: ConverseBody): string | undefined {
-  for (const [index, one] of messages.entries()) {
-    const results = toolResultsIn(one);
+  for (const [index, item] of messages.entries()) {
+    const results = toolResultsIn(item);
     const calls = toolUsesIn(messages[index - 1]);
-    if (toolConfig === undefined && (results.length > 0 || toolUsesIn(one).length > 0))
+    if (toolConfig === undefined && (results.length > 0 || toolUsesIn(item).length > 0))
       return "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
     const ids = new Set(results.map((result) => result.toolUseId));
     if (ids.size !== results.length || results.length !== calls.length)
@@ -157,7 +157,7 @@ function findToolMismatch({ messages, toolConfig }: ConverseBody): string | unde
 }
 
 function findUnsupportedImage({ messages }: ConverseBody, model: string): string | undefined {
-  const sees = VISION_MODELS.has(model) || messages.every((one) => imagesIn(one) === 0);
+  const sees = VISION_MODELS.has(model) || messages.every((item) => imagesIn(item) === 0);
   return sees ? undefined : "This model doesn't support the image content block that you provided.";
 }
 
@@ -180,13 +180,13 @@ function toPrompt(request: ConverseBody): SandboxPrompt {
 }
 
 function toolsOf({ toolConfig }: ConverseBody): SandboxTool[] {
-  return (toolConfig?.tools ?? []).flatMap((one) =>
-    "toolSpec" in one
+  return (toolConfig?.tools ?? []).flatMap((item) =>
+    "toolSpec" in item
       ? [
           {
-            name: one.toolSpec.name,
-            description: one.toolSpec.description ?? "",
-            schema: one.toolSpec.inputSchema.json,
+            name: item.toolSpec.name,
+            description: item.toolSpec.description ?? "",
+            schema: item.toolSpec.inputSchema.json,
           },
         ]
       : [],
@@ -199,11 +199,11 @@ function toolChoiceOf({ toolConfig }: ConverseBody): SandboxToolChoice {
   return { is: "any" in choice ? "required" : "auto" };
 }
 
-/** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
+/** The format has no field for "any JSON object", so the gateway asks for it in the system prompt. */
 function formatOf({ outputConfig, system }: ConverseBody): SandboxFormat {
   if (outputConfig === undefined) {
-    const told = (system ?? []).some((block) => "text" in block && /\bone JSON object\b/i.test(block.text));
-    return { is: told ? "json" : "text" };
+    const wantsJson = (system ?? []).some((block) => "text" in block && /\bone JSON object\b/i.test(block.text));
+    return { is: wantsJson ? "json" : "text" };
   }
   const { name, schema } = outputConfig.textFormat.structure.jsonSchema;
   const parsed: unknown = JSON.parse(schema);
@@ -211,30 +211,30 @@ function formatOf({ outputConfig, system }: ConverseBody): SandboxFormat {
 }
 
 function systemTurns(blocks: NonNullable<ConverseBody["system"]>): SandboxTurn[] {
-  const said = blocks.flatMap((block) => ("text" in block ? [block.text] : []));
-  return said.map((words) => ({ by: "system", text: words, images: 0, tool: null, calls: "" }));
+  const texts = blocks.flatMap((block) => ("text" in block ? [block.text] : []));
+  return texts.map((words) => ({ role: "system", text: words, images: 0, tool: null, toolCallText: "" }));
 }
 
-/** Results of tools are turns of their own to the one who answers. */
+/** Tool results become separate turns. */
 function turnsOf(messages: readonly ConverseMessage[]): SandboxTurn[] {
   const names = new Map(messages.flatMap(toolUsesIn).map((call) => [call.toolUseId, call.name]));
-  return messages.flatMap((one): SandboxTurn[] => {
-    const calls = toolUsesIn(one).map((call) => call.name + JSON.stringify(call.input));
-    const results = toolResultsIn(one).map((result): SandboxTurn => {
-      const said = result.content.map((block) =>
+  return messages.flatMap((item): SandboxTurn[] => {
+    const calls = toolUsesIn(item).map((call) => call.name + JSON.stringify(call.input));
+    const results = toolResultsIn(item).map((result): SandboxTurn => {
+      const texts = result.content.map((block) =>
         "text" in block ? block.text : "json" in block ? JSON.stringify(block.json) : "",
       );
       return {
         role: "tool",
-        text: said.join("\n"),
+        text: texts.join("\n"),
         images: 0,
         tool: names.get(result.toolUseId) ?? null,
         toolCallText: "",
       };
     });
-    const said = one.content.flatMap((block: ConverseInputBlock) => ("text" in block ? [block.text] : []));
-    const images = imagesIn(one);
-    if (said.length === 0 && images === 0 && calls.length === 0) return results;
-    return [...results, { role: one.role, text: said.join("\n"), images, tool: null, toolCallText: calls.join("") }];
+    const texts = item.content.flatMap((block: ConverseInputBlock) => ("text" in block ? [block.text] : []));
+    const images = imagesIn(item);
+    if (texts.length === 0 && images === 0 && calls.length === 0) return results;
+    return [...results, { role: item.role, text: texts.join("\n"), images, tool: null, toolCallText: calls.join("") }];
   });
 }

@@ -15,7 +15,7 @@ type ConverseReply = Extract<ReplyResult, { is: "reply" }>;
 
 const PATH = /^\/v1\/model\/(.+)\/(converse|converse-stream)$/;
 
-/** The Converse format of Bedrock: JSON, or a binary event stream. The model stands in the path. */
+/** Bedrock Converse, as JSON or as a binary event stream. The model is in the path. */
 export const converseFormat: WireFormat = {
   method: "POST",
   matches: (path) => PATH.test(path),
@@ -23,7 +23,7 @@ export const converseFormat: WireFormat = {
     bearerToken(headers) ?? /^AWS4-HMAC-SHA256 Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1],
   parse({ path, body }) {
     const [, segment = "", operation] = PATH.exec(path) ?? [];
-    // The real service answers 200 to a path it does not know; a slash that was not encoded makes such a path.
+    // The real service answers 200 to an unknown path, such as one with an unencoded slash.
     if (segment.includes("/")) return errorResponse(200, "UnknownOperationException");
     const model = decodeURIComponent(segment);
     const prompt = parseConverse(body, model);
@@ -114,7 +114,7 @@ function encodeBlock(block: ConverseBlock): unknown {
   return block.is === "text" ? { text: block.text } : { reasoningContent: { reasoningText: { text: block.text } } };
 }
 
-/** Arguments that were cut short by the limit cannot be shown as an object. */
+/** Truncated arguments are not valid JSON. */
 function parseToolInput(argumentsJson: string): unknown {
   try {
     return JSON.parse(argumentsJson);
@@ -123,7 +123,7 @@ function parseToolInput(argumentsJson: string): unknown {
   }
 }
 
-/** Text and reasoning are not announced by a start; figures come last, after the reason to stop. */
+/** Text and reasoning blocks have no start event; usage comes last, after the stop reason. */
 function streamFrames(reply: ConverseReply, blocks: readonly ConverseBlock[]): Buffer[] {
   const list = [eventFrame("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, block] of blocks.entries()) {
@@ -146,7 +146,7 @@ function blockDeltas(block: ConverseBlock): unknown[] {
   return runs.map((input) => ({ toolUse: { input } }));
 }
 
-/** The real service pads its events, so that their length does not tell what they say. */
+/** The real service pads events to hide the length of their content. */
 function eventFrame(event: string, payload: Record<string, unknown>): Buffer {
   const headers = { ":event-type": event, ":content-type": "application/json", ":message-type": "event" };
   return encodeEventMessage(headers, JSON.stringify({ ...payload, p: "abcdefghijklmnop" }));

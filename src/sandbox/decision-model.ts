@@ -1,11 +1,10 @@
 import { inflateSync } from "node:zlib";
 
-/** What a question is about: the words of the state, and the colour of the first picture where there is one. */
+/** The state's text, and the dominant colour of the first image if there is one. */
 export type DecisionContext = { readonly state: string; readonly imageColour: ImageColour | null };
 
 export type ImageColour = "red" | "green" | "blue";
 
-/** Words that say nothing of what a question is about. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   "a an and are at be by does do for from has have in is it its of or that the this to was were what which with".split(
     " ",
@@ -33,31 +32,32 @@ function wordsIn(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** The probability of yes: a word and its opposite decide, else how much of the question stands in the state. */
+/** P(yes): decided by a word or its opposite in the state, else by the share of question words in the state. */
 export function yesProbability(question: string, { state, imageColour }: DecisionContext): number {
-  const asked = wordsIn(question);
-  const said = new Set(wordsIn(state));
-  const wanted = COLOURS.find((name) => asked.includes(name));
-  if (imageColour !== null && wanted !== undefined)
-    return wanted === imageColour ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
-  for (const word of asked) {
+  const questionWords = wordsIn(question);
+  const stateWords = new Set(wordsIn(state));
+  const questionColour = COLOURS.find((name) => questionWords.includes(name));
+  if (imageColour !== null && questionColour !== undefined)
+    return questionColour === imageColour ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
+  for (const word of questionWords) {
     const opposite = OPPOSITES.get(word);
-    if (opposite === undefined || said.has(word) === said.has(opposite)) continue;
-    return said.has(word) ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
+    if (opposite === undefined || stateWords.has(word) === stateWords.has(opposite)) continue;
+    return stateWords.has(word) ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
   }
-  const telling = asked.filter((word) => !STOP_WORDS.has(word));
-  const share = telling.length === 0 ? 0.5 : telling.filter((word) => said.has(word)).length / telling.length;
-  const isDenied = said.has("not") || said.has("never");
-  const likely = 1 - HIGH_PROBABILITY + (2 * HIGH_PROBABILITY - 1) * share;
-  return isDenied ? 1 - likely : likely;
+  const contentWords = questionWords.filter((word) => !STOP_WORDS.has(word));
+  const share =
+    contentWords.length === 0 ? 0.5 : contentWords.filter((word) => stateWords.has(word)).length / contentWords.length;
+  const isNegated = stateWords.has("not") || stateWords.has("never");
+  const probability = 1 - HIGH_PROBABILITY + (2 * HIGH_PROBABILITY - 1) * share;
+  return isNegated ? 1 - probability : probability;
 }
 
-/** How likely each of several texts is: by how many of its words stand in the state. */
+/** Weights each option by the number of its words in the state. */
 export function optionProbabilities(texts: readonly string[], { state }: DecisionContext): number[] {
-  const said = new Set(wordsIn(state));
+  const stateWords = new Set(wordsIn(state));
   const weights = texts.map((text, place) => {
-    const found = new Set(wordsIn(text).filter((word) => !STOP_WORDS.has(word) && said.has(word))).size;
-    // Never quite the same, so that the same question always has the same first choice.
+    const found = new Set(wordsIn(text).filter((word) => !STOP_WORDS.has(word) && stateWords.has(word))).size;
+    // A small offset per index makes the order deterministic.
     return (1 + 4 * found) ** 2 + ((place * 7) % 5) / 100;
   });
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -68,18 +68,18 @@ export function roundTo(value: number, decimals: number): number {
   return Number(value.toFixed(decimals));
 }
 
-/** What a picture of a data URL is mostly of, by its first pixel; null where it cannot be seen. */
+/** The dominant colour of the first pixel; null when it cannot be decoded. */
 export function imageColourOf(url: string): ImageColour | null {
   const base64 = /^data:image\/png;base64,(.*)$/s.exec(url)?.[1];
   if (base64 === undefined) return null;
   const pixel = firstPixel(Buffer.from(base64, "base64"));
   if (pixel === undefined) return null;
   const [red = 0, green = 0, blue = 0] = pixel;
-  const most = Math.max(red, green, blue);
-  return most === red ? "red" : most === green ? "green" : "blue";
+  const strongest = Math.max(red, green, blue);
+  return strongest === red ? "red" : strongest === green ? "green" : "blue";
 }
 
-/** The first pixel stands in a PNG as it is, whatever filter its line has. */
+/** The first pixel of a PNG is unfiltered whatever filter its row has. */
 function firstPixel(png: Buffer): Buffer | undefined {
   const data: Buffer[] = [];
   let palette: Buffer | undefined;

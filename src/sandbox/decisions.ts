@@ -13,7 +13,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-/** Figures of both formats are told with so many decimals. */
+/** Both formats round probabilities. */
 const DECIMALS = 2;
 const roundProbability = (value: number) => roundTo(value, DECIMALS);
 const TOKENS_PER_IMAGE = 64;
@@ -53,30 +53,30 @@ export const systemOneFormat: WireFormat = {
     const parsed = systemOneBody.safeParse(tryParseJson(body));
     if (!parsed.success) return schemaError(parsed.error);
     const { model, state, questions } = parsed.data;
-    const [said, ...images] = Array.isArray(state) ? state : [state];
-    const scene = contextOf(
-      said,
+    const [stateContent, ...images] = Array.isArray(state) ? state : [state];
+    const context = contextOf(
+      stateContent,
       images.map(({ image_url }) => image_url.url),
     );
     return {
       is: "accepted",
       model,
       respond: () => {
-        const misdeed = decisionFaultOf(model);
+        const fault = decisionFaultOf(model);
         const answers = Object.entries(questions).flatMap(([key, question]) => {
           const { type } = question;
-          const wrong = type === "noul" ? undefined : misdeed;
-          if (wrong === "drops") return [];
+          const questionFault = type === "noul" ? undefined : fault;
+          if (questionFault === "drops") return [];
           return [
             [
               key,
-              wrong === undefined
-                ? systemOneAnswer(question, scene)
-                : faultyAnswer(wrong, systemOneAnswer(question, scene)),
+              questionFault === undefined
+                ? systemOneAnswer(question, context)
+                : faultyAnswer(questionFault, systemOneAnswer(question, context)),
             ],
           ];
         });
-        const isUnmetered = misdeed === "unmetered" && Object.values(questions).some(({ type }) => type !== "noul");
+        const isUnmetered = fault === "unmetered" && Object.values(questions).some(({ type }) => type !== "noul");
         const input_tokens = requestTokens(body, images.length);
         const usage = { input_tokens, output_tokens: OUTPUT_TOKENS_PER_QUESTION * Object.keys(questions).length };
         return jsonResponse({ model, answers: Object.fromEntries(answers), ...(isUnmetered ? {} : { usage }) });
@@ -87,41 +87,44 @@ export const systemOneFormat: WireFormat = {
     JSON.stringify({ detail: status === 422 ? [{ msg: message, type: code }] : { error_type: code, message } }),
 };
 
-function systemOneAnswer(question: z.infer<typeof systemOneQuestion>, scene: DecisionContext): Record<string, unknown> {
+function systemOneAnswer(
+  question: z.infer<typeof systemOneQuestion>,
+  context: DecisionContext,
+): Record<string, unknown> {
   const { type, instructions } = question;
   switch (question.type) {
     case "noul":
-      return { type, noul: roundProbability(yesProbability(instructions, scene)) };
+      return { type, noul: roundProbability(yesProbability(instructions, context)) };
     case "choice": {
       const names = Object.keys(question.criteria);
-      const shares = roundedProbabilities(
+      const distribution = roundedProbabilities(
         names.map((name) => `${name} ${question.criteria[name] ?? ""}`),
-        scene,
+        context,
       );
-      const probabilities = Object.fromEntries(names.map((name, place) => [name, shares[place]]));
+      const probabilities = Object.fromEntries(names.map((name, index) => [name, distribution[index]]));
       return {
         type,
-        choice: names[indexOfMax(shares)],
+        choice: names[indexOfMax(distribution)],
         probabilities,
-        confidence: roundProbability(choiceConfidence(shares)),
+        confidence: roundProbability(choiceConfidence(distribution)),
       };
     }
     case "score": {
-      const shares = roundedProbabilities(question.criteria, scene);
+      const distribution = roundedProbabilities(question.criteria, context);
       return {
         type,
-        score: expectedScore(shares),
-        probabilities: Object.fromEntries(shares.entries()),
+        score: expectedScore(distribution),
+        probabilities: Object.fromEntries(distribution.entries()),
         legend: Object.fromEntries(question.criteria.entries()),
-        confidence: roundProbability(scoreConfidence(shares)),
+        confidence: roundProbability(scoreConfidence(distribution)),
       };
     }
   }
 }
 
-function faultyAnswer(wrong: DecisionFault, answer: Record<string, unknown>): Record<string, unknown> {
-  if (wrong === "refuses") return { type: "refusal" };
-  return wrong === "changes" ? { type: "noul", noul: 0.5 } : answer;
+function faultyAnswer(questionFault: DecisionFault, answer: Record<string, unknown>): Record<string, unknown> {
+  if (questionFault === "refuses") return { type: "refusal" };
+  return questionFault === "changes" ? { type: "noul", noul: 0.5 } : answer;
 }
 
 const openaiInstructions = z.union([text, z.array(z.looseObject({ type: text })).min(1)]);
@@ -160,7 +163,7 @@ const openaiBody = z.strictObject({
   questions: z.array(openaiQuestion).min(1).max(400),
 });
 
-/** OpenAI's Decisions: questions and answers in a list, images as parts of the input. */
+/** OpenAI's Decisions: lists of questions and answers, images as parts of the input. */
 export const openaiDecisionsFormat: WireFormat = {
   method: "POST",
   matches: (path) => path === "/v1/decisions",
@@ -172,14 +175,14 @@ export const openaiDecisionsFormat: WireFormat = {
     const { model, input } = parsed.data;
     const parts = typeof input === "string" ? [] : input.flatMap(({ content }) => content);
     const images = parts.flatMap((part) => (part.type === "input_image" ? [part.image_url] : []));
-    const said = parts.flatMap((part) =>
+    const texts = parts.flatMap((part) =>
       part.type === "input_text" ? [part.text] : part.type === "input_json" ? [JSON.stringify(part.data)] : [],
     );
-    const scene = contextOf(typeof input === "string" ? input : said.join("\n"), images);
+    const context = contextOf(typeof input === "string" ? input : texts.join("\n"), images);
     return {
       is: "accepted",
       model,
-      respond: () => openaiResponse(parsed.data, scene, requestTokens(body, images.length)),
+      respond: () => openaiResponse(parsed.data, context, requestTokens(body, images.length)),
     };
   },
   errorBody: openAiErrorBody,
@@ -187,18 +190,20 @@ export const openaiDecisionsFormat: WireFormat = {
 
 function openaiResponse(
   { model, questions }: z.infer<typeof openaiBody>,
-  scene: DecisionContext,
+  context: DecisionContext,
   input_tokens: number,
 ): SimulatedResponse {
-  const misdeed = decisionFaultOf(model);
+  const fault = decisionFaultOf(model);
   const answers = questions.flatMap((question) => {
     const { name } = question;
-    const wrong = question.type === "predicate" ? undefined : misdeed;
-    if (wrong === "drops") return [];
-    if (wrong === "refuses") return [{ type: "refusal", name }];
-    return [wrong === "changes" ? { type: "predicate", name, probability: 0.5 } : openaiAnswer(question, scene)];
+    const questionFault = question.type === "predicate" ? undefined : fault;
+    if (questionFault === "drops") return [];
+    if (questionFault === "refuses") return [{ type: "refusal", name }];
+    return [
+      questionFault === "changes" ? { type: "predicate", name, probability: 0.5 } : openaiAnswer(question, context),
+    ];
   });
-  const isUnmetered = misdeed === "unmetered" && questions.some(({ type }) => type !== "predicate");
+  const isUnmetered = fault === "unmetered" && questions.some(({ type }) => type !== "predicate");
   const usage = {
     input_tokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
@@ -209,50 +214,50 @@ function openaiResponse(
   return jsonResponse({ model, answers, ...(isUnmetered ? {} : { usage }) });
 }
 
-function openaiAnswer(question: z.infer<typeof openaiQuestion>, scene: DecisionContext): unknown {
+function openaiAnswer(question: z.infer<typeof openaiQuestion>, context: DecisionContext): unknown {
   const { type, name, instructions } = question;
   switch (question.type) {
     case "predicate":
-      return { type, name, probability: roundProbability(yesProbability(JSON.stringify(instructions), scene)) };
+      return { type, name, probability: roundProbability(yesProbability(JSON.stringify(instructions), context)) };
     case "choice": {
       const { choices } = question;
-      const shares = roundedProbabilities(
+      const distribution = roundedProbabilities(
         choices.map(({ value, description = "" }) => `${value} ${description}`),
-        scene,
+        context,
       );
       return {
         type,
         name,
-        choice: choices[indexOfMax(shares)]?.value,
-        confidence: roundProbability(choiceConfidence(shares)),
-        probabilities: choices.map(({ value }, place) => ({ value, probability: shares[place] })),
+        choice: choices[indexOfMax(distribution)]?.value,
+        confidence: roundProbability(choiceConfidence(distribution)),
+        probabilities: choices.map(({ value }, index) => ({ value, probability: distribution[index] })),
       };
     }
     case "score": {
       const { levels } = question;
-      const shares = roundedProbabilities(
+      const distribution = roundedProbabilities(
         levels.map(({ label, description = "" }) => `${label} ${description}`),
-        scene,
+        context,
       );
-      const probabilities = levels.map(({ label }, value) => ({ value, label, probability: shares[value] }));
+      const probabilities = levels.map(({ label }, value) => ({ value, label, probability: distribution[value] }));
       return {
         type,
         name,
-        score: expectedScore(shares),
-        confidence: roundProbability(scoreConfidence(shares)),
+        score: expectedScore(distribution),
+        confidence: roundProbability(scoreConfidence(distribution)),
         probabilities,
       };
     }
   }
 }
 
-function roundedProbabilities(texts: readonly string[], scene: DecisionContext): number[] {
-  return optionProbabilities(texts, scene).map(roundProbability);
+function roundedProbabilities(texts: readonly string[], context: DecisionContext): number[] {
+  return optionProbabilities(texts, context).map(roundProbability);
 }
 
-const indexOfMax = (shares: readonly number[]) => shares.indexOf(Math.max(...shares));
-const expectedScore = (shares: readonly number[]) =>
-  roundProbability(shares.reduce((sum, share, level) => sum + share * level, 0));
+const indexOfMax = (distribution: readonly number[]) => distribution.indexOf(Math.max(...distribution));
+const expectedScore = (distribution: readonly number[]) =>
+  roundProbability(distribution.reduce((sum, share, level) => sum + share * level, 0));
 
 function contextOf(state: unknown, images: readonly string[]): DecisionContext {
   const [first] = images;
@@ -263,8 +268,8 @@ function contextOf(state: unknown, images: readonly string[]): DecisionContext {
 }
 
 function requestTokens(body: Buffer, images: number): number {
-  const bare = body.toString("utf8").replace(/data:image\/[a-z]+;base64,[^"]*/g, "");
-  return countTokens(bare) + images * TOKENS_PER_IMAGE;
+  const withoutImages = body.toString("utf8").replace(/data:image\/[a-z]+;base64,[^"]*/g, "");
+  return countTokens(withoutImages) + images * TOKENS_PER_IMAGE;
 }
 
 function schemaError({ issues }: z.ZodError): ErrorResponse {

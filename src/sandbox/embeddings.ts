@@ -11,14 +11,14 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-/** What is asked for, whatever the format. */
+/** Parameters independent of the wire format. */
 type EmbeddingParameters = {
   readonly texts: readonly string[];
   readonly dimensions: number;
   readonly encoding: "float" | "base64";
 };
 
-/** The embeddings format, in OpenAI's words or, at the one who speaks them, in Mistral's. */
+/** OpenAI's embeddings format, or Mistral's at one of the providers. */
 export const embeddingsFormat: WireFormat = {
   method: "POST",
   matches: (path) => path === "/v1/embeddings",
@@ -46,15 +46,15 @@ function respondWithList(
   model: string,
   provider: SimulatedProvider,
 ): SimulatedResponse | ErrorResponse {
-  const words = provider.slug === "sandbox-fr" ? PARAMETER_NAMES.mistral : PARAMETER_NAMES.openai;
-  const extra = Object.keys(value).find((key) => !words.known.some((one) => one === key));
-  if (extra !== undefined)
-    return errorResponse(400, `Unrecognized request argument supplied: ${extra}`, { param: extra });
+  const names = provider.slug === "sandbox-fr" ? PARAMETER_NAMES.mistral : PARAMETER_NAMES.openai;
+  const unknownField = Object.keys(value).find((key) => !names.known.some((item) => item === key));
+  if (unknownField !== undefined)
+    return errorResponse(400, `Unrecognized request argument supplied: ${unknownField}`, { param: unknownField });
   const texts = inputTexts(value["input"]);
   if (texts === undefined) return errorResponse(400, "'$.input' is invalid.", { param: "input" });
-  const dimensions = parseDimensions(value[words.dimensions]);
+  const dimensions = parseDimensions(value[names.dimensions]);
   if (dimensions === undefined)
-    return errorResponse(400, `'$.${words.dimensions}' is invalid.`, { param: words.dimensions });
+    return errorResponse(400, `'$.${names.dimensions}' is invalid.`, { param: names.dimensions });
   const encoding = value["encoding_format"] === "base64" ? "base64" : "float";
   const data = embedAll({ texts, dimensions, encoding }).map((embedding, index) => ({
     object: "embedding",
@@ -70,7 +70,7 @@ function respondWithList(
 
 const PATH = /^\/v1\/models\/([^/:]+):batchEmbedContents$/;
 
-/** Gemini's batchEmbedContents, which tells no figures. */
+/** Gemini's batchEmbedContents, which reports no usage. */
 export const geminiEmbeddingsFormat: WireFormat = {
   ...geminiFormat,
   matches: (path) => PATH.test(path),
@@ -86,11 +86,11 @@ export const geminiEmbeddingsFormat: WireFormat = {
 function respondWithBatch(requests: readonly unknown[], model: string): SimulatedResponse | ErrorResponse {
   const embeddings: { values: unknown }[] = [];
   for (const request of requests) {
-    const one = isJsonObject(request) ? request : {};
-    if (one["model"] !== `models/${model}`)
+    const item = isJsonObject(request) ? request : {};
+    if (item["model"] !== `models/${model}`)
       return errorResponse(400, "model does not match the one in the parent request");
-    const text = contentText(one["content"]);
-    const dimensions = parseDimensions(one["outputDimensionality"]);
+    const text = contentText(item["content"]);
+    const dimensions = parseDimensions(item["outputDimensionality"]);
     if (text === undefined) return errorResponse(400, "content: must have text parts");
     if (dimensions === undefined) return errorResponse(400, "output_dimensionality: out of range");
     embeddings.push({ values: embedText(text, dimensions) });
@@ -107,13 +107,13 @@ function contentText(content: unknown): string | undefined {
     : undefined;
 }
 
-/** Token numbers are read as the digits they are written in. */
+/** Token ids are treated as text of their digits. */
 function inputTexts(input: unknown): readonly string[] | undefined {
   if (typeof input === "string") return input === "" ? undefined : [input];
   if (!Array.isArray(input) || input.length === 0) return undefined;
-  if (input.every((one) => typeof one === "number")) return [input.join(" ")];
-  const texts = input.map((one: unknown) => (Array.isArray(one) ? one.join(" ") : one));
-  const read = texts.filter((one) => typeof one === "string").filter((one) => one !== "");
+  if (input.every((item) => typeof item === "number")) return [input.join(" ")];
+  const texts = input.map((item: unknown) => (Array.isArray(item) ? item.join(" ") : item));
+  const read = texts.filter((item) => typeof item === "string").filter((item) => item !== "");
   return read.length === texts.length ? read : undefined;
 }
 
@@ -136,35 +136,32 @@ function encodeBase64(vector: readonly number[]): string {
   return bytes.toString("base64");
 }
 
-/** Vectors take no time word by word: a whole answer comes as soon as a first word would. */
+/** Embeddings are not paced per word. */
 function jsonResponse(body: JsonObject, inputs: number): SimulatedResponse {
   const tokens = Math.ceil(inputs / 32);
   return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens };
 }
 
-/** How long vectors are when nobody asks for another length; the catalogue says the same. */
+/** The catalogue states the same default. */
 const EMBEDDING_DIMENSIONS = 256;
 const EMBEDDING_DIMENSIONS_MAX = 1024;
 
 const GRAM_CHARS = 3;
-/** The offset and the prime of FNV-1a for 32 bits. */
+/** FNV-1a, 32 bits. */
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
-/**
- * A vector of length one for a text, the same at every provider: its runs of three characters, each hashed to a place
- * and a sign. Texts that share many of them are near each other, and nothing is nearer to a text than itself.
- */
+/** A deterministic unit vector: trigrams hashed to an index and a sign, so similar texts have similar vectors. */
 function embedText(text: string, dimensions: number): number[] {
   const vector = Array.from({ length: dimensions }, () => 0);
   const padded = ` ${text.toLowerCase()} `;
   for (let at = 0; at + GRAM_CHARS <= padded.length; at += 1) {
     const hash = fnv1a(padded.slice(at, at + GRAM_CHARS));
-    const place = (hash >>> 1) % dimensions;
-    vector[place] = (vector[place] ?? 0) + ((hash & 1) === 0 ? 1 : -1);
+    const dimension = (hash >>> 1) % dimensions;
+    vector[dimension] = (vector[dimension] ?? 0) + ((hash & 1) === 0 ? 1 : -1);
   }
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  // Signs may cancel out everything; a vector of nothing has no direction.
+  // All signs may cancel out; a zero vector has no direction.
   if (length === 0) vector[0] = 1;
   return vector.map((value) => Math.fround(length === 0 ? value : value / length));
 }
@@ -172,7 +169,7 @@ function embedText(text: string, dimensions: number): number[] {
 function fnv1a(text: string): number {
   let hash = FNV_OFFSET;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME) >>> 0;
-  // The low bits of it are poor: the high ones are mixed in.
+  // The low bits of FNV-1a are weak: mix in the high ones.
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 

@@ -1,6 +1,6 @@
 import type { ResponsePace, SandboxSlug } from "./provider-profiles.ts";
 
-/** What goes wrong on purpose. Only the model asked for decides it, never the content of a request. */
+/** An injected fault, selected by the requested model alone and never by content. */
 export type InjectedFault =
   | {
       readonly is: "status";
@@ -8,9 +8,9 @@ export type InjectedFault =
       readonly message: string;
       readonly retryAfterSeconds: number | null;
     }
-  /** Half of the answer, then the connection dies. */
+  /** Half of the response, then the connection closes. */
   | { readonly is: "cut" }
-  /** 200 and a web page, as a misconfigured proxy in front of a provider answers. */
+  /** Status 200 with an HTML page, as from a misconfigured proxy. */
   | { readonly is: "garbage" }
   | { readonly is: "slow"; readonly pace: ResponsePace };
 
@@ -48,10 +48,7 @@ const FAULTS_BY_MODEL: ReadonlyMap<string, FaultScript> = new Map<string, FaultS
   ["sandbox/fail-over", (provider) => (provider === "sandbox-us" ? overloadedFault : undefined)],
 ]);
 
-/**
- * What deciding models do wrong on purpose: with every question but a plain yes or no, so that they can be proven all
- * the same. Only the model asked for decides it, never the content of a request.
- */
+/** Faults of decision models on every question type but yes/no, so that the probe still succeeds. */
 export type DecisionFault = "refuses" | "drops" | "changes" | "unmetered";
 
 const DECISION_FAULTS: ReadonlyMap<string, DecisionFault> = new Map([
@@ -61,26 +58,24 @@ const DECISION_FAULTS: ReadonlyMap<string, DecisionFault> = new Map([
   ["sandbox/decide-unmetered", "unmetered"],
 ]);
 
-/** Callable but listed nowhere. */
+/** Callable but unlisted. */
 export const DECISION_FAULT_MODELS: readonly string[] = [...DECISION_FAULTS.keys()];
 
 export function decisionFaultOf(model: string): DecisionFault | undefined {
   return DECISION_FAULTS.get(model);
 }
 
-/** Models that are asked to decide, and nothing else. */
 export function isDecisionModel(model: string): boolean {
   return model === "sandbox/decide" || DECISION_FAULTS.has(model);
 }
 
-/** Callable but listed nowhere; every provider has all of them. */
+/** Callable at every provider but unlisted. */
 export const FAULT_MODELS: readonly string[] = [...FAULTS_BY_MODEL.keys(), ...DECISION_FAULT_MODELS];
 
 export function injectedFaultFor(provider: SandboxSlug, model: string): InjectedFault | undefined {
   return FAULTS_BY_MODEL.get(model)?.(provider);
 }
 
-/** What speaking models do wrong on purpose. */
 type SpeechFault = "html" | "other_format" | "cut";
 
 const SPEECH_FAULTS: ReadonlyMap<string, SpeechFault> = new Map([
@@ -89,20 +84,19 @@ const SPEECH_FAULTS: ReadonlyMap<string, SpeechFault> = new Map([
   ["sandbox/speak-cut", "cut"],
 ]);
 
-/** Callable but listed nowhere. */
+/** Callable but unlisted. */
 export const SPEECH_FAULT_MODELS: readonly string[] = [...SPEECH_FAULTS.keys()];
 
-/** A text of this length is spoken well by all of them, so that they can be proven. */
+/** Texts up to this length are synthesized correctly, so that the probe succeeds. */
 const FAULTLESS_MAX_CHARS = 40;
 
-/** `other_format` happens at one provider only: the next one serves. */
+/** `other_format` occurs at one provider only, so that failover succeeds. */
 export function speechFaultFor(model: string, provider: string, text: string): SpeechFault | undefined {
   if (text.length <= FAULTLESS_MAX_CHARS) return undefined;
-  const mishap = SPEECH_FAULTS.get(model);
-  return mishap === "other_format" && provider !== "sandbox-us" ? undefined : mishap;
+  const fault = SPEECH_FAULTS.get(model);
+  return fault === "other_format" && provider !== "sandbox-us" ? undefined : fault;
 }
 
-/** Models that speak, and do nothing else. */
 export function isSpeechModel(model: string): boolean {
   return model === "sandbox/speak" || SPEECH_FAULTS.has(model);
 }

@@ -4,13 +4,13 @@ import { sha256Hex } from "../kit/secret.ts";
 import type { SandboxFormat, SandboxPrompt, SandboxToolChoice, SandboxTurn } from "./reply.ts";
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** A request of the Gemini format as the sandbox read it. */
+/** A parsed generateContent request. */
 export type SandboxGeminiRequest = {
   readonly is: "request";
   readonly prompt: SandboxPrompt;
 };
 
-/** What stands on a part, so that one that was changed on its way back is noticed. */
+/** A content signature, so that a part that changed on its way back is detected. */
 export function signatureOf(part: SignedPart): string {
   const content = "text" in part ? part.text : part.functionCall.name + JSON.stringify(part.functionCall.args);
   return Buffer.from(`sim ${sha256Hex(content)}`).toString("base64");
@@ -19,7 +19,7 @@ type SignedPart =
   | { readonly text: string }
   | { readonly functionCall: { readonly name: string; readonly args: unknown } };
 
-/** The documented stand-in for a signature that was lost. */
+/** Documented placeholder for a lost signature. */
 const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";
 
 const thoughtSignature = z.string().min(1).optional();
@@ -67,7 +67,7 @@ const generationConfig = z.strictObject({
     .optional(),
 });
 
-/** Every field that is taken here; anything else is refused, as the real server does. */
+/** All fields of the API; any other is rejected, as by the real service. */
 const body = z.strictObject({
   contents: z.array(content).min(1),
   systemInstruction: z.strictObject({ parts: z.array(z.strictObject({ text: z.string() })).min(1) }).optional(),
@@ -102,8 +102,8 @@ export function parseGemini(bytes: Buffer): SandboxGeminiRequest | ErrorResponse
     const unknown = issue?.code === "unrecognized_keys" ? `Unknown name "${issue.keys[0]}"` : issue?.message;
     return errorResponse(400, `Invalid value at '${issue?.path.map(String).join(".") ?? ""}': ${unknown ?? "invalid"}`);
   }
-  const wrong = findConflict(parsed.data) ?? findTurnProblem(parsed.data.contents);
-  return wrong === undefined ? { is: "request", prompt: toPrompt(parsed.data) } : errorResponse(400, wrong);
+  const problem = findConflict(parsed.data) ?? findTurnProblem(parsed.data.contents);
+  return problem === undefined ? { is: "request", prompt: toPrompt(parsed.data) } : errorResponse(400, problem);
 }
 
 function functionDeclarations({ tools }: GeminiBody) {
@@ -126,15 +126,15 @@ function findConflict(request: GeminiBody): string | undefined {
   return undefined;
 }
 
-/** Turns alternate, calls and answers pair up in order, and what was signed comes back signed. */
+/** Turns alternate, calls and responses match in order, and signed parts come back signed. */
 function findTurnProblem(contents: readonly GeminiContent[]): string | undefined {
   let open: readonly { readonly id: string; readonly name: string }[] = [];
   for (const [at, turn] of contents.entries()) {
     if (at > 0 && contents[at - 1]?.role === turn.role)
       return "Please ensure that turns alternate between user and model.";
     if (turn.role === "model") {
-      const unsealed = findSignatureProblem(turn);
-      if (unsealed !== undefined) return unsealed;
+      const signatureProblem = findSignatureProblem(turn);
+      if (signatureProblem !== undefined) return signatureProblem;
       open = turn.parts.flatMap((part) => ("functionCall" in part ? [part.functionCall] : []));
       continue;
     }
@@ -153,13 +153,13 @@ function findTurnProblem(contents: readonly GeminiContent[]): string | undefined
 function findSignatureProblem({ parts }: Extract<GeminiContent, { role: "model" }>): string | undefined {
   let calls = 0;
   for (const part of parts) {
-    const { thoughtSignature: seal } = part;
+    const { thoughtSignature: signature } = part;
     if ("functionCall" in part) {
       calls += 1;
-      if (calls === 1 && seal === undefined)
+      if (calls === 1 && signature === undefined)
         return `Function call is missing a thought_signature in functionCall parts: ${part.functionCall.name}.`;
     }
-    if (seal !== undefined && seal !== SKIP_SIGNATURE_CHECK && seal !== signatureOf(part))
+    if (signature !== undefined && signature !== SKIP_SIGNATURE_CHECK && signature !== signatureOf(part))
       return "Corrupted thought signature.";
   }
   return undefined;
@@ -203,12 +203,14 @@ function turnsOf({ systemInstruction, contents }: GeminiBody): SandboxTurn[] {
   const turns: SandboxTurn[] =
     system === undefined ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
   for (const turn of contents) {
-    const said = turn.parts.flatMap((part) => ("text" in part && part.text !== "" ? [part.text] : [])).join("\n");
+    const messageText = turn.parts
+      .flatMap((part) => ("text" in part && part.text !== "" ? [part.text] : []))
+      .join("\n");
     if (turn.role === "model") {
       const calls = turn.parts.flatMap((part) =>
         "functionCall" in part ? [part.functionCall.name + JSON.stringify(part.functionCall.args)] : [],
       );
-      turns.push({ role: "assistant", text: said, images: 0, tool: null, toolCallText: calls.join("") });
+      turns.push({ role: "assistant", text: messageText, images: 0, tool: null, toolCallText: calls.join("") });
       continue;
     }
     for (const part of turn.parts) {
@@ -217,13 +219,13 @@ function turnsOf({ systemInstruction, contents }: GeminiBody): SandboxTurn[] {
       turns.push({ role: "tool", text: toolResultText(response), images: 0, tool: name, toolCallText: "" });
     }
     const images = turn.parts.filter((part) => "inlineData" in part && part.inlineData.mimeType.startsWith("image/"));
-    if (said !== "" || images.length > 0)
-      turns.push({ role: "user", text: said, images: images.length, tool: null, toolCallText: "" });
+    if (messageText !== "" || images.length > 0)
+      turns.push({ role: "user", text: messageText, images: images.length, tool: null, toolCallText: "" });
   }
   return turns;
 }
 
-/** A text that had to be put into an object is the text again. */
+/** The gateway wraps a text result in an object. */
 function toolResultText(response: Readonly<Record<string, unknown>>): string {
   const { result, ...others } = response;
   return typeof result === "string" && Object.keys(others).length === 0 ? result : JSON.stringify(response);

@@ -15,7 +15,7 @@ type GeminiPart = Readonly<Record<string, unknown>>;
 
 const PATH = /^\/v1\/models\/([^/:]+):(generateContent|streamGenerateContent)$/;
 
-/** Gemini's generateContent, as JSON and as server-sent events; its calls and texts are sealed. */
+/** Gemini's generateContent, as JSON and as server-sent events, with signed texts and calls. */
 export const geminiFormat: WireFormat = {
   method: "POST",
   matches: (path) => PATH.test(path),
@@ -29,8 +29,8 @@ export const geminiFormat: WireFormat = {
     if (request.is === "error") return request;
     const model = decodeURIComponent(name);
     const streamed = new URLSearchParams(query).get("alt") === "sse" ? "events" : "list";
-    const form = method === "generateContent" ? "whole" : streamed;
-    return { is: "accepted", model, respond: (provider) => respond(request, model, form, provider) };
+    const transport = method === "generateContent" ? "whole" : streamed;
+    return { is: "accepted", model, respond: (provider) => respond(request, model, transport, provider) };
   },
   errorBody,
 };
@@ -49,13 +49,13 @@ function errorBody({ status: code, message }: ErrorResponse): string {
   return JSON.stringify({ error: { code, message, status } }, undefined, 2);
 }
 
-/** `list` is what a stream is without `alt=sse`: one JSON array. */
+/** `list` is a stream without `alt=sse`: one JSON array. */
 type GeminiTransport = "whole" | "events" | "list";
 
 function respond(
   request: SandboxGeminiRequest,
   model: string,
-  form: GeminiTransport,
+  transport: GeminiTransport,
   provider: SimulatedProvider,
 ): SimulatedResponse | ErrorResponse {
   const reply = generateReply(request.prompt, provider.slug);
@@ -65,7 +65,7 @@ function respond(
   }
   const head = { modelVersion: model, responseId: provider.nextId("sim") };
   const calls = functionCallParts(reply, provider);
-  if (form === "whole") {
+  if (transport === "whole") {
     const parts = [...thoughtParts(reply), ...textParts(reply), ...calls];
     const body = JSON.stringify(
       { ...responseBody(parts, finishReasonOf(reply), encodeUsage(reply.usage)), ...head },
@@ -80,7 +80,7 @@ function respond(
     };
   }
   const chunks = streamChunks(reply, calls).map((chunk) => ({ ...chunk, ...head }));
-  if (form === "list")
+  if (transport === "list")
     return {
       is: "body",
       contentType: "application/json; charset=UTF-8",
@@ -106,7 +106,7 @@ function textParts({ content }: GeminiReply): GeminiPart[] {
   return [{ text: content.text, thoughtSignature: signatureOf({ text: content.text }) }];
 }
 
-/** Of parallel calls only the first one is signed. */
+/** Only the first of parallel calls is signed. */
 function functionCallParts({ content }: GeminiReply, provider: SimulatedProvider): GeminiPart[] {
   if (content.is !== "calls") return [];
   return content.calls.map(({ name, argumentsJson }, at) => {
@@ -115,7 +115,7 @@ function functionCallParts({ content }: GeminiReply, provider: SimulatedProvider
   });
 }
 
-/** Arguments that were cut off at the limit are no JSON any more; a real answer has none then. */
+/** Truncated arguments are not valid JSON; the real service then returns empty args. */
 function parseArgs(argumentsJson: string): unknown {
   try {
     return JSON.parse(argumentsJson);
@@ -138,7 +138,7 @@ function encodeUsage({ inputTokens, outputTokens, reasoningTokens }: SandboxUsag
   };
 }
 
-/** A chunk for every word or call; the seal of a text comes on an empty part, with the end. */
+/** One chunk per word or call; the signature of a text comes with the final, empty part. */
 function streamChunks(reply: GeminiReply, calls: readonly GeminiPart[]): object[] {
   const { content, reasoning, usage } = reply;
   const text = content.is === "text" ? content.text : "";
@@ -147,10 +147,10 @@ function streamChunks(reply: GeminiReply, calls: readonly GeminiPart[]): object[
     ...splitWords(text).map((word) => ({ text: word })),
     ...calls,
   ];
-  const early = { promptTokenCount: usage.inputTokens, totalTokenCount: usage.inputTokens };
+  const initialUsage = { promptTokenCount: usage.inputTokens, totalTokenCount: usage.inputTokens };
   const last = text === "" ? { text: "" } : { text: "", thoughtSignature: signatureOf({ text }) };
   return [
-    ...parts.map((part) => responseBody([part], null, early)),
+    ...parts.map((part) => responseBody([part], null, initialUsage)),
     responseBody([last], finishReasonOf(reply), encodeUsage(usage)),
   ];
 }

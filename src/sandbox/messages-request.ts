@@ -5,7 +5,7 @@ import { VISION_MODELS } from "./provider-profiles.ts";
 import type { SandboxFormat, SandboxPrompt, SandboxToolChoice, SandboxTurn } from "./reply.ts";
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** A request of the messages format as the sandbox read it. */
+/** A parsed messages request. */
 export type SandboxMessagesRequest = {
   readonly is: "request";
   readonly model: string;
@@ -13,7 +13,7 @@ export type SandboxMessagesRequest = {
   readonly mode: "json" | "stream";
 };
 
-/** What stands under a thought, so that one that was changed on its way back is noticed. */
+/** A content signature, so that a thinking block that changed on its way back is detected. */
 export function thinkingSignature(thought: string): string {
   return `sim.${sha256Hex(thought)}`;
 }
@@ -76,7 +76,7 @@ const message = z.discriminatedUnion("role", [
     role: z.literal("assistant"),
     content: z.union([nonBlankText, z.array(z.discriminatedUnion("type", [text, thinking, redacted, toolUse])).min(1)]),
   }),
-  // What an agent is told later on, without touching the cached beginning.
+  // A system message midway keeps the cached prefix intact.
   z.strictObject({ role: z.literal("system"), content: z.union([nonBlankText, z.array(text).min(1)]) }),
 ]);
 
@@ -92,7 +92,7 @@ const tool = z.strictObject({
   cache_control,
 });
 
-/** Every field a messages server takes; anything else is refused, as the real one does. */
+/** All fields of the API; any other is rejected, as by the real service. */
 const body = z.strictObject({
   model: z.string().min(1),
   max_tokens: z.int().min(1),
@@ -142,26 +142,26 @@ export function parseMessages(bytes: Buffer, version: string | undefined): Sandb
   if (!isJsonObject(value)) return errorResponse(400, "The request body must be a JSON object.");
   const parsed = body.safeParse(value);
   if (!parsed.success) {
-    const issue = parsed.error.issues.find((one) => one.path[0] === "model") ?? parsed.error.issues[0];
+    const issue = parsed.error.issues.find((item) => item.path[0] === "model") ?? parsed.error.issues[0];
     const at = issue?.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]] : (issue?.path ?? []);
     const why = issue?.code === "unrecognized_keys" ? "Extra inputs are not permitted" : (issue?.message ?? "invalid");
     return errorResponse(400, `${at.map(String).join(".")}: ${why}`);
   }
   const request = parsed.data;
-  const wrong = findTurnProblem(request) ?? findConflict(request);
-  return wrong === undefined ? toSandboxRequest(request) : errorResponse(400, wrong);
+  const problem = findTurnProblem(request) ?? findConflict(request);
+  return problem === undefined ? toSandboxRequest(request) : errorResponse(400, problem);
 }
 
 function blocksOf({ content }: InputMessage): readonly InputBlock[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** Calls and results must pair up, in the right places and signed as they were: a careless translation shows here. */
+/** Tool uses and results must match in place and signature, which exposes a careless translation. */
 function findTurnProblem(request: MessagesBody): string | undefined {
   if (request.messages[0]?.role !== "user") return "messages: first message must use the `user` role";
   let open = new Set<string>();
-  for (const [index, one] of request.messages.entries()) {
-    const blocks = blocksOf(one);
+  for (const [index, item] of request.messages.entries()) {
+    const blocks = blocksOf(item);
     const results = blocks.filter((block) => block.type === "tool_result");
     for (const { tool_use_id } of results)
       if (!open.delete(tool_use_id)) return `messages.${index}: unexpected \`tool_use_id\`: ${tool_use_id}`;
@@ -190,15 +190,17 @@ function findConflict(request: MessagesBody): string | undefined {
   if (tools.length === 0 && blocks.some(({ type }) => type === "tool_use"))
     return "Requests which include `tool_use` or `tool_result` blocks must define tools";
   const system = typeof request.system === "string" ? [] : (request.system ?? []);
-  const marks = [...system, ...tools, ...blocks].filter((one) => "cache_control" in one && one.cache_control != null);
-  if (marks.length > CACHE_BREAKPOINTS_MAX)
-    return `A maximum of ${CACHE_BREAKPOINTS_MAX} blocks with cache_control may be provided. Found ${marks.length}.`;
+  const cacheBreakpoints = [...system, ...tools, ...blocks].filter(
+    (item) => "cache_control" in item && item.cache_control != null,
+  );
+  if (cacheBreakpoints.length > CACHE_BREAKPOINTS_MAX)
+    return `A maximum of ${CACHE_BREAKPOINTS_MAX} blocks with cache_control may be provided. Found ${cacheBreakpoints.length}.`;
   if (blocks.some(({ type }) => type === "image") && !VISION_MODELS.has(request.model))
     return `The model ${request.model} does not take images.`;
-  const thinks = request.thinking != null && request.thinking.type !== "disabled";
-  if (thinks && (choice?.type === "any" || choice?.type === "tool"))
+  const isThinking = request.thinking != null && request.thinking.type !== "disabled";
+  if (isThinking && (choice?.type === "any" || choice?.type === "tool"))
     return "Thinking may not be enabled when tool_choice forces tool use.";
-  if (thinks && request.temperature != null && request.temperature !== 1)
+  if (isThinking && request.temperature != null && request.temperature !== 1)
     return "`temperature` may only be set to 1 when thinking is enabled.";
   if (request.temperature != null && request.top_p != null)
     return "`temperature` and `top_p` cannot both be specified for this model. Please use only one.";
@@ -209,7 +211,7 @@ function findConflict(request: MessagesBody): string | undefined {
 
 function toSandboxRequest(request: MessagesBody): SandboxMessagesRequest {
   const choice = request.tool_choice;
-  const onlyOne = choice != null && choice.type !== "none" && choice.disable_parallel_tool_use === true;
+  const isSequential = choice != null && choice.type !== "none" && choice.disable_parallel_tool_use === true;
   return {
     is: "request",
     model: request.model,
@@ -222,7 +224,7 @@ function toSandboxRequest(request: MessagesBody): SandboxMessagesRequest {
         schema: input_schema,
       })),
       toolChoice: toolChoiceOf(choice),
-      maxToolCalls: onlyOne ? 1 : 8,
+      maxToolCalls: isSequential ? 1 : 8,
       format: formatOf(request),
       effort: effortFor(request),
       stop: request.stop_sequences ?? [],
@@ -241,7 +243,7 @@ function systemText({ system }: MessagesBody): string {
   return typeof system === "string" ? system : (system ?? []).map((block) => block.text).join("\n");
 }
 
-/** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
+/** The format has no field for "any JSON object", so the gateway asks for it in the system prompt. */
 function formatOf(request: MessagesBody): SandboxFormat {
   const schema = request.output_config?.format?.schema;
   if (schema !== undefined) return { is: "schema", name: "output", schema };
@@ -258,15 +260,15 @@ function effortFor({ thinking: requestedThinking, output_config }: MessagesBody)
   return requestedThinking.budget_tokens <= MEDIUM_EFFORT_BUDGET_MAX ? "medium" : "high";
 }
 
-/** A user's message with results in it is several turns: each result, and then what the user says. */
+/** A user message with tool results becomes one turn per result, then the user's text. */
 function turnsOf(request: MessagesBody): SandboxTurn[] {
   const system = systemText(request);
   const toolById = new Map<string, string>();
   const turns: SandboxTurn[] =
     system === "" ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
-  for (const one of request.messages) {
-    const blocks = blocksOf(one);
-    const said = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  for (const item of request.messages) {
+    const blocks = blocksOf(item);
+    const messageText = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     const images = blocks.filter(({ type }) => type === "image").length;
     let toolCallText = "";
     for (const block of blocks) {
@@ -278,8 +280,8 @@ function turnsOf(request: MessagesBody): SandboxTurn[] {
         turns.push({ role: "tool", text: resultText(block.content), images: 0, tool, toolCallText: "" });
       }
     }
-    if (one.role === "assistant" || said !== "" || images > 0)
-      turns.push({ role: one.role, text: said, images, tool: null, toolCallText });
+    if (item.role === "assistant" || messageText !== "" || images > 0)
+      turns.push({ role: item.role, text: messageText, images, tool: null, toolCallText });
   }
   return turns;
 }

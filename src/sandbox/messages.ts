@@ -90,7 +90,7 @@ function blocksOf({ reasoning, content }: MessagesReply, provider: SimulatedProv
   ];
 }
 
-/** Arguments that were cut off at the limit are no JSON any more; a real answer has no input then. */
+/** Truncated arguments are not valid JSON; the real service then returns an empty input. */
 function parseToolInput(argumentsJson: string): unknown {
   try {
     return JSON.parse(argumentsJson);
@@ -142,7 +142,6 @@ function streamEvents(head: object, content: readonly MessagesBlock[], reply: Me
   return list;
 }
 
-/** A block as it opens in a stream. */
 function emptyBlock(block: MessagesBlock): MessagesBlock {
   switch (block.type) {
     case "thinking":
@@ -171,7 +170,7 @@ function blockDeltas(block: MessagesBlock): object[] {
   }
 }
 
-/** What is counted; a field that only matters for an answer is not known there. */
+/** Fields of count_tokens; those that only affect a reply are rejected. */
 const COUNTED_FIELDS: ReadonlySet<string> = new Set([
   "model",
   "messages",
@@ -181,10 +180,10 @@ const COUNTED_FIELDS: ReadonlySet<string> = new Set([
   "thinking",
   "output_config",
 ]);
-/** No answer is made, so no limit of one is in the way of any request. */
+/** No reply is generated, so no output limit applies. */
 const NO_OUTPUT_LIMIT = 10_000_000;
 
-/** The messages format's way to count tokens. */
+/** `POST /v1/messages/count_tokens` */
 export const countTokensFormat: WireFormat = {
   ...messagesFormat,
   matches: (path) => path === "/v1/messages/count_tokens",

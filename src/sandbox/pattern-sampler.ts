@@ -1,4 +1,4 @@
-/** A pattern outside the subset that is simulated; the message names what was met. */
+/** A pattern outside the supported subset; the message names the construct. */
 export class UnsupportedPatternError extends Error {}
 
 const OUTPUT_MAX_CHARS = 4096;
@@ -22,12 +22,12 @@ const CLASSES: Readonly<Record<string, readonly CharacterRange[]>> = {
   ],
 };
 const CONTROLS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", "0": "\0" };
-/** Tried in turn for a class that says what is not allowed. */
+/** Candidates for a negated class. */
 const FALLBACK_CHARACTERS = ["a", "A", "0", "_", "-", " ", ".", "!", "~", "é", "中"];
 
 /**
- * A shortest-way string for a regular expression: first alternative, fewest repetitions. The expression itself is never
- * run, because it comes from outside and may be built to take for ever.
+ * Generates a short matching string: first alternative, fewest repetitions. The expression is never executed, because
+ * it is untrusted and may backtrack catastrophically.
  */
 export function sampleForPattern(pattern: string): string {
   const reader = new PatternReader(pattern);
@@ -156,7 +156,7 @@ class PatternReader {
     return name === "b" ? [["\b", "\b"]] : this.#escapedRanges(name);
   }
 
-  /** The fewest repetitions that the quantifier at this place allows; 1 without one. */
+  /** The quantifier's minimum; 1 without one. */
   #repetitions(): number {
     let times = 1;
     if (this.#take("*") || this.#take("?")) times = 0;

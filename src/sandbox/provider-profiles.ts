@@ -1,10 +1,10 @@
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** The simulated providers: what each serves and how fast. The catalogue files beside this one say the same to callers. */
+/** What each simulated provider serves and how fast. The catalogue files beside this one state the same. */
 export const SANDBOX_SLUGS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
 export type SandboxSlug = (typeof SANDBOX_SLUGS)[number];
 
-/** How fast an answer comes. An answer in one piece takes as long as its stream would, up to `wholeMsMax`. */
+/** Response latency. A non-streamed response takes as long as its stream would, up to `bodyMsMax`. */
 export type ResponsePace = {
   readonly firstTokenMs: number;
   readonly betweenTokensMs: number;
@@ -49,12 +49,12 @@ export const PROVIDER_PROFILES: Readonly<Record<SandboxSlug, ProviderProfile>> =
   },
 };
 
-/** Words for how hard to think, of models that do not know all of them: others are refused, as by a real one. */
+/** Supported efforts of models that reject others. */
 export const EFFORTS_BY_MODEL: Readonly<Record<string, readonly string[]>> = {
   "sandbox/chat-mini": ["low", "medium", "high"],
 };
 
-/** Models that look at pictures; the others refuse them, as a real one would. */
+/** Other models reject images. */
 export const VISION_MODELS: ReadonlySet<string> = new Set([
   "sandbox/chat",
   "sandbox/claude",
@@ -62,18 +62,16 @@ export const VISION_MODELS: ReadonlySet<string> = new Set([
   "sandbox/nova",
 ]);
 
-/** The models take different words for how hard to think. */
-export function unsupportedEffort(model: string, word: string, param: string): ErrorResponse | undefined {
-  const known = EFFORTS_BY_MODEL[model];
-  if (known === undefined || word === "none" || known.includes(word)) return undefined;
-  const words = known.map((one) => `'${one}'`).join(", ");
-  return errorResponse(400, `'${word}' is not taken by the model ${model}. It takes ${words}.`, {
+export function unsupportedEffort(model: string, effort: string, param: string): ErrorResponse | undefined {
+  const efforts = EFFORTS_BY_MODEL[model];
+  if (efforts === undefined || effort === "none" || efforts.includes(effort)) return undefined;
+  const supported = efforts.map((supportedEffort) => `'${supportedEffort}'`).join(", ");
+  return errorResponse(400, `'${effort}' is not taken by the model ${model}. It takes ${supported}.`, {
     param,
     code: "unsupported_value",
   });
 }
 
-/** The tier that an answer says it was served by. */
-export function servedTier(asked: string | null | undefined): string {
-  return asked == null || asked === "auto" ? "default" : asked;
+export function servedTier(requested: string | null | undefined): string {
+  return requested == null || requested === "auto" ? "default" : requested;
 }

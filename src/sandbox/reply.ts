@@ -1,14 +1,14 @@
 import { type SampleResult, sampleSchema } from "./schema-sampler.ts";
 import { countTokens, truncateToTokens } from "./tokens.ts";
 
-/** A request as every wire format means it. The sandbox has a reader of its own so that it can prove the gateway's. */
+/** A request independent of its wire format. The sandbox has its own parsers so that it can verify the gateway's encoders. */
 export type SandboxPrompt = {
   readonly turns: readonly SandboxTurn[];
   readonly tools: readonly SandboxTool[];
   readonly toolChoice: SandboxToolChoice;
   readonly maxToolCalls: number;
   readonly format: SandboxFormat;
-  /** How hard to think; null: not at all. */
+  /** Reasoning effort; null: no reasoning. */
   readonly effort: string | null;
   readonly stop: readonly string[];
   readonly maxOutputTokens: number | null;
@@ -18,9 +18,9 @@ export type SandboxTurn = {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly text: string;
   readonly images: number;
-  /** Of a tool's result: which tool gave it. */
+  /** Set on a tool result: the tool's name. */
   readonly tool: string | null;
-  /** Of an assistant's turn: the calls it made, as text, because they are paid for again. */
+  /** Tool calls of an assistant turn as text, because they count as input tokens. */
   readonly toolCallText: string;
 };
 
@@ -45,7 +45,7 @@ type SandboxContent =
 
 export type SandboxUsage = {
   readonly inputTokens: number;
-  /** Includes the reasoning. */
+  /** Includes reasoning. */
   readonly outputTokens: number;
   readonly reasoningTokens: number;
 };
@@ -56,38 +56,38 @@ export type ReplyResult =
       readonly reasoning: string | null;
       readonly content: SandboxContent;
       readonly end: "stop" | "length" | "calls";
-      /** The caller's own sequence that ended it. */
+      /** The stop sequence that ended the reply. */
       readonly stopSequence: string | null;
       readonly usage: SandboxUsage;
     }
-  /** A schema that cannot be answered; `part` is the function's name, or null for the format of the answer. */
+  /** A schema that cannot be sampled; `part` is the function's name, or null for the response format. */
   | { readonly is: "rejected"; readonly part: string | null; readonly problem: string };
 
-/** What an echo repeats at most, so that one request cannot keep the sandbox busy for minutes. */
+/** Bounds the echo so that one request cannot occupy the sandbox for minutes. */
 const ECHO_MAX_CHARS = 8_000;
-/** What a message costs beside its text, and an image in all. */
+/** Overhead per message, and flat cost of an image. */
 const MESSAGE_TOKENS = 3;
 const IMAGE_TOKENS = 85;
-/** Far above every answer; keeps a caller's number out of arithmetic on bytes. */
+/** Far above every reply; keeps caller-supplied numbers out of byte arithmetic. */
 const OUTPUT_TOKENS_MAX = 1_000_000;
 
-/** The same prompt gets the same answer, whatever wire format it came in. */
+/** Deterministic: the same prompt gets the same reply in every wire format. */
 export function generateReply(prompt: SandboxPrompt, provider: string): ReplyResult {
-  const wanted = generateContent(prompt, provider);
-  if (wanted.is === "rejected") return wanted;
+  const fullContent = generateContent(prompt, provider);
+  if (fullContent.is === "rejected") return fullContent;
   const limit = Math.min(prompt.maxOutputTokens ?? OUTPUT_TOKENS_MAX, OUTPUT_TOKENS_MAX);
-  const thought = prompt.effort === null ? null : reasoningFor(prompt, prompt.effort);
-  const reasoning = thought === null ? null : truncateToTokens(thought, limit);
+  const fullReasoning = prompt.effort === null ? null : reasoningFor(prompt, prompt.effort);
+  const reasoning = fullReasoning === null ? null : truncateToTokens(fullReasoning, limit);
   const reasoningTokens = countTokens(reasoning ?? "");
-  const stopped = cutAtStopSequence(wanted, prompt.stop);
-  const content = truncateContent(stopped.content, limit - reasoningTokens);
-  const complete = reasoning === thought && content.complete;
+  const cut = cutAtStopSequence(fullContent, prompt.stop);
+  const content = truncateContent(cut.content, limit - reasoningTokens);
+  const complete = reasoning === fullReasoning && content.complete;
   return {
     is: "reply",
     reasoning,
     content: content.kept,
-    end: complete ? (wanted.is === "calls" ? "calls" : "stop") : "length",
-    stopSequence: complete ? stopped.sequence : null,
+    end: complete ? (fullContent.is === "calls" ? "calls" : "stop") : "length",
+    stopSequence: complete ? cut.sequence : null,
     usage: {
       inputTokens: countInputTokens(prompt),
       outputTokens: reasoningTokens + contentTokens(content.kept),
@@ -115,10 +115,9 @@ function generateContent(
     if (sampled.is === "problem") return { is: "rejected", part: null, problem: sampled.problem };
     return { is: "text", text: JSON.stringify(sampled.value) };
   }
-  const spoken = generateText(prompt);
-  if (prompt.format.is === "json")
-    return { is: "text", text: JSON.stringify({ simulated_by: provider, text: spoken }) };
-  return { is: "text", text: `[simulated by ${provider}] ${spoken}` };
+  const text = generateText(prompt);
+  if (prompt.format.is === "json") return { is: "text", text: JSON.stringify({ simulated_by: provider, text }) };
+  return { is: "text", text: `[simulated by ${provider}] ${text}` };
 }
 
 function generateText(prompt: SandboxPrompt): string {
@@ -127,8 +126,8 @@ function generateText(prompt: SandboxPrompt): string {
     return results.map((turn) => `The tool ${turn.tool ?? "asked"} answered: ${truncateEcho(turn.text)}`).join("\n");
   const last = prompt.turns.findLast((turn) => turn.role === "user");
   if (last === undefined) return "Nothing was said by a user.";
-  const pictures = last.images === 0 ? "" : ` (with ${last.images} image${last.images === 1 ? "" : "s"})`;
-  return `You said: ${truncateEcho(last.text)}${pictures}`;
+  const imageNote = last.images === 0 ? "" : ` (with ${last.images} image${last.images === 1 ? "" : "s"})`;
+  return `You said: ${truncateEcho(last.text)}${imageNote}`;
 }
 
 function trailingToolResults(turns: readonly SandboxTurn[]): readonly SandboxTurn[] {
@@ -140,19 +139,19 @@ function truncateEcho(text: string): string {
   return text.length <= ECHO_MAX_CHARS ? text : `${[...text.slice(0, ECHO_MAX_CHARS)].slice(0, -1).join("")}…`;
 }
 
-/** A tool is called when the caller forces it, or when the user asks for it by name; not again once it has answered. */
+/** Calls a tool when the caller forces it or the user names it, but not again once it has returned a result. */
 function selectToolsToCall(prompt: SandboxPrompt): readonly SandboxTool[] {
   const { toolChoice, tools } = prompt;
   if (toolChoice.is === "none" || tools.length === 0) return [];
   if (toolChoice.is === "named") return tools.filter((tool) => tool.name === toolChoice.name).slice(0, 1);
   if (toolChoice.is === "auto" && trailingToolResults(prompt.turns).length > 0) return [];
-  const asked = normalizeName(prompt.turns.findLast((turn) => turn.role === "user")?.text ?? "");
-  const named = tools.filter((tool) => asked.includes(normalizeName(tool.name)));
+  const userText = normalizeName(prompt.turns.findLast((turn) => turn.role === "user")?.text ?? "");
+  const named = tools.filter((tool) => userText.includes(normalizeName(tool.name)));
   const chosen = named.length === 0 && toolChoice.is === "required" ? tools.slice(0, 1) : named;
   return chosen.slice(0, prompt.maxToolCalls);
 }
 
-/** `get_weather`, `get-weather` and "Get weather" are the same name; spaces at the ends keep words whole. */
+/** Maps `get_weather`, `get-weather` and "Get weather" to one form; surrounding spaces keep words whole. */
 function normalizeName(text: string): string {
   return ` ${text
     .toLowerCase()
@@ -178,7 +177,6 @@ function reasoningFor(prompt: SandboxPrompt, effort: string): string {
   return `Simulated reasoning, effort ${effort}, ${prompt.turns.length} messages. ${steps.join(" ")}`;
 }
 
-/** Text before the sequence that comes first in it. */
 function cutAtStopSequence(
   content: SandboxContent,
   stop: readonly string[],
@@ -186,11 +184,11 @@ function cutAtStopSequence(
   if (content.is === "calls") return { content, sequence: null };
   let { text } = content;
   let sequence: string | null = null;
-  for (const one of stop) {
-    const at = one === "" ? -1 : content.text.indexOf(one);
+  for (const candidate of stop) {
+    const at = candidate === "" ? -1 : content.text.indexOf(candidate);
     if (at < 0 || at >= text.length) continue;
     text = content.text.slice(0, at);
-    sequence = one;
+    sequence = candidate;
   }
   return { content: { is: "text", text }, sequence };
 }
@@ -222,7 +220,7 @@ function contentTokens(content: SandboxContent): number {
   return content.calls.reduce((sum, call) => sum + countTokens(call.name) + countTokens(call.argumentsJson), 0);
 }
 
-/** Every message, tool and schema by its own text, each rounded up; an image is a flat number. */
+/** Counts every message, tool and schema separately, each rounded up; an image is a flat number. */
 export function countInputTokens(prompt: SandboxPrompt): number {
   let tokens = 0;
   for (const turn of prompt.turns)

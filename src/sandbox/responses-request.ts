@@ -11,19 +11,18 @@ import {
 } from "./responses-schema.ts";
 import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
-/** A request of the responses format as the sandbox read it. */
+/** A parsed responses request. */
 export type SandboxResponsesRequest = {
   readonly is: "request";
   readonly model: string;
   readonly prompt: SandboxPrompt;
   readonly mode: "json" | "stream";
   readonly hasObfuscation: boolean;
-  /** Whether the thoughts are told in the answer, and whether they come encrypted. */
   readonly includesSummary: boolean;
   readonly includesEncryptedReasoning: boolean;
-  /** Encrypted thoughts of earlier answers, to be opened by whoever made them. */
+  /** Encrypted reasoning of earlier replies, which only its provider accepts. */
   readonly encryptedReasoning: readonly { readonly param: string; readonly content: string }[];
-  /** What of the request the answer repeats. */
+  /** Request fields that the response repeats. */
   readonly echo: Readonly<Record<string, unknown>>;
 };
 
@@ -54,18 +53,18 @@ export function parseResponses(bytes: Buffer): SandboxResponsesRequest | ErrorRe
 
 const MISSING_PARAMETER = "missing_required_parameter";
 
-/** Of the kinds an item could be, the one it says it is; with what is wrong with it as such. */
+/** Of a union's branches, the one that the item's discriminator selects. */
 function innermostIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
-  const meant = issue.errors.find((branch) => !branch.some(({ path }) => isDiscriminator(path[0])));
-  const [first] = meant ?? [];
+  const selectedBranch = issue.errors.find((branch) => !branch.some(({ path }) => isDiscriminator(path[0])));
+  const [first] = selectedBranch ?? [];
   return first === undefined ? issue : innermostIssue({ ...first, path: [...issue.path, ...first.path] });
 }
 
 const isDiscriminator = (step: PropertyKey | undefined) => step === "type" || step === "role";
 
 function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
-  const outer = issues.find((one) => one.path[0] === "model") ?? issues[0];
+  const outer = issues.find((item) => item.path[0] === "model") ?? issues[0];
   const issue = outer === undefined ? undefined : innermostIssue(outer);
   if (issue === undefined) return errorResponse(400, "Invalid request.");
   const at = issue.path.reduce<string>(
@@ -82,7 +81,7 @@ function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
   return errorResponse(400, `Invalid value for '${at}': ${issue.message}.`, { param: at, code: "invalid_value" });
 }
 
-/** The simulated provider keeps nothing, so it refuses whatever needs a memory. */
+/** The provider is stateless and rejects fields that need storage. */
 function findStatefulField(request: ResponsesRequestBody): ErrorResponse | undefined {
   if (request.previous_response_id != null)
     return errorResponse(400, `Previous response with id '${request.previous_response_id}' not found.`, {
@@ -102,24 +101,24 @@ function findStatefulField(request: ResponsesRequestBody): ErrorResponse | undef
   return undefined;
 }
 
-/** An id is looked up, even of an item that is given whole. */
+/** Item ids are looked up even if the item is given in full. */
 function findUnknownItemId(items: readonly ResponsesInputItem[]): ErrorResponse | undefined {
-  const named = items.find((one) => one.id !== undefined);
-  if (named === undefined) return undefined;
+  const itemWithId = items.find((item) => item.id !== undefined);
+  if (itemWithId === undefined) return undefined;
   return errorResponse(
     404,
-    `Item with id '${named.id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
+    `Item with id '${itemWithId.id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
     { param: "input" },
   );
 }
 
-/** Calls and results must pair up, and a thought stands before what came of it. */
+/** Tool calls and outputs must match, and reasoning must precede another item. */
 function findToolMismatch(items: readonly ResponsesInputItem[]): ErrorResponse | undefined {
   const open = new Set<string>();
-  for (const one of items) {
-    if (one.type === "function_call" || one.type === "custom_tool_call") open.add(one.call_id);
-    if ("output" in one && !open.delete(one.call_id))
-      return errorResponse(400, `No tool call found for function call output with call_id ${one.call_id}.`, {
+  for (const item of items) {
+    if (item.type === "function_call" || item.type === "custom_tool_call") open.add(item.call_id);
+    if ("output" in item && !open.delete(item.call_id))
+      return errorResponse(400, `No tool call found for function call output with call_id ${item.call_id}.`, {
         param: "input",
       });
   }
@@ -137,7 +136,7 @@ function findConflict(request: ResponsesRequestBody): ErrorResponse | undefined 
   const tools = functionTools(request);
   if (request.stream_options != null && request.stream !== true)
     return errorResponse(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
-  const unknown = chosenToolNames(request).find((name) => !tools.some((one) => one.name === name));
+  const unknown = chosenToolNames(request).find((name) => !tools.some((item) => item.name === name));
   if (unknown !== undefined)
     return errorResponse(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
   if (request.tool_choice === "required" && (request.tools ?? []).length === 0)
@@ -145,22 +144,23 @@ function findConflict(request: ResponsesRequestBody): ErrorResponse | undefined 
       param: "tool_choice",
     });
   const { effort } = request.reasoning ?? {};
-  const unknownWord = effort == null ? undefined : unsupportedEffort(request.model, effort, "reasoning.effort");
-  if (unknownWord !== undefined) return unknownWord;
-  const blind = typeof request.input === "string" || VISION_MODELS.has(request.model);
-  const at = blind || typeof request.input === "string" ? -1 : request.input.findIndex((one) => imagesIn(one) > 0);
+  const effortError = effort == null ? undefined : unsupportedEffort(request.model, effort, "reasoning.effort");
+  if (effortError !== undefined) return effortError;
+  const acceptsImages = typeof request.input === "string" || VISION_MODELS.has(request.model);
+  const at =
+    acceptsImages || typeof request.input === "string" ? -1 : request.input.findIndex((item) => imagesIn(item) > 0);
   if (at < 0) return undefined;
   return errorResponse(400, `The model ${request.model} does not take images.`, { param: `input[${at}].content` });
 }
 
 function chosenToolNames({ tool_choice: choice }: ResponsesRequestBody): string[] {
   if (choice == null || typeof choice === "string") return [];
-  return choice.type === "function" ? [choice.name] : choice.tools.map((one) => one.name);
+  return choice.type === "function" ? [choice.name] : choice.tools.map((item) => item.name);
 }
 
 function functionTools({ tools }: ResponsesRequestBody): z.infer<typeof FunctionTool>[] {
-  return (tools ?? []).flatMap((one) => {
-    const parsed = FunctionTool.safeParse(one);
+  return (tools ?? []).flatMap((item) => {
+    const parsed = FunctionTool.safeParse(item);
     return parsed.success ? [parsed.data] : [];
   });
 }
@@ -170,9 +170,9 @@ function toSandboxRequest(
   items: readonly ResponsesInputItem[],
 ): SandboxResponsesRequest {
   const effort = request.reasoning?.effort ?? "none";
-  const encryptedReasoning = items.flatMap((one, at) =>
-    one.type === "reasoning" && one.encrypted_content != null
-      ? [{ param: `input[${at}].encrypted_content`, content: one.encrypted_content }]
+  const encryptedReasoning = items.flatMap((item, at) =>
+    item.type === "reasoning" && item.encrypted_content != null
+      ? [{ param: `input[${at}].encrypted_content`, content: item.encrypted_content }]
       : [],
   );
   return {
@@ -227,7 +227,7 @@ function toolsOf(request: ResponsesRequestBody): SandboxTool[] {
   const choice = request.tool_choice;
   const allowed = choice != null && typeof choice !== "string" && choice.type === "allowed_tools" ? choice.tools : null;
   return functionTools(request)
-    .filter(({ name }) => allowed?.some((one) => one.name === name) ?? true)
+    .filter(({ name }) => allowed?.some((item) => item.name === name) ?? true)
     .map(({ name, description, parameters }) => ({
       name,
       description: description ?? "",
@@ -242,30 +242,30 @@ function toolChoiceOf({ tool_choice: choice }: ResponsesRequestBody): SandboxToo
 }
 
 function formatOf({ text }: ResponsesRequestBody): SandboxFormat {
-  const wanted = text?.format;
-  if (wanted == null || wanted.type === "text") return { is: "text" };
-  if (wanted.type === "json_object") return { is: "json" };
-  return { is: "schema", name: wanted.name, schema: wanted.schema };
+  const format = text?.format;
+  if (format == null || format.type === "text") return { is: "text" };
+  if (format.type === "json_object") return { is: "json" };
+  return { is: "schema", name: format.name, schema: format.schema };
 }
 
 function turnsOf(request: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxTurn[] {
-  const plain = { images: 0, tool: null, calls: "" };
+  const plain = { images: 0, tool: null, toolCallText: "" };
   const turns: SandboxTurn[] = [];
   if (request.instructions != null) turns.push({ ...plain, role: "system", text: request.instructions });
   if (typeof request.input === "string") return [...turns, { ...plain, role: "user", text: request.input }];
   const toolByCall = new Map<string, string>();
-  for (const one of items) {
-    if (one.type === "reasoning" || one.type === "item_reference") continue;
-    if (one.type === "function_call" || one.type === "custom_tool_call") {
-      toolByCall.set(one.call_id, one.name);
-      const said = one.type === "function_call" ? one.arguments : one.input;
-      turns.push({ ...plain, role: "assistant", text: "", toolCallText: one.name + said });
-    } else if ("output" in one) {
-      const tool = toolByCall.get(one.call_id) ?? null;
-      turns.push({ role: "tool", text: textIn(one.output), images: imagesIn(one), tool, toolCallText: "" });
+  for (const item of items) {
+    if (item.type === "reasoning" || item.type === "item_reference") continue;
+    if (item.type === "function_call" || item.type === "custom_tool_call") {
+      toolByCall.set(item.call_id, item.name);
+      const callInput = item.type === "function_call" ? item.arguments : item.input;
+      turns.push({ ...plain, role: "assistant", text: "", toolCallText: item.name + callInput });
+    } else if ("output" in item) {
+      const tool = toolByCall.get(item.call_id) ?? null;
+      turns.push({ role: "tool", text: textIn(item.output), images: imagesIn(item), tool, toolCallText: "" });
     } else {
-      const role = one.role === "developer" ? "system" : one.role;
-      turns.push({ role, text: textIn(one.content), images: imagesIn(one), tool: null, toolCallText: "" });
+      const role = item.role === "developer" ? "system" : item.role;
+      turns.push({ role, text: textIn(item.content), images: imagesIn(item), tool: null, toolCallText: "" });
     }
   }
   return turns;
@@ -279,8 +279,8 @@ function textIn(value: string | ResponsesContentParts): string {
     .join("\n");
 }
 
-function imagesIn(one: ResponsesInputItem): number {
-  const value = "role" in one ? one.content : "output" in one ? one.output : "";
+function imagesIn(item: ResponsesInputItem): number {
+  const value = "role" in item ? item.content : "output" in item ? item.output : "";
   if (typeof value === "string") return 0;
   return value.reduce((sum, part) => sum + (part.type === "input_image" ? 1 : 0), 0);
 }

@@ -19,7 +19,7 @@ const outputPart = z.discriminatedUnion("type", [
 ]);
 
 const status = z.enum(["in_progress", "completed", "incomplete"]).optional();
-/** Nothing is ever stored here, so every id of an item is one that is not found; the reader looks for them. */
+/** Nothing is stored, so every item id is unknown; the parser reports it. */
 const id = z.string().min(1).optional();
 
 const inputMessage = z.strictObject({
@@ -90,7 +90,7 @@ export const FunctionTool = z.strictObject({
   parameters: z.looseObject({}).nullish(),
   strict: z.boolean().nullish(),
 });
-/** Taken, as the real one takes them, and never called: nothing here looks beyond this machine. */
+/** Accepted, as by the real service, but never called. */
 const otherTool = z.looseObject({
   type: z.enum([
     "apply_patch",
@@ -138,7 +138,7 @@ const INCLUDABLE_FIELDS = [
   "computer_call_output.output.image_url",
 ] as const;
 
-/** Every field a server of this format takes; anything else is refused, as the real one does. */
+/** All fields of the API; any other is rejected, as by the real service. */
 export const ResponsesBody = z.strictObject({
   model: z.string().min(1),
   input: z.union([z.string(), z.array(item)]),

@@ -14,7 +14,7 @@ import {
 
 type ResponsesReply = Extract<ReplyResult, { is: "reply" }>;
 
-/** The responses format of a provider that keeps nothing, as JSON and as server-sent events. */
+/** The responses format of a stateless provider, as JSON and as server-sent events. */
 export const responsesFormat: WireFormat = {
   method: "POST",
   matches: (path) => path === "/v1/responses",
@@ -28,12 +28,12 @@ export const responsesFormat: WireFormat = {
 };
 
 function respond(request: SandboxResponsesRequest, provider: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  const foreign = request.encryptedReasoning.find(({ content }) => !isEncryptedBy(provider.slug, content));
-  if (foreign !== undefined)
+  const rejected = request.encryptedReasoning.find(({ content }) => !isEncryptedBy(provider.slug, content));
+  if (rejected !== undefined)
     return errorResponse(
       400,
-      `The encrypted content ${foreign.content.slice(0, 4)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
-      { param: foreign.param, code: "invalid_encrypted_content" },
+      `The encrypted content ${rejected.content.slice(0, 4)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
+      { param: rejected.param, code: "invalid_encrypted_content" },
     );
   const reply = generateReply(request.prompt, provider.slug);
   if (reply.is === "rejected") {
@@ -51,24 +51,24 @@ function respond(request: SandboxResponsesRequest, provider: SimulatedProvider):
     ...request.echo,
     ...state,
   });
-  const begun = response({ status: "in_progress", completed_at: null, output: [], usage: null });
-  const cut = reply.end === "length";
-  const over = response({
-    status: cut ? "incomplete" : "completed",
-    completed_at: cut ? null : provider.nowSeconds(),
-    ...(cut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
+  const started = response({ status: "in_progress", completed_at: null, output: [], usage: null });
+  const isTruncated = reply.end === "length";
+  const finished = response({
+    status: isTruncated ? "incomplete" : "completed",
+    completed_at: isTruncated ? null : provider.nowSeconds(),
+    ...(isTruncated ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
     output: items,
     usage: encodeUsage(reply.usage),
   });
   if (request.mode === "json") {
     const tokens = items.reduce((sum, item) => sum + streamPieces(item).length, 0);
-    return { is: "body", contentType: "application/json", body: JSON.stringify(over, undefined, 2), tokens };
+    return { is: "body", contentType: "application/json", body: JSON.stringify(finished, undefined, 2), tokens };
   }
   const events: ResponsesEvent[] = [
-    { type: "response.created", response: begun },
-    { type: "response.in_progress", response: begun },
+    { type: "response.created", response: started },
+    { type: "response.in_progress", response: started },
     ...items.flatMap((item, index) => itemEvents(item, index, request)),
-    { type: cut ? "response.incomplete" : "response.completed", response: over },
+    { type: isTruncated ? "response.incomplete" : "response.completed", response: finished },
   ];
   const frames = events.map(({ type, ...rest }, sequence) => {
     const data = JSON.stringify({ type, sequence_number: sequence, ...rest });
@@ -87,7 +87,7 @@ function encodeUsage(usage: SandboxUsage): unknown {
   };
 }
 
-/** Thoughts that only their maker can open: its name and the text are under a hash, so that nothing can be changed. */
+/** Opaque reasoning that only its provider accepts: text plus a hash over provider and text. */
 function encryptReasoning(provider: string, thought: string): string {
   const text = Buffer.from(thought).toString("base64url");
   return `sim.${text}.${createHash("sha256").update(`${provider} ${thought}`).digest("base64url")}`;
@@ -141,7 +141,7 @@ function outputItems(
       summary: request.includesSummary ? [{ type: "summary_text", text: reasoning }] : [],
     });
   if (content.is === "text") {
-    // A thought that used up the whole limit leaves no message behind.
+    // Reasoning that used the whole limit leaves no message.
     if (content.text === "" && reasoning !== null) return items;
     const text = { type: "output_text", annotations: [], logprobs: [], text: content.text } as const;
     return [...items, { id: provider.nextId("msg_sim"), type: "message", status, content: [text], role: "assistant" }];
@@ -172,17 +172,17 @@ function streamPieces(item: SandboxOutputItem): string[] {
 type ResponsesEvent = { readonly type: string; readonly [field: string]: unknown };
 
 function itemEvents(item: SandboxOutputItem, index: number, request: SandboxResponsesRequest): ResponsesEvent[] {
-  const at = { item_id: item.id, output_index: index };
-  const delta = (type: string, place: Record<string, unknown>, text: string): ResponsesEvent => ({
+  const itemLocation = { item_id: item.id, output_index: index };
+  const delta = (type: string, partLocation: Record<string, unknown>, text: string): ResponsesEvent => ({
     type,
-    ...at,
-    ...place,
+    ...itemLocation,
+    ...partLocation,
     delta: text,
     ...(request.hasObfuscation ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
   });
   return [
     { type: "response.output_item.added", output_index: index, item: openedItem(item) },
-    ...itemContentEvents(item, at, delta),
+    ...itemContentEvents(item, itemLocation, delta),
     { type: "response.output_item.done", output_index: index, item },
   ];
 }
@@ -198,42 +198,54 @@ function openedItem(item: SandboxOutputItem): unknown {
   }
 }
 
-type DeltaEventBuilder = (type: string, place: Record<string, unknown>, text: string) => ResponsesEvent;
+type DeltaEventBuilder = (type: string, partLocation: Record<string, unknown>, text: string) => ResponsesEvent;
 
 function itemContentEvents(
   item: SandboxOutputItem,
-  at: Record<string, unknown>,
+  itemLocation: Record<string, unknown>,
   delta: DeltaEventBuilder,
 ): ResponsesEvent[] {
   switch (item.type) {
     case "reasoning":
       return item.summary.flatMap(({ text }, summary_index): ResponsesEvent[] => {
-        const place = { summary_index };
-        const said = splitWords(text).map((word) => delta("response.reasoning_summary_text.delta", place, word));
+        const partLocation = { summary_index };
+        const deltas = splitWords(text).map((word) =>
+          delta("response.reasoning_summary_text.delta", partLocation, word),
+        );
         return [
-          { type: "response.reasoning_summary_part.added", ...at, ...place, part: { type: "summary_text", text: "" } },
-          ...said,
-          { type: "response.reasoning_summary_text.done", ...at, ...place, text },
-          { type: "response.reasoning_summary_part.done", ...at, ...place, part: { type: "summary_text", text } },
+          {
+            type: "response.reasoning_summary_part.added",
+            ...itemLocation,
+            ...partLocation,
+            part: { type: "summary_text", text: "" },
+          },
+          ...deltas,
+          { type: "response.reasoning_summary_text.done", ...itemLocation, ...partLocation, text },
+          {
+            type: "response.reasoning_summary_part.done",
+            ...itemLocation,
+            ...partLocation,
+            part: { type: "summary_text", text },
+          },
         ];
       });
     case "message":
       return item.content.flatMap((part, content_index): ResponsesEvent[] => {
-        const place = { content_index };
-        const said = splitWords(part.text).map((word) =>
-          delta("response.output_text.delta", { ...place, logprobs: [] }, word),
+        const partLocation = { content_index };
+        const deltas = splitWords(part.text).map((word) =>
+          delta("response.output_text.delta", { ...partLocation, logprobs: [] }, word),
         );
         return [
-          { type: "response.content_part.added", ...at, ...place, part: { ...part, text: "" } },
-          ...said,
-          { type: "response.output_text.done", ...at, ...place, text: part.text, logprobs: [] },
-          { type: "response.content_part.done", ...at, ...place, part },
+          { type: "response.content_part.added", ...itemLocation, ...partLocation, part: { ...part, text: "" } },
+          ...deltas,
+          { type: "response.output_text.done", ...itemLocation, ...partLocation, text: part.text, logprobs: [] },
+          { type: "response.content_part.done", ...itemLocation, ...partLocation, part },
         ];
       });
     case "function_call":
       return [
         ...splitRuns(item.arguments).map((run) => delta("response.function_call_arguments.delta", {}, run)),
-        { type: "response.function_call_arguments.done", ...at, arguments: item.arguments },
+        { type: "response.function_call_arguments.done", ...itemLocation, arguments: item.arguments },
       ];
   }
 }

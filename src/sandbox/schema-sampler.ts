@@ -1,21 +1,20 @@
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import { sampleForPattern, UnsupportedPatternError } from "./pattern-sampler.ts";
 
-/** A value that satisfies a JSON schema, or why none could be made. */
 export type SampleResult =
   | { readonly is: "value"; readonly value: unknown }
   | { readonly is: "problem"; readonly problem: string };
 
-/** A schema comes from outside and can unfold without end, so the work on one is bounded. */
+/** Schemas are untrusted and may expand without end, so the work is bounded. */
 const SCHEMA_NODES_MAX = 2_000;
 const SCHEMA_DEPTH_MAX = 24;
 const LENGTH_MAX = 4_096;
-/** Keywords that make a value wrong when they are overlooked, and that are not simulated. */
+/** Unsupported keywords that would make a sample invalid if ignored. */
 const UNSUPPORTED_KEYWORDS = ["not", "if", "contains", "dependentRequired", "dependentSchemas", "$dynamicRef"] as const;
 
 class SampleError extends Error {}
 
-/** Where the sampler stands: the name of the property, the references that led here, and which of several items it is. */
+/** Current position: property name, depth, references followed, and item number. */
 type SchemaPosition = {
   readonly name: string;
   readonly depth: number;
@@ -43,34 +42,34 @@ class SchemaSampler {
     this.#root = root;
   }
 
-  value(schema: unknown, place: SchemaPosition): unknown {
+  value(schema: unknown, position: SchemaPosition): unknown {
     this.#nodesLeft -= 1;
-    if (this.#nodesLeft < 0 || place.depth > SCHEMA_DEPTH_MAX)
+    if (this.#nodesLeft < 0 || position.depth > SCHEMA_DEPTH_MAX)
       throw new SampleError("the schema is too large or endless");
-    if (schema === true) return `sample ${place.name}`;
+    if (schema === true) return `sample ${position.name}`;
     if (!isJsonObject(schema)) throw new SampleError("a schema must be an object or true");
     for (const keyword of UNSUPPORTED_KEYWORDS) {
       if (schema[keyword] !== undefined) throw new SampleError(`the keyword ${keyword} is not simulated`);
     }
     if (schema["const"] !== undefined) return schema["const"];
-    if (Array.isArray(schema["enum"])) return itemAt(schema["enum"], place.item);
-    if (typeof schema["$ref"] === "string") return this.#reference(schema, schema["$ref"], place);
-    if (Array.isArray(schema["allOf"])) return this.#all(schema, schema["allOf"], place);
+    if (Array.isArray(schema["enum"])) return itemAt(schema["enum"], position.item);
+    if (typeof schema["$ref"] === "string") return this.#reference(schema, schema["$ref"], position);
+    if (Array.isArray(schema["allOf"])) return this.#all(schema, schema["allOf"], position);
     for (const keyword of ["anyOf", "oneOf"] as const) {
       const options = schema[keyword];
-      if (Array.isArray(options)) return this.#any(omitKeyword(schema, keyword), options, place);
+      if (Array.isArray(options)) return this.#any(omitKeyword(schema, keyword), options, position);
     }
-    return this.#typed(schema, place);
+    return this.#typed(schema, position);
   }
 
-  #reference(schema: JsonObject, ref: string, place: SchemaPosition): unknown {
-    if (place.refs.includes(ref)) throw new SampleError("the schema is too large or endless");
+  #reference(schema: JsonObject, ref: string, position: SchemaPosition): unknown {
+    if (position.refs.includes(ref)) throw new SampleError("the schema is too large or endless");
     const target = this.#resolve(ref);
     const rest = omitKeyword(schema, "$ref");
     return this.value(isJsonObject(target) ? mergeSchemas(target, rest) : target, {
-      ...place,
-      depth: place.depth + 1,
-      refs: [...place.refs, ref],
+      ...position,
+      depth: position.depth + 1,
+      refs: [...position.refs, ref],
     });
   }
 
@@ -86,26 +85,26 @@ class SchemaSampler {
     return found;
   }
 
-  #all(schema: JsonObject, parts: readonly unknown[], place: SchemaPosition): unknown {
-    let whole = omitKeyword(schema, "allOf");
+  #all(schema: JsonObject, parts: readonly unknown[], position: SchemaPosition): unknown {
+    let combined = omitKeyword(schema, "allOf");
     for (const part of parts) {
-      const seen = isJsonObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
-      if (!isJsonObject(seen)) continue;
-      whole = mergeSchemas(whole, seen);
+      const resolved = isJsonObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
+      if (!isJsonObject(resolved)) continue;
+      combined = mergeSchemas(combined, resolved);
     }
-    return this.value(whole, { ...place, depth: place.depth + 1 });
+    return this.value(combined, { ...position, depth: position.depth + 1 });
   }
 
-  /** The first alternative that works out; those that lead back into themselves come last, or they would never end. */
-  #any(rest: JsonObject, options: readonly unknown[], place: SchemaPosition): unknown {
-    const leadsBack = (option: unknown) =>
-      isJsonObject(option) && typeof option["$ref"] === "string" && place.refs.includes(option["$ref"]);
-    const ordered = [...options.filter((option) => !leadsBack(option)), ...options.filter(leadsBack)];
+  /** The first option that can be sampled; recursive ones come last, or they would never end. */
+  #any(rest: JsonObject, options: readonly unknown[], position: SchemaPosition): unknown {
+    const isRecursive = (option: unknown) =>
+      isJsonObject(option) && typeof option["$ref"] === "string" && position.refs.includes(option["$ref"]);
+    const ordered = [...options.filter((option) => !isRecursive(option)), ...options.filter(isRecursive)];
     let problem = new SampleError("no alternative of anyOf can be satisfied");
     for (const option of ordered) {
       try {
         const schema = isJsonObject(option) ? mergeSchemas(rest, option) : option;
-        return this.value(schema, { ...place, depth: place.depth + 1 });
+        return this.value(schema, { ...position, depth: position.depth + 1 });
       } catch (error) {
         if (!(error instanceof SampleError)) throw error;
         problem = error;
@@ -114,66 +113,66 @@ class SchemaSampler {
     throw problem;
   }
 
-  #typed(schema: JsonObject, place: SchemaPosition): unknown {
+  #typed(schema: JsonObject, position: SchemaPosition): unknown {
     switch (schemaType(schema)) {
       case "object":
-        return this.#object(schema, place);
+        return this.#object(schema, position);
       case "array":
-        return this.#array(schema, place);
+        return this.#array(schema, position);
       case "integer":
-        return sampleNumber(schema, 1, place.item);
+        return sampleNumber(schema, 1, position.item);
       case "number":
-        return sampleNumber(schema, undefined, place.item);
+        return sampleNumber(schema, undefined, position.item);
       case "boolean":
-        return itemAt([true, false], place.item);
+        return itemAt([true, false], position.item);
       case "null":
         return null;
       case "string":
-        return sampleText(schema, place);
+        return sampleText(schema, position);
       default:
         throw new SampleError("an unknown type");
     }
   }
 
-  #object(schema: JsonObject, place: SchemaPosition): unknown {
+  #object(schema: JsonObject, position: SchemaPosition): unknown {
     const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
     const required = stringItems(schema["required"]);
-    const inside = (name: string): SchemaPosition => ({ ...place, name, depth: place.depth + 1 });
+    const child = (name: string): SchemaPosition => ({ ...position, name, depth: position.depth + 1 });
     const entries = new Map<string, unknown>();
-    for (const name of required) entries.set(name, this.value(propertySchema(schema, properties, name), inside(name)));
-    const wanted = numberKeyword(schema, "minProperties") ?? 0;
+    for (const name of required) entries.set(name, this.value(propertySchema(schema, properties, name), child(name)));
+    const minProperties = numberKeyword(schema, "minProperties") ?? 0;
     for (const name of Object.keys(properties)) {
-      // A schema that demands nothing still gets a telling answer at its top.
-      const shown = required.length === 0 && place.depth === 0;
-      if (entries.has(name) || (!shown && entries.size >= wanted)) continue;
+      // A top-level schema without required properties still gets a full sample.
+      const shown = required.length === 0 && position.depth === 0;
+      if (entries.has(name) || (!shown && entries.size >= minProperties)) continue;
       try {
-        entries.set(name, this.value(properties[name], inside(name)));
+        entries.set(name, this.value(properties[name], child(name)));
       } catch (error) {
         if (!(error instanceof SampleError)) throw error;
       }
     }
-    for (let extra = 1; entries.size < wanted; extra += 1) {
+    for (let extra = 1; entries.size < minProperties; extra += 1) {
       const name = `key_${extra}`;
-      entries.set(name, this.value(propertySchema(schema, properties, name), inside(name)));
+      entries.set(name, this.value(propertySchema(schema, properties, name), child(name)));
     }
     return Object.fromEntries(entries);
   }
 
-  #array(schema: JsonObject, place: SchemaPosition): unknown {
+  #array(schema: JsonObject, position: SchemaPosition): unknown {
     const leading = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
     const least = numberKeyword(schema, "minItems") ?? 0;
     const most = numberKeyword(schema, "maxItems") ?? Number.POSITIVE_INFINITY;
     const items: unknown[] = [];
-    for (const item of leading.slice(0, most)) items.push(this.value(item, { ...place, depth: place.depth + 1 }));
+    for (const item of leading.slice(0, most)) items.push(this.value(item, { ...position, depth: position.depth + 1 }));
     const unique = schema["uniqueItems"] === true;
     const rest = schema["items"] ?? true;
-    const inside = (): SchemaPosition => ({ ...place, depth: place.depth + 1, item: unique ? items.length : 0 });
-    while (items.length < least) items.push(this.value(rest, inside()));
+    const child = (): SchemaPosition => ({ ...position, depth: position.depth + 1, item: unique ? items.length : 0 });
+    while (items.length < least) items.push(this.value(rest, child()));
     if (items.length === 0 && most > 0 && rest !== false) {
       try {
-        items.push(this.value(rest, inside()));
+        items.push(this.value(rest, child()));
       } catch (error) {
-        // An empty list satisfies the schema too, which is how a tree comes to its end.
+        // An empty array is valid too, and ends a recursive schema.
         if (!(error instanceof SampleError)) throw error;
       }
     }
@@ -210,19 +209,19 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["hostname", "example.com"],
 ]);
 
-function sampleText(schema: JsonObject, place: SchemaPosition): string {
+function sampleText(schema: JsonObject, position: SchemaPosition): string {
   const least = numberKeyword(schema, "minLength") ?? 0;
   const most = numberKeyword(schema, "maxLength") ?? Number.POSITIVE_INFINITY;
   if (least > LENGTH_MAX) throw new SampleError("minLength is too large");
   const pattern = schema["pattern"];
-  const given = typeof pattern === "string" ? samplePattern(pattern) : FORMATS.get(schema["format"]);
-  if (given !== undefined) {
-    const length = [...given].length;
-    if (length < least || length > most || place.item > 0)
+  const fixed = typeof pattern === "string" ? samplePattern(pattern) : FORMATS.get(schema["format"]);
+  if (fixed !== undefined) {
+    const length = [...fixed].length;
+    if (length < least || length > most || position.item > 0)
       throw new SampleError("a pattern or format together with these limits is not simulated");
-    return given;
+    return fixed;
   }
-  const text = place.item === 0 ? `sample ${place.name}` : `${place.item + 1} sample ${place.name}`;
+  const text = position.item === 0 ? `sample ${position.name}` : `${position.item + 1} sample ${position.name}`;
   const characters = [...text];
   while (characters.length < least) characters.push("x");
   return characters.slice(0, most).join("");
@@ -237,7 +236,7 @@ function samplePattern(pattern: string): string {
   }
 }
 
-/** The first of a few likely numbers that keeps every rule. `step` is 1 for whole numbers. */
+/** The first of a few candidate numbers that meets all constraints. `step` is 1 for integers. */
 function sampleNumber(schema: JsonObject, step: number | undefined, item: number): number {
   const unit = numberKeyword(schema, "multipleOf") ?? step;
   const least = numberKeyword(schema, "minimum");
@@ -247,8 +246,8 @@ function sampleNumber(schema: JsonObject, step: number | undefined, item: number
   const low = Math.max(least ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY);
   const high = Math.min(most ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY);
   const stride = unit ?? 1;
-  const likely = [1, 0, low, high, (low + high) / 2, low + 1, high - 1];
-  const onStride = likely.flatMap((value) => [
+  const candidates = [1, 0, low, high, (low + high) / 2, low + 1, high - 1];
+  const onStride = candidates.flatMap((value) => [
     value,
     Math.ceil(value / stride) * stride,
     Math.floor(value / stride) * stride,

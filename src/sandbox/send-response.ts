@@ -11,28 +11,28 @@ const WEB_PAGE = `<!doctype html>
 
 type ResponseHeaders = Readonly<Record<string, string>>;
 
-/** Puts an answer on the wire at a provider's pace, and breaks it where a mishap says so. */
+/** Sends a response at the provider's pace and applies an injected fault. */
 export async function sendResponse(
   response: ServerResponse,
   headers: ResponseHeaders,
-  delivery: SimulatedResponse,
+  simulated: SimulatedResponse,
   defaultPace: ResponsePace,
-  mishap: InjectedFault | undefined,
+  fault: InjectedFault | undefined,
 ): Promise<void> {
   const disconnected = new AbortController();
   response.once("close", () => disconnected.abort());
-  const pace = mishap?.is === "slow" ? mishap.pace : defaultPace;
-  const isCutShort = mishap?.is === "cut" || (delivery.is === "frames" && delivery.isCutShort === true);
+  const pace = fault?.is === "slow" ? fault.pace : defaultPace;
+  const isCutShort = fault?.is === "cut" || (simulated.is === "frames" && simulated.isCutShort === true);
   const kind = isCutShort ? "half" : "all";
   try {
     await sleep(pace.firstTokenMs, undefined, { signal: disconnected.signal });
-    if (mishap?.is === "garbage") {
+    if (fault?.is === "garbage") {
       response.writeHead(200, { ...headers, "content-type": "text/html; charset=utf-8" });
       response.end(WEB_PAGE);
-    } else if (delivery.is === "body") await sendBody(response, headers, delivery, pace, kind, disconnected.signal);
-    else await sendFrames(response, headers, delivery, pace, kind, disconnected.signal);
+    } else if (simulated.is === "body") await sendBody(response, headers, simulated, pace, kind, disconnected.signal);
+    else await sendFrames(response, headers, simulated, pace, kind, disconnected.signal);
   } catch (error) {
-    // The caller hung up: there is nobody left to answer.
+    // The client disconnected, which is not an error.
     if (!disconnected.signal.aborted) throw error;
   }
 }
@@ -40,16 +40,16 @@ export async function sendResponse(
 async function sendBody(
   response: ServerResponse,
   headers: ResponseHeaders,
-  delivery: Extract<SimulatedResponse, { is: "body" }>,
+  simulated: Extract<SimulatedResponse, { is: "body" }>,
   pace: ResponsePace,
   kind: "all" | "half",
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ): Promise<void> {
-  const body = Buffer.from(delivery.body);
-  await sleep(Math.min(delivery.tokens * pace.betweenTokensMs, pace.bodyMsMax), undefined, { signal: gone });
+  const body = Buffer.from(simulated.body);
+  await sleep(Math.min(simulated.tokens * pace.betweenTokensMs, pace.bodyMsMax), undefined, { signal: disconnected });
   response.writeHead(200, {
     ...headers,
-    "content-type": delivery.contentType,
+    "content-type": simulated.contentType,
     "content-length": String(body.length),
   });
   if (kind === "all") response.end(body);
@@ -59,17 +59,17 @@ async function sendBody(
 async function sendFrames(
   response: ServerResponse,
   headers: ResponseHeaders,
-  delivery: Extract<SimulatedResponse, { is: "frames" }>,
+  simulated: Extract<SimulatedResponse, { is: "frames" }>,
   pace: ResponsePace,
   kind: "all" | "half",
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ): Promise<void> {
-  response.writeHead(200, { ...headers, "content-type": delivery.contentType, "cache-control": "no-cache" });
-  const { frames } = delivery;
+  response.writeHead(200, { ...headers, "content-type": simulated.contentType, "cache-control": "no-cache" });
+  const { frames } = simulated;
   const kept = kind === "all" ? frames : frames.slice(0, Math.max(2, frames.length >> 1));
   for (const frame of kept) {
-    if (!response.write(frame)) await once(response, "drain", { signal: gone });
-    await sleep(pace.betweenTokensMs, undefined, { signal: gone });
+    if (!response.write(frame)) await once(response, "drain", { signal: disconnected });
+    await sleep(pace.betweenTokensMs, undefined, { signal: disconnected });
   }
   if (kind === "all") response.end();
   else response.destroy();

@@ -19,7 +19,7 @@ import { type ErrorResponse, errorResponse, type SimulatedProvider, type WireFor
 export type Sandbox = {
   /** `http://127.0.0.1:port` of each simulated provider, without a path. */
   readonly origins: Readonly<Record<SandboxSlug, string>>;
-  /** Ends every connection at once. */
+  /** Closes all connections immediately. */
   close(): Promise<void>;
 };
 
@@ -40,10 +40,10 @@ const WIRE_FORMATS: readonly WireFormat[] = [
   transcriptionsFormat,
 ];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
-/** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
+/** Longer than the gateway's idle timeout, so that it never reuses a connection that is closing. */
 const KEEP_ALIVE_MS = 120_000;
 
-/** Starts one HTTP server per simulated provider on a free port of the loopback interface. */
+/** Starts one loopback HTTP server per simulated provider. */
 export async function startSandbox(deps: { readonly clock: Clock; readonly ids: IdGenerator }): Promise<Sandbox> {
   const us = await startProvider("sandbox-us", deps);
   const de = await startProvider("sandbox-de", deps);
@@ -76,7 +76,7 @@ async function startProvider(
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    // Its own, where several processes share the gateway's port.
+    // Exclusive, because cluster workers would otherwise share the port.
     server.listen({ port: 0, host: "127.0.0.1", exclusive: true }, resolve);
   });
   const address = server.address();
@@ -100,44 +100,49 @@ async function handleRequest(
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const headers = sharedHeaders(provider);
   const format = WIRE_FORMATS.find((one) => one.matches(path)) ?? chatFormat;
-  const refuse = (given: ErrorResponse, more: Record<string, string> = {}) => {
-    const body = format.errorBody(given);
-    const own = format.errorHeaders?.(given) ?? {};
-    response.writeHead(given.status, { ...headers, ...own, ...more, "content-type": "application/json" });
+  const sendError = (error: ErrorResponse, extraHeaders: Record<string, string> = {}) => {
+    const body = format.errorBody(error);
+    const formatHeaders = format.errorHeaders?.(error) ?? {};
+    response.writeHead(error.status, {
+      ...headers,
+      ...formatHeaders,
+      ...extraHeaders,
+      "content-type": "application/json",
+    });
     response.end(body);
   };
   const body = await readBody(request);
-  if (body === undefined) return refuse(errorResponse(413, "The request is too large."), { connection: "close" });
+  if (body === undefined) return sendError(errorResponse(413, "The request is too large."), { connection: "close" });
   if (!WIRE_FORMATS.some((one) => one.matches(path)))
-    return refuse(errorResponse(404, `Invalid URL (${request.method} ${path})`));
+    return sendError(errorResponse(404, `Invalid URL (${request.method} ${path})`));
   if (request.method !== format.method)
-    return refuse(errorResponse(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });
+    return sendError(errorResponse(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });
   if (format.readCredential(request.headers) === undefined)
-    return refuse(
+    return sendError(
       errorResponse(401, "No API key was provided: send it as a Bearer token.", { code: "invalid_api_key" }),
     );
 
-  const opened = format.parse({ path, query, headers: request.headers, body });
-  if (opened.is === "error") return refuse(opened);
+  const accepted = format.parse({ path, query, headers: request.headers, body });
+  if (accepted.is === "error") return sendError(accepted);
   const { models } = PROVIDER_PROFILES[slug];
-  const has = [...models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].includes(opened.model);
-  if (opened.model !== "" && !has)
-    return refuse(
-      errorResponse(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {
+  const has = [...models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].includes(accepted.model);
+  if (accepted.model !== "" && !has)
+    return sendError(
+      errorResponse(404, `The model \`${accepted.model}\` does not exist or you do not have access to it.`, {
         code: "model_not_found",
       }),
     );
-  const mishap = injectedFaultFor(slug, opened.model);
-  if (mishap?.is === "status") {
-    const retryAfter = mishap.retryAfterSeconds === null ? {} : { "retry-after": String(mishap.retryAfterSeconds) };
-    return refuse(errorResponse(mishap.status, mishap.message), retryAfter);
+  const fault = injectedFaultFor(slug, accepted.model);
+  if (fault?.is === "status") {
+    const retryAfter = fault.retryAfterSeconds === null ? {} : { "retry-after": String(fault.retryAfterSeconds) };
+    return sendError(errorResponse(fault.status, fault.message), retryAfter);
   }
-  const delivery = opened.respond(provider);
-  if (delivery.is === "error") return refuse(delivery);
-  await sendResponse(response, headers, delivery, PROVIDER_PROFILES[slug].pace, mishap);
+  const simulated = accepted.respond(provider);
+  if (simulated.is === "error") return sendError(simulated);
+  await sendResponse(response, headers, simulated, PROVIDER_PROFILES[slug].pace, fault);
 }
 
-/** What real providers send along: an id of their own, and limits that are theirs and not the gateway's. */
+/** Headers of real providers, including rate limits that are not the gateway's. */
 function sharedHeaders(provider: SimulatedProvider): Record<string, string> {
   return {
     "x-request-id": provider.nextId("req_sim"),
@@ -151,7 +156,7 @@ function sharedHeaders(provider: SimulatedProvider): Record<string, string> {
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
-  // A request that is too large still gets its answer, so the reading must not end the connection.
+  // An oversized request still gets a response, so reading must not destroy the connection.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!Buffer.isBuffer(chunk)) continue;
     size += chunk.length;

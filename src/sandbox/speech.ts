@@ -14,7 +14,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-/** The one that speaks Mistral's format. */
+/** The provider with Mistral's format. */
 const MISTRAL_PROVIDER = "sandbox-fr";
 const TOKENS_PER_SECOND = 25;
 const AUDIO_CHUNKS = 16;
@@ -31,7 +31,7 @@ type SpeechParameters = {
 
 type SynthesizedSpeech = { readonly chunks: readonly Buffer[]; readonly seconds: number; readonly usage: JsonObject };
 
-/** Speech in OpenAI's format, and at one provider in Mistral's, which has the same path. */
+/** OpenAI's speech format, or Mistral's at one of the providers, on the same path. */
 export const speechFormat: WireFormat = {
   ...chatFormat,
   matches: (path) => path === "/v1/audio/speech",
@@ -49,7 +49,7 @@ export const speechFormat: WireFormat = {
   },
 };
 
-/** Speech as Gemini gives it: raw samples in the place of words. */
+/** Gemini's speech: raw samples as inline data. */
 export const geminiSpeechFormat: WireFormat = {
   ...geminiFormat,
   matches: (path) => geminiFormat.matches(path) && isSpeechModel(modelInPath(path)),
@@ -76,12 +76,14 @@ function respondAsOpenai(
 ): SimulatedResponse | ErrorResponse {
   const parameters = parseSpeechParameters(body, model, { known: OPENAI_FIELDS, voice: "voice", formats: FORMATS });
   if ("is" in parameters) return parameters;
-  const mishap = faultResponse(parameters, provider);
-  if (mishap !== undefined) return mishap;
+  const fault = faultResponse(parameters, provider);
+  if (fault !== undefined) return fault;
   const { chunks, usage } = synthesize(parameters);
   if (body["stream_format"] !== "sse")
     return streamResponse(CONTENT_TYPES[parameters.format], chunks, parameters, provider);
-  const events = chunks.map((piece) => sseEvent({ type: "speech.audio.delta", audio: piece.toString("base64") }));
+  const events = chunks.map((chunkBytes) =>
+    sseEvent({ type: "speech.audio.delta", audio: chunkBytes.toString("base64") }),
+  );
   return streamResponse(
     "text/event-stream",
     [...events, sseEvent({ type: "speech.audio.done", usage })],
@@ -100,14 +102,16 @@ function respondAsMistral(
   const formats = FORMATS.filter((format) => format !== "aac");
   const parameters = parseSpeechParameters(body, model, { known: MISTRAL_FIELDS, voice: "voice_id", formats });
   if ("is" in parameters) return parameters;
-  const mishap = faultResponse(parameters, provider);
-  if (mishap !== undefined) return mishap;
+  const fault = faultResponse(parameters, provider);
+  if (fault !== undefined) return fault;
   const { chunks, usage } = synthesize(parameters);
   if (body["stream"] !== true) {
     const whole = JSON.stringify({ audio_data: Buffer.concat(chunks).toString("base64") });
     return { is: "body", contentType: "application/json", body: whole, tokens: chunks.length };
   }
-  const events = chunks.map((piece) => sseEvent({ type: "speech.audio.delta", audio_data: piece.toString("base64") }));
+  const events = chunks.map((chunkBytes) =>
+    sseEvent({ type: "speech.audio.delta", audio_data: chunkBytes.toString("base64") }),
+  );
   return streamResponse(
     "text/event-stream",
     [...events, sseEvent({ type: "speech.audio.done", usage })],
@@ -129,8 +133,8 @@ function respondAsGemini(
   const voice = objectField(objectField(objectField(config, "speechConfig"), "voiceConfig"), "prebuiltVoiceConfig");
   if (typeof voice["voiceName"] !== "string") return errorResponse(400, "A voice must be configured.");
   const parameters: SpeechParameters = { model, text: contentsText(body), instructions: "", format: "pcm", speed: 1 };
-  const mishap = faultResponse(parameters, provider);
-  if (mishap !== undefined) return mishap;
+  const fault = faultResponse(parameters, provider);
+  if (fault !== undefined) return fault;
   const { chunks, usage } = synthesize(parameters);
   const responseId = provider.nextId("sim");
   const chunk = (bytes: Buffer, last: JsonObject) => ({
@@ -154,8 +158,8 @@ function respondAsGemini(
       tokens: AUDIO_CHUNKS,
     };
   }
-  const events = chunks.map((piece, at) =>
-    sseEvent(at === chunks.length - 1 ? { ...chunk(piece, end), usageMetadata } : chunk(piece, {})),
+  const events = chunks.map((chunkBytes, at) =>
+    sseEvent(at === chunks.length - 1 ? { ...chunk(chunkBytes, end), usageMetadata } : chunk(chunkBytes, {})),
   );
   return streamResponse("text/event-stream", events, parameters, provider);
 }
@@ -186,13 +190,14 @@ function parseSpeechParameters(
   model: string,
   { known, voice, formats }: SpeechFieldNames,
 ): SpeechParameters | ErrorResponse {
-  const extra = Object.keys(body).find((name) => !known.includes(name));
-  if (extra !== undefined) return errorResponse(400, `Unrecognized request argument: ${extra}`, { param: extra });
+  const unknownField = Object.keys(body).find((name) => !known.includes(name));
+  if (unknownField !== undefined)
+    return errorResponse(400, `Unrecognized request argument: ${unknownField}`, { param: unknownField });
   const { input, speed, instructions } = body;
   if (typeof input !== "string" || input === "")
     return errorResponse(400, "There is no text to say.", { param: "input" });
   if (typeof body[voice] !== "string") return errorResponse(400, "A voice is required.", { param: voice });
-  const format = formats.find((one) => one === (body["response_format"] ?? "mp3"));
+  const format = formats.find((candidate) => candidate === (body["response_format"] ?? "mp3"));
   if (format === undefined) return errorResponse(400, "That format is not supported.", { param: "response_format" });
   return {
     model,
@@ -219,15 +224,15 @@ function sseEvent(data: JsonObject): string {
 
 function streamResponse(
   contentType: string,
-  pieces: readonly (string | Buffer)[],
+  chunks: readonly (string | Buffer)[],
   { model, text }: SpeechParameters,
   { slug }: SimulatedProvider,
 ): SimulatedResponse {
   const isCutShort = speechFaultFor(model, slug, text) === "cut";
-  return { is: "frames", contentType, frames: pieces, ...(isCutShort ? { isCutShort } : {}) };
+  return { is: "frames", contentType, frames: chunks, ...(isCutShort ? { isCutShort } : {}) };
 }
 
-/** What comes in the place of the audio. */
+/** The response that replaces the audio when a fault is injected. */
 function faultResponse(
   { model, text, format }: SpeechParameters,
   { slug }: SimulatedProvider,

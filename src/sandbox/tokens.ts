@@ -1,11 +1,11 @@
-/** The sandbox's own measure of text: one token for every four bytes of UTF-8, rounded up. */
+/** The sandbox's tokenizer: one token per four bytes of UTF-8, rounded up. */
 const BYTES_PER_TOKEN = 4;
 
 export function countTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
 
-/** The longest beginning of a text that costs no more than `tokensMax`, cut between characters. */
+/** The longest prefix within `tokensMax`, cut between characters. */
 export function truncateToTokens(text: string, tokensMax: number): string {
   const bytes = Buffer.from(text);
   let end = tokensMax * BYTES_PER_TOKEN;
@@ -14,12 +14,12 @@ export function truncateToTokens(text: string, tokensMax: number): string {
   return bytes.toString("utf8", 0, end);
 }
 
-/** Text as a stream delivers it: word by word, the space in front. Joined they are the text again. */
+/** Splits text into stream deltas: words with their leading space. */
 export function splitWords(text: string): string[] {
   return text.match(/\s*\S+|\s+$/gu) ?? [];
 }
 
-/** Arguments as a stream delivers them: short runs of characters, cut anywhere between two of them. */
+/** Splits tool arguments into stream deltas: short runs of characters. */
 export function splitRuns(text: string): string[] {
   return text.match(/[\s\S]{1,12}/gu) ?? [];
 }

@@ -2,11 +2,11 @@ import { fileMeter } from "../language/audio/file-meter.ts";
 import { chatFormat } from "./chat.ts";
 import { type ErrorResponse, errorResponse, type SimulatedResponse, type WireFormat } from "./wire-format.ts";
 
-/** What is heard: the same words in the same time, whatever was said. */
+/** Every transcript repeats these words, whatever the audio contains. */
 const TRANSCRIPT_WORDS = "the quick brown fox jumps over the lazy dog while rain falls on quiet hills".split(" ");
 const SECONDS_PER_WORD = 0.4;
 const WORDS_PER_SEGMENT = 12;
-/** The one that speaks Mistral's format. */
+/** The provider with Mistral's format. */
 const MISTRAL_PROVIDER = "sandbox-fr";
 
 type TranscriptionParameters = {
@@ -17,7 +17,7 @@ type TranscriptionParameters = {
 
 type TimedWord = { readonly word: string; readonly start: number; readonly end: number };
 
-/** Transcripts that are made up from the length of the audio. */
+/** Generates transcripts from the duration of the audio. */
 export const transcriptionsFormat: WireFormat = {
   ...chatFormat,
   matches: (path) => path === "/v1/audio/transcriptions",
@@ -54,12 +54,12 @@ function firstField(parameters: TranscriptionParameters, name: string): string |
   return parameters.fields.get(name)?.[0];
 }
 
-/** A field that the format does not have, as a strict server finds it. */
+/** A strict server rejects unknown fields. */
 function unknownFieldError(parameters: TranscriptionParameters, known: readonly string[]): ErrorResponse | undefined {
-  const extra = [...parameters.fields.keys()].find((name) => !known.includes(name));
-  return extra === undefined
+  const unknownField = [...parameters.fields.keys()].find((name) => !known.includes(name));
+  return unknownField === undefined
     ? undefined
-    : errorResponse(400, `Unrecognized request argument: ${extra}`, { param: extra });
+    : errorResponse(400, `Unrecognized request argument: ${unknownField}`, { param: unknownField });
 }
 
 function timedWords(seconds: number): TimedWord[] {
@@ -82,13 +82,17 @@ function joinWords(words: readonly TimedWord[]): string {
 function wordSegments(words: readonly TimedWord[]): { start: number; end: number; text: string }[] {
   const segments = [];
   for (let from = 0; from < words.length; from += WORDS_PER_SEGMENT) {
-    const some = words.slice(from, from + WORDS_PER_SEGMENT);
-    segments.push({ start: some[0]?.start ?? 0, end: some.at(-1)?.end ?? 0, text: ` ${joinWords(some)}` });
+    const segmentWords = words.slice(from, from + WORDS_PER_SEGMENT);
+    segments.push({
+      start: segmentWords[0]?.start ?? 0,
+      end: segmentWords.at(-1)?.end ?? 0,
+      text: ` ${joinWords(segmentWords)}`,
+    });
   }
   return segments;
 }
 
-/** Deltas of one word each, with the space before it. */
+/** One word per delta, with the space before it. */
 function wordDeltas(words: readonly TimedWord[]): string[] {
   return words.map(({ word }, index) => (index === 0 ? word : ` ${word}`));
 }
@@ -119,14 +123,16 @@ function respondAsOpenai(parameters: TranscriptionParameters): SimulatedResponse
     ];
     return streamResponse([...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), "data: [DONE]\n\n"]);
   }
-  const wanted = parameters.fields.get("timestamp_granularities[]") ?? ["segment"];
+  const granularities = parameters.fields.get("timestamp_granularities[]") ?? ["segment"];
   const times = {
     task: "transcribe",
     language: firstField(parameters, "language") ?? "english",
     duration: parameters.seconds,
     text,
-    ...(wanted.includes("segment") ? { segments: wordSegments(words).map((said, id) => ({ id, ...said })) } : {}),
-    ...(wanted.includes("word") ? { words } : {}),
+    ...(granularities.includes("segment")
+      ? { segments: wordSegments(words).map((segment, id) => ({ id, ...segment })) }
+      : {}),
+    ...(granularities.includes("word") ? { words } : {}),
     usage,
   };
   return jsonResponse(format === "json" ? { text, usage } : times, words.length);
@@ -142,10 +148,10 @@ function respondAsMistral(parameters: TranscriptionParameters): SimulatedRespons
   const words = timedWords(parameters.seconds);
   const text = joinWords(words);
   const segments = parameters.fields.has("timestamp_granularities")
-    ? wordSegments(words).map((said) => ({ type: "transcription_segment", ...said }))
+    ? wordSegments(words).map((segment) => ({ type: "transcription_segment", ...segment }))
     : [];
   const audioTokens = Math.ceil(parameters.seconds * 12.5);
-  const answer = {
+  const reply = {
     model: parameters.model,
     text,
     language: firstField(parameters, "language") ?? null,
@@ -158,38 +164,37 @@ function respondAsMistral(parameters: TranscriptionParameters): SimulatedRespons
       prompt_tokens_details: { audio_tokens: audioTokens },
     },
   };
-  if (firstField(parameters, "stream") !== "true") return jsonResponse(answer, words.length);
+  if (firstField(parameters, "stream") !== "true") return jsonResponse(reply, words.length);
   const events = [
     { type: "transcription.language", audio_language: "en" },
     ...wordDeltas(words).map((delta) => ({ type: "transcription.text.delta", text: delta })),
-    { type: "transcription.done", ...answer },
+    { type: "transcription.done", ...reply },
   ];
   return streamResponse(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`));
 }
 
-function jsonResponse(answer: object, tokens: number): SimulatedResponse {
-  return { is: "body", contentType: "application/json", body: JSON.stringify(answer), tokens };
+function jsonResponse(reply: object, tokens: number): SimulatedResponse {
+  return { is: "body", contentType: "application/json", body: JSON.stringify(reply), tokens };
 }
 
 function streamResponse(all: readonly string[]): SimulatedResponse {
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames: all };
 }
 
-/** A part of a multipart form as it was sent. */
 export type MultipartPart = { readonly name: string; readonly filename: string | undefined; readonly body: Buffer };
 
 const CRLF = "\r\n";
 
-/** Cuts a form into its parts; undefined when it is none. Written apart from the gateway's own reader and writer. */
+/** Independent of the gateway's own multipart code, so that it can verify it. Undefined when the body is not a form. */
 export function parseMultipart(body: Buffer, contentType: string | undefined): MultipartPart[] | undefined {
   const boundary = /^multipart\/form-data;\s*boundary="?([^";]+)"?$/i.exec(contentType ?? "")?.[1];
   if (boundary === undefined) return undefined;
-  const mark = Buffer.from(`--${boundary}`);
+  const delimiter = Buffer.from(`--${boundary}`);
   const parts: MultipartPart[] = [];
-  let at = body.indexOf(mark);
+  let at = body.indexOf(delimiter);
   if (at !== 0) return undefined;
   for (;;) {
-    const from = at + mark.length;
+    const from = at + delimiter.length;
     if (body.toString("latin1", from, from + 2) === "--") return parts;
     at = body.indexOf(`${CRLF}--${boundary}`, from);
     if (at < 0) return undefined;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A refusal before it is put into a wire format's own words. */
+/** An error before it is rendered in a wire format. */
 export type ErrorResponse = {
   readonly is: "error";
   readonly status: number;
@@ -9,19 +9,18 @@ export type ErrorResponse = {
   readonly code: string | null;
 };
 
-/** Bytes ready to be sent; how fast, and whether to the end, is decided by whoever sends them. */
+/** A response before pacing and fault injection. */
 export type SimulatedResponse =
-  /** `tokens` is the number of pieces a stream would have had: it sets how long a whole answer takes. */
+  /** `tokens` is the number of stream pieces, which sets how long the response takes. */
   | { readonly is: "body"; readonly contentType: string; readonly body: string | Buffer; readonly tokens: number }
   | {
       readonly is: "frames";
       readonly contentType: string;
       readonly frames: readonly (string | Buffer)[];
-      /** The connection dies in the middle. */
+      /** The connection is cut in the middle of the stream. */
       readonly isCutShort?: true;
     };
 
-/** What a wire format needs from the provider that is simulated. */
 export type SimulatedProvider = {
   readonly slug: string;
   readonly listedModels: readonly string[];
@@ -31,29 +30,26 @@ export type SimulatedProvider = {
 
 type SandboxRequest = {
   readonly path: string;
-  /** What stands behind the question mark, "" when nothing does. */
+  /** Query string without the question mark. */
   readonly query: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 };
 
-/** A request that was understood: the model decides first whether a mishap is scripted, then the answer is made. */
+/** A parsed request. The model may trigger an injected fault before `respond` is called. */
 type AcceptedRequest = {
   readonly is: "accepted";
   readonly model: string;
   readonly respond: (provider: SimulatedProvider) => SimulatedResponse | ErrorResponse;
 };
 
-/** One wire format. A new one is a new file and a row in the server's list. */
+/** One wire format; to add one, add a file and an entry in the server's list. */
 export type WireFormat = {
   readonly method: "GET" | "POST";
   matches(path: string): boolean;
-  /** The credential as this format carries it. */
   readCredential(headers: IncomingHttpHeaders): string | undefined;
   parse(incoming: SandboxRequest): AcceptedRequest | ErrorResponse;
-  /** The body of an error, in this format's shape. */
   errorBody(refusal: ErrorResponse): string;
-  /** Headers that go with it, where the format has some. */
   errorHeaders?(refusal: ErrorResponse): Record<string, string>;
 };
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Running, start } from "../../src/main.ts";
+import { type RunningGateway, start } from "../../src/main.ts";
 import { PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
 import { chatFrames } from "../support/chat-bodies.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
@@ -19,7 +19,7 @@ async function get(url: string, headers: Record<string, string> = {}) {
 }
 
 describe("alive and ready", () => {
-  let running: Running;
+  let running: RunningGateway;
 
   beforeAll(async () => {
     running = await start(readConfig({ PORT: "0", DATA_DIR: temporaryFolder(), LOG_LEVEL: "silent" }));

@@ -6,9 +6,8 @@ import { readJson } from "../../src/app/request-input.ts";
 import { toFault } from "../../src/app/to-fault.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
-import { IpLimit } from "../../src/edge/address-limit.ts";
-import { MinuteLimit } from "../../src/edge/rate-limiter.ts";
-import { Edge } from "../../src/edge/server.ts";
+import { EdgeServer } from "../../src/edge/edge-server.ts";
+import { AddressRateLimiter, RateLimiter } from "../../src/edge/rate-limiter.ts";
 import { singleInstanceFleet } from "../../src/io/fleet/single-instance-fleet.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -18,14 +17,14 @@ import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 const TOKEN = "operator-token";
 const PATIENCE = { headersMs: 2_000, requestMs: 6_000, checkEveryMs: 50, stallMs: 60_000, idleMs: 100 };
 
-let edge: Edge;
+let edge: EdgeServer;
 let url: string;
 /** What was heard by those who waited for a body in vain. */
 const unread: string[] = [];
 
 /** The edge as it is, with little patience: its handlers only read the body. */
 beforeAll(async () => {
-  edge = new Edge({
+  edge = new EdgeServer({
     switchedOff: new Set(),
     routes: ROUTES,
     directory: new Directory(),
@@ -33,10 +32,10 @@ beforeAll(async () => {
     state: memoryState(systemClock),
     clock: systemClock,
     ids: createIdGenerator(() => systemClock.nowMs()),
-    ipLimit: new IpLimit(0, systemClock),
-    manageLimit: new MinuteLimit(0, systemClock),
+    addressLimit: new AddressRateLimiter(0, systemClock),
+    managerLimit: new RateLimiter(0, systemClock),
     trustedProxies: undefined,
-    managers: {
+    managerAuth: {
       adminToken: TOKEN,
       tokens: new Directory().tokens,
       publicUrl: null,
@@ -44,10 +43,10 @@ beforeAll(async () => {
     },
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
     cors: { origins: [] },
-    patience: PATIENCE,
+    timeouts: PATIENCE,
     rpmDefaults: { live: 300, test: 30 },
-    alarmed: () => undefined,
-    answered: () => undefined,
+    onServerFault: () => undefined,
+    onResponse: () => undefined,
   });
   const reading = buffered(async (exchange) => {
     if (exchange.route.intake === "none") return { status: 200 };
@@ -59,12 +58,12 @@ beforeAll(async () => {
     }
   });
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
-  url = await edge.door.listen("127.0.0.1", 0);
+  url = await edge.listener.listen("127.0.0.1", 0);
   edge.open({ byDigest: () => undefined, accept() {} }, () => [], handlers);
 });
 afterAll(async () => {
-  await edge.door.drain(0);
-  await edge.door.cut();
+  await edge.listener.drain(0);
+  await edge.listener.closeAll();
 });
 
 type Trickled = { answers: WireAnswer[]; lastedMs: number; end: "closed by the server" | "given up" };
@@ -137,8 +136,8 @@ describe("clients that never finish", () => {
   );
 
   test("ERR-01 no request stays behind once its client was cut off", async () => {
-    for (let waits = 0; edge.door.running > 0 && waits < 200; waits += 1) await sleep(10);
-    expect(edge.door.running).toBe(0);
+    for (let waits = 0; edge.listener.inFlight > 0 && waits < 200; waits += 1) await sleep(10);
+    expect(edge.listener.inFlight).toBe(0);
   });
 
   test("LOG-01 whoever reads a body that does not come in time hears so, as its sender does", () => {

@@ -53,7 +53,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
     const dies = spawnGateway({ ...env, ...more });
     const url = await dies.ready();
-    if (more["GATEWAY_WORKERS"] !== undefined) await said(dies, "all workers serve");
+    if (more["GATEWAY_WORKERS"] !== undefined) await said(dies, "workers: all ready");
     const rest = gate();
     const frames = framesOf("translated", ["Hello", " there"]);
     const stalling = frames.map((data, at) => ({ data, afterMs: 0, ...(at < 2 ? {} : { gate: rest.closed }) }));
@@ -105,10 +105,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     await fleet.redis.ask("RENAME", String(holds), String(aside));
     await fleet.redis.ask("SET", String(holds), "in the way");
     const gateway = back({ GATEWAY_WORKERS: "2" });
-    await said(gateway, "all workers serve");
+    await said(gateway, "workers: all ready");
     const [first] = childrenOf(gateway.child.pid ?? 0);
     process.kill(first ?? 0, "SIGKILL");
-    await said(gateway, "a worker ended and is replaced");
+    await said(gateway, "workers: exited unexpectedly");
     await fleet.redis.ask("RENAME", String(aside), String(holds));
     await expect.poll(held, { timeout: 20_000 }).toBe("0.00");
   }, 90_000);

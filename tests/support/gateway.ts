@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
+import type { PrepareStore } from "../../src/bootstrap/gateway-components.ts";
 import { runTyped } from "../../src/cli/run-typed.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
@@ -55,14 +56,14 @@ let tenants = 0;
 
 /** A whole gateway in this process, on a free port and a data directory of its own; whoever starts it stops it. */
 export async function startGateway(
-  options: { env?: Record<string, string>; dataDir?: string; prepare?: Parameters<typeof start>[1] } = {},
+  options: { env?: Record<string, string>; dataDir?: string; prepare?: PrepareStore } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
   if (options.dataDir === undefined && options.env?.["DATABASE_URL"] === undefined) await layTables(dataDir);
   // Scripted upstreams are asked by tests alone.
   const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
-  const running = await start(readConfig(env), options.prepare);
+  const running = await start(readConfig(env), { prepareStore: options.prepare });
   await running.ready();
   let closed = false;
   const close: TestGateway["close"] = async (idle) => {

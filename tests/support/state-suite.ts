@@ -84,7 +84,12 @@ export function stateTests(open: OpenState, runs: number): void {
         await state.consumeRateWindow(keyOf("k"), 5);
         clock.pass(1000);
       }
-      const full = { isAllowed: false, remaining: 0, resetAtMs: startedMs + 3000 + WINDOW_MS, waitMs: WINDOW_MS - 2000 };
+      const full = {
+        isAllowed: false,
+        remaining: 0,
+        resetAtMs: startedMs + 3000 + WINDOW_MS,
+        waitMs: WINDOW_MS - 2000,
+      };
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject(full);
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject(full);
     });

@@ -11,7 +11,7 @@ import { deliverDue } from "./outbox.ts";
 
 export type TestDelivery = Receiver & { readonly ok: boolean; readonly detail: string };
 
-/** Alerts of a running gateway: looked for and sent beside the requests, and what the management API asks of them. */
+/** Evaluates and delivers alerts in the background, and serves the management API. */
 export class Alerts {
   readonly monitor: AlertMonitor;
   readonly #deps: AlertDeps;
@@ -23,7 +23,7 @@ export class Alerts {
     const { monitor, everyMs: intervalMs, timers, warn } = deps;
     this.#deps = deps;
     this.monitor = monitor;
-    const onError = (error: unknown) => warn({ err: error }, "alerts could not be worked on; they are later");
+    const onError = (error: unknown) => warn({ err: error }, "alerts: run failed, will be retried");
     this.#deliveryTicker = new Ticker({
       intervalMs,
       timers,
@@ -35,19 +35,19 @@ export class Alerts {
       timers,
       onError,
       task: async () => {
-        if ((await evaluateAlerts(deps)) === "told") this.#deliveryTicker.run();
+        if (await evaluateAlerts(deps)) this.#deliveryTicker.run();
       },
     });
   }
 
-  /** With the rules that are kept. Every workspace that has some is looked at: it may have changed before the last end. */
+  /** Loads the rules and evaluates every workspace that has some: it may have changed before the restart. */
   async start(): Promise<void> {
     for (const rules of await this.#deps.store.rules.all()) this.monitor.putRules(rules);
     this.#evaluationTicker.run();
     this.#deliveryTicker.run();
   }
 
-  /** What is on its way is given up, and sent again by the next process. */
+  /** Aborts deliveries in flight; the next process sends them again. */
   async stop(): Promise<void> {
     this.#shutdown.abort();
     await Promise.all([this.#evaluationTicker.stop(), this.#deliveryTicker.stop()]);
@@ -77,7 +77,7 @@ export class Alerts {
     return openSecrets(this.#deps, workspaceId, sealed);
   }
 
-  /** A test to every receiver at once, without the outbox: what becomes of it is the answer. */
+  /** Sends a test alert to every receiver directly, without the outbox, and returns the results. */
   test(rules: AlertRules, workspace: Workspace): Promise<TestDelivery[]> {
     const { ids, clock, directory } = this.#deps;
     const alertId = ids.next("alert_");

@@ -6,10 +6,10 @@ import { webhookSignature } from "../../domain/alerts/webhook-signature.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { AlertDeps } from "./deps.ts";
 
-/** One receiver: an address of mail, or the webhook by its origin. What follows the origin may be secret. */
+/** A mail address, or the webhook's origin; the rest of its URL may contain a secret. */
 export type Receiver = { readonly channel: Channel; readonly target: string };
 
-/** Who gets mail now: whom the rules name, or the workspace's owners and admins who have accepted. */
+/** The addresses in the rules, or the workspace's active owners and admins. */
 export function recipientsOf(rules: AlertRules, directory: Directory): string[] {
   if (rules.mailTo !== null) return [...rules.mailTo];
   return directory
@@ -24,10 +24,9 @@ export function receiversOf(rules: AlertRules, directory: Directory): Receiver[]
   return [...mails, { channel: "webhook", target: new URL(rules.webhook.url).origin }];
 }
 
-/** `never`: it would end the same way every time. */
 export type SendResult =
   | { readonly is: "delivered"; readonly detail: string }
-  | { readonly is: "failed"; readonly detail: string; readonly again: "later" | "never" };
+  | { readonly is: "failed"; readonly detail: string; readonly isRetryable: boolean };
 
 type OutgoingAlert = Pick<Delivery, "id" | "alertId" | "workspaceId" | "channel" | "target" | "payload">;
 
@@ -35,19 +34,23 @@ export function send(deps: AlertDeps, message: OutgoingAlert, signal: AbortSigna
   return message.channel === "mail" ? sendMail(deps, message, signal) : sendWebhook(deps, message, signal);
 }
 
-const failed = (detail: string, again: "later" | "never"): SendResult => ({ is: "failed", detail, again });
+const failed = (detail: string, { isRetryable }: { readonly isRetryable: boolean }): SendResult => ({
+  is: "failed",
+  detail,
+  isRetryable,
+});
 
-/** To who is to get mail now: who was taken off the list, or left the workspace, learns nothing more of it. */
+/** Sends only if the address is still a recipient: it may have been removed or have left the workspace. */
 async function sendMail(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { mail, monitor, directory } = deps;
   const { id, target, payload, workspaceId } = message;
   const rules = monitor.rulesOf(workspaceId);
   if (rules === undefined || !recipientsOf(rules, directory).includes(target))
-    return failed("this address gets no alerts of the workspace any more", "never");
-  if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", "never");
+    return failed("this address gets no alerts of the workspace any more", { isRetryable: false });
+  if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", { isRetryable: false });
   const mailed = await mail({ id, to: target, ...mailContentOf(parseAlertEvent(payload)), signal });
   if (mailed.is === "sent") return { is: "delivered", detail: "the mail server took it" };
-  return failed(mailed.why, mailed.is === "refused" ? "never" : "later");
+  return failed(mailed.why, { isRetryable: mailed.is !== "refused" });
 }
 
 const webhookSecretsSchema: z.ZodType<WebhookSecrets> = z.object({
@@ -63,11 +66,11 @@ export async function openSecrets({ vault }: Pick<AlertDeps, "vault">, workspace
   return webhookSecretsSchema.parse(JSON.parse(await vault.open(webhookEncryptionContext(workspaceId), sealed)));
 }
 
-/** To the address in the rules as they are now: what was removed meanwhile gets nothing. */
+/** Sends to the URL in the current rules; a webhook that was removed meanwhile gets nothing. */
 async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { alertId, workspaceId, payload } = message;
   const webhook = deps.monitor.rulesOf(workspaceId)?.webhook ?? null;
-  if (webhook === null) return failed("the workspace has no webhook any more", "never");
+  if (webhook === null) return failed("the workspace has no webhook any more", { isRetryable: false });
   const { current, previous } = await openSecrets(deps, workspaceId, webhook.sealed);
   const nowMs = deps.clock.nowMs();
   const timestamp = Math.floor(nowMs / 1000);
@@ -84,13 +87,13 @@ async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: Abor
     body: payload,
     signal,
   });
-  if (posted.is !== "answered") return failed(posted.why, posted.is === "refused" ? "never" : "later");
+  if (posted.is !== "answered") return failed(posted.why, { isRetryable: posted.is !== "refused" });
   return webhookResult(posted.status);
 }
 
 function webhookResult(status: number): SendResult {
   if (status >= 200 && status < 300) return { is: "delivered", detail: `it answered ${status}` };
-  if (status === 410) return failed("it answered 410: it wants no more of them", "never");
+  if (status === 410) return failed("it answered 410: it wants no more of them", { isRetryable: false });
   const isRedirect = status >= 300 && status < 400;
-  return failed(`it answered ${status}${isRedirect ? ", and redirects are not followed" : ""}`, "later");
+  return failed(`it answered ${status}${isRedirect ? ", and redirects are not followed" : ""}`, { isRetryable: true });
 }

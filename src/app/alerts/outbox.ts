@@ -3,14 +3,14 @@ import { jitteredBackoffMs } from "../../kit/backoff.ts";
 import { type SendResult, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 
-/** A receiver that takes its time holds up the rest of its round: of one workspace there are only some in each. */
-const BATCH = { inAll: 32, perWorkspace: 4 };
-/** Longer than any try takes: after it a try whose process died is made again. */
+/** A slow receiver delays its batch, so a batch has only some deliveries of each workspace. */
+const BATCH = { total: 32, perWorkspace: 4 };
+/** The lease of an attempt, longer than any attempt: after a crash it is made again. */
 const CLAIM_MS = 120_000;
-/** How long it can be looked up what became of a delivery. */
+/** How long final deliveries are listed. */
 const RETENTION_MS = 30 * 86_400_000;
 
-/** Sends what is due, some at a time, until nothing is. */
+/** Delivers in batches until nothing is due. */
 export async function deliverDue(deps: AlertDeps, signal: AbortSignal): Promise<void> {
   const { store, clock } = deps;
   while (!signal.aborted) {
@@ -21,13 +21,13 @@ export async function deliverDue(deps: AlertDeps, signal: AbortSignal): Promise<
   await store.sweep(clock.nowMs() - RETENTION_MS);
 }
 
-/** The try is counted before it is made: a process that dies in it does not make it for ever. */
+/** The attempt is counted before it is made, so that a crash cannot repeat it forever. */
 async function attemptDelivery(deps: AlertDeps, delivery: Delivery, signal: AbortSignal): Promise<void> {
   const { store, clock, onAttempt } = deps;
   const isSpent = delivery.attempts >= deps.patience.attemptsMax;
   if (!(await store.claim(delivery, clock.nowMs() + CLAIM_MS))) return;
   const sent: SendResult = isSpent
-    ? { is: "failed", detail: delivery.lastError ?? "it was tried too often", again: "never" }
+    ? { is: "failed", detail: delivery.lastError ?? "it was tried too often", isRetryable: false }
     : await trySending(deps, delivery, signal);
   const end = outcomeOf(deps, { ...delivery, attempts: delivery.attempts + 1 }, sent);
   await store.conclude(delivery.id, end);
@@ -37,15 +37,15 @@ async function attemptDelivery(deps: AlertDeps, delivery: Delivery, signal: Abor
 
 function warnGivenUp({ directory, warn }: AlertDeps, { id, workspaceId, channel }: Delivery): void {
   const workspace = directory.workspace(workspaceId)?.slug ?? workspaceId;
-  warn({ workspace, channel, delivery: id }, "an alert of a workspace was given up: its deliveries say why");
+  warn({ workspace, channel, delivery: id }, "alerts: delivery given up");
 }
 
 async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSignal): Promise<SendResult> {
   try {
     return await send(deps, delivery, signal);
   } catch (error) {
-    deps.warn({ err: error, delivery: delivery.id }, "an alert could not be sent");
-    return { is: "failed", detail: "the gateway could not send it; its own log says why", again: "later" };
+    deps.warn({ err: error, delivery: delivery.id }, "alerts: delivery attempt failed");
+    return { is: "failed", detail: "the gateway could not send it; its own log says why", isRetryable: true };
   }
 }
 
@@ -54,6 +54,6 @@ function outcomeOf({ clock, patience, random }: AlertDeps, { createdAtMs, attemp
   if (sent.is === "delivered") return { state: "delivered", atMs: nowMs, lastError: null } as const;
   const nextMs = nowMs + jitteredBackoffMs(attempts, patience, random);
   const isOver = attempts >= patience.attemptsMax || nextMs - createdAtMs > patience.ageMsMax;
-  if (sent.again === "never" || isOver) return { state: "failed", atMs: nowMs, lastError: sent.detail } as const;
+  if (!sent.isRetryable || isOver) return { state: "failed", atMs: nowMs, lastError: sent.detail } as const;
   return { state: "waiting", atMs: nextMs, lastError: sent.detail } as const;
 }

@@ -2,7 +2,7 @@ import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { AlertMonitor } from "../../domain/alerts/alert-monitor.ts";
 import { chain } from "../../kit/maybe-promise.ts";
 
-/** The same state, which leaves a note where somebody wants to be told: of refusals by a limit, and of money that came. */
+/** Marks workspaces for alert evaluation when a limit refuses a request or the balance is credited. */
 export function stateWithAlerts(state: SharedState, monitor: AlertMonitor): SharedState {
   return {
     ...state,

@@ -3,7 +3,7 @@ import type { Directory } from "../../domain/tenancy/directory.ts";
 import { traceContextOf } from "../../io/telemetry/spans.ts";
 import { requestView } from "../manage/views.ts";
 
-/** A request as it leaves the gateway: as the log shows it, with people and keys by their ids and not by their names. */
+/** A request as the log shows it, with ids instead of the names of people and keys. */
 export function exportLine(record: RequestRecord, directory: Directory) {
   const { key_name, member, ...shown } = requestView(record, directory);
   return {

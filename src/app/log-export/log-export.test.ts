@@ -38,7 +38,7 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
     metrics: {
       sent: () => undefined,
       failed: () => undefined,
-      lost: (_, count) => {
+      dropped: (_, count) => {
         standing.lost += count;
       },
     },

@@ -17,23 +17,22 @@ export type LogExportDeps = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: () => number;
-  /** Whether this process is the one of all that sends. */
+  /** Only the leader sends. */
   readonly isLeader: () => boolean;
   readonly batchMax: number;
   readonly everyMs: number;
   readonly patience: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">;
-  /** What no target took in this time is given up. */
+  /** Records that a target did not accept for this long are dropped. */
   readonly keepMs: number;
   readonly metrics: {
     sent(target: LogTarget, count: number): void;
     failed(target: LogTarget): void;
-    /** Given up: too old, or refused for what is in it. */
-    lost(target: LogTarget, count: number): void;
+    /** Too old, or rejected for its content. */
+    dropped(target: LogTarget, count: number): void;
   };
   readonly warn: Log["warn"];
 };
 
-/** How a target stands, for who runs the gateway. */
 export type TargetStatus = { readonly target: LogTarget; readonly lagMs: number; readonly failures: number };
 
 type TargetWorker = {
@@ -44,7 +43,7 @@ type TargetWorker = {
   lagMs: number;
 };
 
-/** Sends finished requests to where the operator wants the log, each target at its own pace. */
+/** Sends finished requests to the operator's log targets, each at its own pace. */
 export class LogExport {
   readonly #deps: LogExportDeps;
   readonly #workers: readonly TargetWorker[];
@@ -58,8 +57,7 @@ export class LogExport {
       intervalMs: MINUTE_MS,
       timers: deps.timers,
       task: () => this.#expireUnconfigured(),
-      onError: (error) =>
-        deps.warn({ err: error }, "what waits for targets that are not set could not be given up now"),
+      onError: (error) => deps.warn({ err: error }, "log-export: expiry of unconfigured targets failed"),
     });
   }
 
@@ -67,7 +65,7 @@ export class LogExport {
     for (const ticker of this.#tickers) ticker.run();
   }
 
-  /** What is on its way is given up, and sent again by the next process. */
+  /** Aborts requests in flight; the next process sends their records again. */
   async stop(): Promise<void> {
     this.#shutdown.abort();
     await Promise.all(this.#tickers.map((ticker) => ticker.stop()));
@@ -83,37 +81,36 @@ export class LogExport {
 
   #createWorker(target: LogTarget, send: SendRecords): TargetWorker {
     const { everyMs: intervalMs, timers, warn } = this.#deps;
-    const onError = (error: unknown) =>
-      warn({ err: error, target }, "the request log could not be sent now; it is sent later");
-    const task = () => this.#drain(lane, send);
-    const lane: TargetWorker = {
+    const onError = (error: unknown) => warn({ err: error, target }, "log-export: send failed, will be retried");
+    const task = () => this.#drain(worker, send);
+    const worker: TargetWorker = {
       target,
       ticker: new Ticker({ intervalMs, timers, onError, task }),
       failures: 0,
       notBeforeMs: 0,
       lagMs: 0,
     };
-    return lane;
+    return worker;
   }
 
-  async #drain(lane: TargetWorker, send: SendRecords): Promise<void> {
+  async #drain(worker: TargetWorker, send: SendRecords): Promise<void> {
     const { outbox, clock, batchMax, isLeader } = this.#deps;
-    const { target } = lane;
+    const { target } = worker;
     if (!isLeader()) {
-      lane.lagMs = 0;
+      worker.lagMs = 0;
       return;
     }
     await this.#expire(target);
-    while (clock.monotonicMs() >= lane.notBeforeMs && isLeader() && !this.#shutdown.signal.aborted) {
-      const waiting = await outbox.nextBatch(target, batchMax);
-      if (waiting.length === 0) break;
-      if (!(await this.#send(lane, send, waiting))) break;
+    while (clock.monotonicMs() >= worker.notBeforeMs && isLeader() && !this.#shutdown.signal.aborted) {
+      const batch = await outbox.nextBatch(target, batchMax);
+      if (batch.length === 0) break;
+      if (!(await this.#send(worker, send, batch))) break;
     }
     const oldestMs = await outbox.oldestQueuedAtMs(target);
-    lane.lagMs = oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs);
+    worker.lagMs = oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs);
   }
 
-  /** A target that is set no more has no lane, and may have left a queue. */
+  /** A target that was removed from the settings may have left records in the outbox. */
   async #expireUnconfigured(): Promise<void> {
     const { targets, isLeader } = this.#deps;
     for (const target of LOG_TARGETS) if (isLeader() && !targets.has(target)) await this.#expire(target);
@@ -122,52 +119,52 @@ export class LogExport {
   async #expire(target: LogTarget): Promise<void> {
     const { outbox, clock, keepMs, metrics } = this.#deps;
     const expired = await outbox.expire(target, clock.nowMs() - keepMs);
-    if (expired > 0) metrics.lost(target, expired);
+    if (expired > 0) metrics.dropped(target, expired);
   }
 
-  /** False: the target is to be left alone for now. */
-  async #send(lane: TargetWorker, send: SendRecords, waiting: readonly OutboxRecord[]): Promise<boolean> {
+  /** False: the target needs a pause. */
+  async #send(worker: TargetWorker, send: SendRecords, batch: readonly OutboxRecord[]): Promise<boolean> {
     const { outbox, metrics, patience, clock, random, warn } = this.#deps;
-    const { target } = lane;
-    const result = await this.#trySend(target, send, waiting);
+    const { target } = worker;
+    const result = await this.#trySend(target, send, batch);
     if (result === "later") {
-      lane.failures += 1;
-      lane.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(lane.failures, patience, random);
+      worker.failures += 1;
+      worker.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(worker.failures, patience, random);
       metrics.failed(target);
-      if (lane.failures === 1) warn({ target }, "the target of the request log takes nothing now: it is tried again");
+      if (worker.failures === 1) warn({ target }, "log-export: target unavailable, will be retried");
       return false;
     }
-    if (result === "refused" && waiting.length > 1) {
-      // One of them is not taken, or all together are too long: halves find out which.
-      const half = Math.ceil(waiting.length / 2);
-      return (await this.#send(lane, send, waiting.slice(0, half))) && this.#send(lane, send, waiting.slice(half));
+    if (result === "refused" && batch.length > 1) {
+      // One record is invalid or the batch is too large: bisect to find out which.
+      const half = Math.ceil(batch.length / 2);
+      return (await this.#send(worker, send, batch.slice(0, half))) && this.#send(worker, send, batch.slice(half));
     }
-    lane.failures = 0;
+    worker.failures = 0;
     if (result === "refused") {
-      metrics.lost(target, 1);
-      warn({ target, request: waiting[0]?.requestId }, "a line of the request log is not taken and is given up");
-    } else metrics.sent(target, waiting.length);
-    await outbox.acknowledge(target, waiting);
+      metrics.dropped(target, 1);
+      warn({ target, request: batch[0]?.requestId }, "log-export: record rejected and dropped");
+    } else metrics.sent(target, batch.length);
+    await outbox.acknowledge(target, batch);
     return true;
   }
 
-  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly OutboxRecord[]): Promise<ExportResult> {
+  async #trySend(target: LogTarget, send: SendRecords, batch: readonly OutboxRecord[]): Promise<ExportResult> {
     const { warn } = this.#deps;
-    const records = readable(waiting);
-    // Of another version that wrote what this one cannot read: it is found like one that a receiver refuses.
+    const records = parseRecords(batch);
+    // A record of another version may not parse; it is isolated like one that the target rejects.
     if (records === undefined) return "refused";
     try {
       return await send(records, this.#shutdown.signal);
     } catch (error) {
-      warn({ err: error, target }, "the request log could not be sent now; it is sent later");
+      warn({ err: error, target }, "log-export: send failed, will be retried");
       return "later";
     }
   }
 }
 
-function readable(waiting: readonly OutboxRecord[]): RequestRecord[] | undefined {
+function parseRecords(batch: readonly OutboxRecord[]): RequestRecord[] | undefined {
   try {
-    return waiting.map(({ record }) => parseRecord(record));
+    return batch.map(({ record }) => parseRecord(record));
   } catch {
     return undefined;
   }

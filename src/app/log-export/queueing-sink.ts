@@ -11,36 +11,39 @@ type QueueingSinkDeps = {
   readonly log: Pick<LogStore, "find">;
   readonly targets: readonly LogTarget[];
   readonly clock: Clock;
-  /** The store can never take them for this: the log itself goes on without. */
-  readonly lost: (count: number, error: unknown) => void;
+  /** Called for records that the outbox permanently rejects; they are ingested without being exported. */
+  readonly onDropped: (count: number, error: unknown) => void;
 };
 
-const told = z.object({
+const recordSchema = z.object({
   id: z.string(),
   charge: z.object({ nanos: z.string() }).nullish(),
   errorCode: z.string().nullish(),
 });
 
 /**
- * The way of records into SQL, with a stop on it: what is to be sent is queued before it is in the log. The other way
- * around a process that dies in between would have it in the log and nowhere else.
+ * Queues records for export before they are ingested into SQL: in the other order, a crash in between would leave a record
+ * in the log that is never exported.
  */
-export function withExportQueue(sink: RecordSink, { outbox, log, targets, clock, lost }: QueueingSinkDeps): RecordSink {
+export function withExportQueue(
+  sink: RecordSink,
+  { outbox, log, targets, clock, onDropped }: QueueingSinkDeps,
+): RecordSink {
   return {
     async ingestBatch(batch) {
       const queuedAtMs = clock.nowMs();
-      const waiting: (OutboxRecord & { readonly isCharged: boolean })[] = [];
+      const queued: (OutboxRecord & { readonly isCharged: boolean })[] = [];
       for (const record of decodeBatch(batch)) {
-        const { id: requestId, charge, errorCode } = told.parse(JSON.parse(record));
-        // A replay that finds the begin of a request alone takes it for interrupted. What is in the log was queued before.
+        const { id: requestId, charge, errorCode } = recordSchema.parse(JSON.parse(record));
+        // A replay that finds only the start of a request reports it as interrupted; if the log has it, it was queued before.
         if (errorCode === INTERRUPTED && (await log.find(requestId)) !== undefined) continue;
-        waiting.push({ requestId, record, queuedAtMs, isCharged: (charge?.nanos ?? "0") !== "0" });
+        queued.push({ requestId, record, queuedAtMs, isCharged: (charge?.nanos ?? "0") !== "0" });
       }
       try {
-        await outbox.add(targets, waiting);
+        await outbox.add(targets, queued);
       } catch (error) {
         if (!(error instanceof StoreError) || error.failure === "unavailable") throw error;
-        lost(waiting.length, error);
+        onDropped(queued.length, error);
       }
       await sink.ingestBatch(batch);
     },

@@ -11,7 +11,7 @@ import type { IdGenerator } from "../../kit/id-generator.ts";
 
 type WebhookTargetDeps = {
   readonly url: string;
-  /** It is signed with each of them, so that they can be changed without a gap. */
+  /** Each one signs, so that a secret can be rotated without a gap. */
   readonly secrets: readonly string[];
   readonly post: (message: PostRequest) => Promise<PostResult>;
   readonly line: (record: RequestRecord) => object;
@@ -19,7 +19,7 @@ type WebhookTargetDeps = {
   readonly ids: IdGenerator;
 };
 
-/** Batches of the log to an address of the operator's, signed as alerts are. */
+/** Posts batches of the log to the operator's URL, signed like alerts. */
 export function webhookTarget({ url, secrets, post, line, clock, ids }: WebhookTargetDeps) {
   return async (records: readonly RequestRecord[], signal: AbortSignal): Promise<ExportResult> => {
     const id = ids.next("batch_");

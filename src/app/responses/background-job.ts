@@ -13,28 +13,28 @@ import { JobSink } from "./job-sink.ts";
 import { eventOf } from "./response-events.ts";
 import { servedByIn } from "./served-by.ts";
 
-/** More than any answer says: what is kept of a job, in the store and for its end, has an end too. */
+/** Upper bound of the stored output of one job. */
 const KEPT_CHARS_MAX = 64 * 1024 * 1024;
-/** Events that are not in the store yet: the provider waits while they are more. */
+/** Backpressure applies to the provider while unstored events exceed this size. */
 const HELD_CHARS_MAX = 1024 * 1024;
 
 /**
- * `abandoned`: the process ends before the work does. `taken_up`: a newer run works on it. `ended_elsewhere`: it has the end
- * that somebody else gave it.
+ * `abandoned`: the process shuts down before the job ends. `taken_up`: a newer run owns the job. `ended_elsewhere`: another
+ * run has stored the end.
  */
 type Phase = "running" | "abandoned" | "taken_up" | "ended_elsewhere" | "over";
 
-/** One response that is being made in the background: its events as they come, and what has become of it. */
+/** One background response: its events as they arrive, and its state. */
 export class Job {
   readonly stored: StoredResponse;
   readonly sink: JobSink;
-  /** Events that are not in the store yet, in order. */
+  /** Events that are not stored yet, in order. */
   #events: ResponseEvent[] = [];
-  /** How many there were before those: they are in the store, and read from there. */
+  /** Number of earlier events; those are read from the store. */
   #forgotten: number;
   #heldChars = 0;
   #room = Promise.withResolvers<void>();
-  /** Events that are not to be heard yet. */
+  /** Events that are not published yet. */
   readonly #fresh: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
   readonly #done: JsonObject[] = [];
@@ -48,12 +48,11 @@ export class Job {
   #final: JsonObject | undefined;
   #cancelled: "no" | "yes" = "no";
   #phase: Phase = "running";
-  /** Whether its end is this run's. */
   #end: "open" | "taken" = "open";
-  /** How many of its events are ones of the response; undefined: all. */
+  /** Number of events that belong to the response; undefined: all. */
   #lasting: number | undefined;
 
-  /** `eventsBefore`: how many events an earlier run has stored. */
+  /** `eventsBefore`: number of events stored by an earlier run. */
   constructor(stored: StoredResponse, eventsBefore = 0) {
     this.stored = stored;
     this.sink = new JobSink({
@@ -75,17 +74,16 @@ export class Job {
     this.#add("response.queued", { response: stored.response });
   }
 
-  /** One event by its number: there, only in the store any more, or (undefined) not there yet. */
+  /** `stored`: read it from the store; undefined: not produced yet. */
   eventAt(number: number): ResponseEvent | "stored" | undefined {
     return number < this.#forgotten ? "stored" : this.#events[number - this.#forgotten];
   }
 
-  /** The events that are to be stored next. */
   get unstored(): readonly ResponseEvent[] {
     return this.#events.slice(0, this.#lasting === undefined ? undefined : this.#lasting - this.#forgotten);
   }
 
-  /** The first of them are in the store, and need no memory any more. */
+  /** Drops the first events from memory once they are stored. */
   forget(count: number): void {
     for (const { text } of this.#events.slice(0, count)) this.#heldChars -= text.length;
     this.#events = this.#events.slice(count);
@@ -93,12 +91,12 @@ export class Job {
     if (!this.isFull) this.#giveRoom();
   }
 
-  /** The number of the run that it is; undefined before its work has begun. */
+  /** Undefined before the job has begun. */
   get run(): number | undefined {
     return this.#run;
   }
 
-  /** The same, or the one that it would have begun as. */
+  /** This run's number, or the number it would begin with. */
   get ownRun(): number {
     return this.#run ?? this.stored.runs + 1;
   }
@@ -115,12 +113,12 @@ export class Job {
     return this.#phase;
   }
 
-  /** Another run goes on with it: hold and claim are that one's. */
+  /** Another run owns the job, its hold and its idempotency claim. */
   get isTakenUp(): boolean {
     return this.#phase === "taken_up" && this.#end === "open";
   }
 
-  /** The process ends before it does, and its end is not this run's. */
+  /** The process shuts down first, and this run does not own the end. */
   get isGivenUp(): boolean {
     return this.#phase === "abandoned" && this.#end === "open";
   }
@@ -129,27 +127,26 @@ export class Job {
     return this.#end === "taken";
   }
 
-  /** The provider has told the whole answer. */
+  /** True when the provider's reply is complete. */
   get isMade(): boolean {
     return this.#final !== undefined && responseStatusOf(this.#final) !== "failed";
   }
 
-  /** Resolves when its answer begins. */
   get answering(): Promise<void> {
     return this.#answering.promise;
   }
 
-  /** Who serves it; undefined before its answer begins. */
+  /** Undefined before the response begins. */
   get servedBy(): ServedBy | undefined {
     return this.#servedBy;
   }
 
-  /** Resolves when its end is in the store, or it was given up. */
+  /** Resolves when the end is stored or the job is abandoned. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
 
-  /** The whole answer, given before its last events. */
+  /** Receives the complete response before its last events. */
   keep(final: string): void {
     this.#final = this.answerIn(final);
   }
@@ -165,26 +162,26 @@ export class Job {
     this.#giveRoom();
   }
 
-  /** The process ends before the work does: its row stays as it is, for the next start. */
+  /** Shutdown: the row stays unfinished, so that the next start resumes it. */
   abandon(): void {
     this.#giveUp("abandoned", STOPPING);
   }
 
-  /** Its end is this run's, whoever else works on it. */
+  /** This run owns the end, even if another run exists. */
   take(): void {
     this.#end = "taken";
   }
 
-  /** It is somebody else's now, unless its end is this run's: what is paid for is kept, whoever made it. */
+  /** Gives the job to another run, unless this run owns the end. */
   leave(phase: "taken_up" | "ended_elsewhere"): void {
     if (this.#phase !== "running" || this.#end === "taken") return;
     this.#giveUp(phase, ELSEWHERE);
-    // Its caller has not left, so what was told of it is not charged; before anything was, nobody else is asked.
+    // The client is still connected, so partial output is not charged; without output no further attempt is made.
     if (this.sink.started) this.sink.refuse(LEFT);
     else this.sink.stop();
   }
 
-  /** What is to be stored of its end; `failure` is what the work threw. */
+  /** Builds the end to store; `failure` is what the pipeline threw. */
   end(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
     this.#publish();
     const final = this.#final;
@@ -201,14 +198,14 @@ export class Job {
     return { status, response, last: [...said, this.#event(`response.${status}`, { response })] };
   }
 
-  /** Its end where the workspace has come to let nothing be kept: who follows it has heard it, and that is all. */
+  /** Builds the end when zero data retention was switched on meanwhile: followers get the events, nothing is stored. */
   unkept(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
     const { last } = this.end(failure);
     const error = { code: "invalid_value", message: this.isMade ? `${UNKEPT} ${CHARGED}` : UNKEPT };
     return { status: "failed", response: { ...this.stored.response, status: "failed", error }, last };
   }
 
-  /** Its end is stored: whoever follows it hears of it now. */
+  /** Called once the end is stored: publishes the last events. */
   close(last: readonly ResponseEvent[]): void {
     this.#phase = "over";
     for (const event of last) this.#events.push(event);
@@ -216,7 +213,6 @@ export class Job {
     this.#over.resolve();
   }
 
-  /** Resolves when there is something new, or the time is up. */
   news(withinMs: number): Promise<"news" | "silence"> {
     return new Promise((resolve) => {
       const finish = (what: "news" | "silence") => {
@@ -236,7 +232,7 @@ export class Job {
     this.#phase = phase;
     const events = this.#events.length;
     this.#add("error", this.#told(fault("service_unavailable", { message: why })));
-    // Only for those who listen now: it is no event of the response.
+    // Followers get this event; it is not part of the stored response.
     this.#lasting = this.#forgotten + events;
     this.#sequence = this.#sequence - (this.#events.length - events);
     this.#giveRoom();
@@ -249,7 +245,7 @@ export class Job {
 
   #take(event: ParsedBody): void {
     const { type, item } = event.value;
-    // Its own came when it was queued.
+    // The job emitted its own at creation.
     if (type === "response.created" || type === "response.queued") return;
     if (type === "response.output_item.done" && isJsonObject(item)) this.#done.push(item);
     this.#chars += this.#keepsEvents ? event.text.length : answerChars(event);
@@ -259,8 +255,8 @@ export class Job {
     }
     if (!this.#keepsEvents || this.#phase !== "running") return;
     this.#fresh.push(this.#held(this.#numbered(event)));
-    // Nobody hears of it before the journal has written, at the end of this turn, that there is an answer: what was
-    // heard is never made anew after a restart.
+    // Published only after the journal's group write at the end of this tick: output that a client has seen is never
+    // generated again after a restart.
     if (this.#fresh.length === 1) setImmediate(() => this.#publish());
   }
 
@@ -294,7 +290,7 @@ export class Job {
     return errorFields(envelopeOf(problem, this.stored.id).error);
   }
 
-  /** The same event with the number it has among all events of this response. */
+  /** Renumbers a pipeline event within the sequence of this response. */
   #numbered(event: ParsedBody): ResponseEvent {
     const sequence = this.#sequence++;
     const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
@@ -305,7 +301,7 @@ export class Job {
     return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
   }
 
-  /** It was created when it was asked for, whenever a provider began with it. */
+  /** `created_at` is the time of the request, not of the provider's reply. */
   #dated(response: JsonObject): JsonObject {
     const { created_at } = this.stored.response;
     return response["created_at"] === created_at ? response : { ...response, created_at };
@@ -321,7 +317,6 @@ const STOPPING = "The gateway is being stopped. The work goes on at its next sta
 const ELSEWHERE =
   "Another instance of the gateway has taken up this response while this one could not be heard of. Follow it again.";
 
-/** Why what was made of it here is not charged. */
 export const LEFT = fault("service_unavailable", { message: ELSEWHERE });
 
 const UNKEPT =
@@ -332,7 +327,7 @@ const TOO_LARGE = fault("upstream_error", {
   message: "The answer was larger than this gateway keeps. What was made of it is not charged.",
 });
 
-/** What an event adds to the answer itself, which is all that is held of it where events are not kept. */
+/** Characters an event adds to the reply; without stored events only those count. */
 function answerChars({ text, value: { type, delta } }: ParsedBody): number {
   if (type === "response.output_item.done") return text.length;
   return typeof delta === "string" ? delta.length : 0;
@@ -343,7 +338,7 @@ function problemOf(failure: unknown): Fault {
   return fault("internal_error", { message: "The gateway failed on this response. Try again." });
 }
 
-/** Its schemas may have numbers that are other ones once they were read. */
+/** Parsed numbers can lose digits, so the response is taken from the event's text. */
 function exactResponse(event: ParsedBody, response: JsonObject): JsonObject {
   const exact = losslessMember(event, "response");
   return isJsonObject(exact) ? exact : response;

@@ -13,20 +13,20 @@ import { type Job, LEFT } from "./background-job.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { noRoomFault, noRoomFor } from "./storage-quota.ts";
 
-/** Events are written together: a commit costs as much for one as for many. */
+/** Events are written in batches: one commit costs the same for one event as for many. */
 const FLUSH_EVERY_MS = 500;
-/** An answer that was paid for is not given up while the store is away for minutes. */
+/** A charged response is retried this long while the store is unavailable. */
 const SAVE_FOR_MS = 15 * 60_000;
-/** A charge waits so long for its answer to be stored: a store that is away holds nobody's money up. */
+/** Maximum delay of a charge while its response is being stored. */
 const MADE_WAIT_MS = 5000;
 const UNHEARD_FIRST_WAIT_MS = 100;
 const UNHEARD_MOST_WAIT_MS = 5000;
-/** Sooner than anybody takes up what nobody works on. */
+/** Shorter than the orphan timeout of `RemoteJobs`. */
 const REFUSE_WAITS_MS = [0, 500, 2000];
 const RETRY_AFTER_SECONDS = 5;
 const LAST_WORDS_MS = 1000;
 
-/** All background work of this process. What is over is found in the store. */
+/** The background jobs that run in this process; finished ones are only in the store. */
 export class Jobs {
   readonly #deps: ResponsesDeps;
   readonly #running = new Map<string, Work>();
@@ -40,16 +40,15 @@ export class Jobs {
     return job?.stored.workspaceId === workspaceId ? job : undefined;
   }
 
-  /** What is being worked on here. */
   get ids(): readonly string[] {
     return [...this.#running.keys()];
   }
 
-  /** Takes new work: it has its place, and is in the store as queued. */
+  /** Reserves a job slot and stores the response as queued. */
   async open(job: Job, request: BackgroundRequest): Promise<void> {
     const { stored } = job;
     this.#checkRoom(stored.workspaceId);
-    // What was asked at the same time may have taken the room since. Work that is taken is kept to its end.
+    // Concurrent requests may have used up the quota since it was checked. An accepted job is stored to its end.
     const noRoom = noRoomFor(this.#deps, stored.workspaceId, 2 * request.body.length);
     if (noRoom !== undefined) throw noRoomFault(noRoom, "background");
     const work = new Work(job, this.#deps);
@@ -67,8 +66,8 @@ export class Jobs {
   }
 
   /**
-   * Its row may have been written without a word of it: then it is over, so that nobody takes it up. One that cannot be
-   * ended now, or comes later yet, is ended by whoever takes it up, who finds the refusal in the log. Never rejects.
+   * The insert may have succeeded although it reported an error, so the row is ended to keep it from being resumed. A row
+   * that appears later is ended on resume, which finds the refusal in the log. Never rejects.
    */
   async #refuse({ id, workspaceId, response }: StoredResponse, { code, message }: Fault): Promise<void> {
     const { store, warn } = this.#deps;
@@ -79,20 +78,20 @@ export class Jobs {
         await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
         return;
       } catch (error) {
-        warn({ err: error, requestId: id }, "a background response that was refused could not be ended yet");
+        warn({ err: error, requestId: id }, "responses: refused job could not be ended");
       }
     }
   }
 
-  /** Takes work up again that an earlier process had begun. */
+  /** Registers a job that an earlier process had begun. */
   reopen(job: Job): void {
     this.#running.set(job.stored.id, new Work(job, this.#deps));
   }
 
-  /** The work begins, or is stopped before it does: it may have been called off since it was taken. */
+  /** Begins the job, or stops it if it was cancelled since it was queued. */
   async begin(job: Job): Promise<void> {
     const begun = await this.#deps.store.startRun(job.stored.id).catch((error: unknown) => {
-      // It may have begun unheard.
+      // The update may have succeeded although it reported an error.
       job.begin(job.ownRun);
       throw error;
     });
@@ -101,23 +100,23 @@ export class Jobs {
     else await this.#stop(job);
   }
 
-  /** Before anything of it is settled: why that is not for this run to do; undefined: it is. Never rejects. */
+  /** Claims the end before settlement; returns a fault when another run owns it. Never rejects. */
   async takeEnd(id: string, made: ResponseCompleteness): Promise<Fault | undefined> {
     return this.#running.get(id)?.takeEnd(made);
   }
 
-  /** Stores a whole answer before it is charged, so that no charge is left without its answer. Never rejects. */
+  /** Stores a complete response before it is charged. Never rejects. */
   async made(job: Job, final: string): Promise<void> {
     await this.#running.get(job.stored.id)?.made(final);
   }
 
-  /** The work is settled; `failure` is what it threw. Never rejects. */
+  /** Stores the end after settlement; `failure` is what the pipeline threw. Never rejects. */
   async finish(job: Job, failure: unknown): Promise<void> {
     await this.#running.get(job.stored.id)?.finish(failure);
     this.#running.delete(job.stored.id);
   }
 
-  /** Stops it, and resolves when its end is in the store. */
+  /** Resolves when the end is stored. */
   async cancel(job: Job): Promise<void> {
     job.cancel();
     await job.over;
@@ -127,20 +126,20 @@ export class Jobs {
     await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
   }
 
-  /** Stops what another instance has called off, ended, deleted or taken up without being heard here. */
+  /** Stops jobs that another instance has cancelled, ended, deleted or taken over. */
   async stopUnwanted(): Promise<void> {
-    // One that has not begun finds out when it does.
+    // A job that has not begun is checked when it begins.
     const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
     if (begun.length === 0) return;
     const wanted = await this.#deps.store.activeRuns();
     for (const job of begun) {
       const newest = wanted.get(job.stored.id);
-      // An older run is the newest where this one could not begin: it comes to its own end.
+      // The stored run is older when this run's begin failed; such a job ends by itself.
       if (newest === undefined || newest > job.ownRun) await this.#stop(job);
     }
   }
 
-  /** Only who calls it off, or deletes it, pays for what there is of it: an end that stands may have its own charge. */
+  /** Partial output is charged only after a cancellation or deletion; a stored end has its own charge. */
   async #stop(job: Job): Promise<void> {
     const { workspaceId, id } = job.stored;
     const { store, clock } = this.#deps;
@@ -150,24 +149,23 @@ export class Jobs {
     else job.cancel();
   }
 
-  /** Waits for what is running. */
   async drain(timeoutMs: number): Promise<void> {
     await this.#idle(timeoutMs);
   }
 
-  /** Gives up what is left; called before the connections to providers are closed. */
+  /** Abandons the remaining jobs; called before upstream connections are closed. */
   abandon(): void {
     for (const { job } of this.#running.values()) job.abandon();
   }
 
-  /** Resolves when nobody works on anything any more. */
+  /** Resolves when no job runs any more, or after a grace period. */
   async settled(): Promise<void> {
     await this.#idle(LAST_WORDS_MS);
   }
 
   /**
-   * Whether a request is work that another run goes on with: hold and claim are that one's. Of several instances another
-   * may have what this one gives up, or takes it up now.
+   * True when another run owns the job's hold and idempotency claim. With several instances that also applies to a job
+   * abandoned here, since another instance may resume it at once.
    */
   isTakenUp(id: string): boolean {
     const job = this.#running.get(id)?.job;
@@ -175,8 +173,8 @@ export class Jobs {
   }
 
   /**
-   * Whether a request is work whose record is another run's, unless it is charged: one of work that was given up would
-   * keep the next start from running it again. What the journal has as begun ends there.
+   * True when an uncharged record of this run must not be written: it would keep the next start from resuming the job. A
+   * request with an open journal entry is always closed there.
    */
   isUnrecorded(id: string): boolean {
     const job = this.#running.get(id)?.job;
@@ -207,7 +205,7 @@ export class Jobs {
   }
 }
 
-/** One job with what is written of it. */
+/** Writes one job to the store while it runs. */
 class Work {
   readonly job: Job;
   readonly #deps: ResponsesDeps;
@@ -221,7 +219,6 @@ class Work {
     void job.answering.then(() => this.#mark());
   }
 
-  /** Nothing more is written of it by itself. */
   rest(): void {
     clearInterval(this.#timer);
   }
@@ -231,18 +228,18 @@ class Work {
     const { stored, run, ownRun, phase, isTaken } = this.job;
     if (instances === "one" && made === "all") this.job.take();
     if (instances === "one" || isTaken) return undefined;
-    // What was given up is settled as that; but a whole answer is kept, if nobody else has come to an end.
+    // An abandoned job settles as such; a complete reply is stored unless another run has ended the response.
     if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
     const own = { id: stored.id, run: ownRun };
     const heard = this.#untilHeard(
-      "whose a background response is to end could not be looked up yet",
+      "responses: claim of the end failed",
       () => store.claimEnd(own, run === undefined ? "unbegun" : made),
       endWaitMs,
     );
-    // One question alone may go unanswered for longer than that.
+    // A single query may block for longer than the limit.
     const end = await Promise.race([heard, sleep(endWaitMs, undefined, { ref: false })]);
-    // Nobody answered for so long: a whole answer is kept, unless it is known by now that another end stands, and anything
-    // else left to who takes it up, as if this had died.
+    // The store did not answer in time: a complete reply is stored unless another end is known; anything else is left to
+    // the run that resumes the job, as after a crash.
     const isOpen = this.job.phase === "running" || this.job.phase === "taken_up";
     const isKept = end === undefined && made === "all" && isOpen;
     if (end === "taken" || end === "deleted" || isKept) {
@@ -251,8 +248,8 @@ class Work {
     }
     this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
     if (end !== undefined) return LEFT;
-    // A question that nobody waits for any more takes the end all the same, whether or not that is heard: it may have by
-    // now, or only at its own end. The number of one that has not begun may be another's by now, who has the end by it.
+    // The abandoned query can still claim the end, now or later, so the claim is returned. A run number that was never
+    // begun may belong to another run by now and is left alone.
     if (run !== undefined) void this.#giveEndBack(own);
     void heard.then((late) => (late === "taken" || late === undefined ? this.#giveEndBack(own) : undefined));
     return LEFT;
@@ -260,14 +257,10 @@ class Work {
 
   /** Never rejects. */
   async #giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
-    await this.#untilHeard(
-      "a background response that was left could not be given back",
-      () => this.#deps.store.releaseEnd(run),
-      SAVE_FOR_MS,
-    );
+    await this.#untilHeard("responses: return of the end failed", () => this.#deps.store.releaseEnd(run), SAVE_FOR_MS);
   }
 
-  /** Events of what is followed come first: where it ends by its answer they are not lacking. */
+  /** Events are stored before the reply, so that a resumed end has them all. */
   async made(final: string): Promise<void> {
     const answer = this.job.answerIn(final);
     const { workspaceId, keyId } = this.job.stored;
@@ -279,24 +272,21 @@ class Work {
     const { store, warn } = this.#deps;
     const { stored, servedBy } = this.job;
     try {
-      // The newest events are heard from the next turn on.
+      // The newest events are published in the next tick.
       await nextTurn();
       await this.#writing;
       this.#flush();
       await this.#writing;
       await store.saveCompleted(stored, { response, servedBy });
     } catch (error) {
-      warn(
-        { err: error, requestId: stored.id },
-        "the answer of a background response could not be stored before its charge",
-      );
+      warn({ err: error, requestId: stored.id }, "responses: reply not stored before its charge");
     }
   }
 
   async finish(failure: unknown): Promise<void> {
     this.rest();
     await this.#writing;
-    // What was given up has no end, unless it came to one after all: then it is in the books, and so it is kept.
+    // An abandoned job has no end to store, unless its reply completed and was charged after all.
     if (this.job.phase === "running" || this.job.isTaken || this.job.isMade) await this.#save(failure);
   }
 
@@ -308,7 +298,7 @@ class Work {
     });
   }
 
-  /** Whoever finds the work without this process knows by it that a part was made, and makes nothing twice. */
+  /** Marks that output has begun, so that a resume does not generate it twice. */
   async #mark(): Promise<void> {
     const { store, warn } = this.#deps;
     const { id } = this.job.stored;
@@ -316,7 +306,7 @@ class Work {
       try {
         return await store.markAnswering(id);
       } catch (error) {
-        warn({ err: error, requestId: id }, "that a background response has begun could not be stored yet");
+        warn({ err: error, requestId: id }, "responses: begin mark not stored");
         await sleep(FLUSH_EVERY_MS);
       }
     }
@@ -329,10 +319,10 @@ class Work {
     try {
       const keeps = mayKeep(workspaceId, keyId);
       const kept = keeps ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
-      // Who follows it has heard them, or is too slow for what cannot be kept for anyone.
+      // Followers have these events already, or are too slow for events that cannot be stored.
       if (kept === "stored" || this.job.isFull) this.job.forget(events.length);
     } catch (error) {
-      warn({ err: error, requestId: id }, "events of a background response could not be stored yet");
+      warn({ err: error, requestId: id }, "responses: events not stored");
     }
   }
 
@@ -340,22 +330,22 @@ class Work {
     const { id, workspaceId, keyId } = this.job.stored;
     const { store, warn, mayKeep } = this.#deps;
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
-      warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
+      warn({ err: failure, requestId: id, ...detailOf(failure) }, "responses: job failed");
     const keeps = mayKeep(workspaceId, keyId);
     const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept(failure);
     const events = keeps ? [...this.job.unstored, ...last] : [];
-    // An answer is kept, whoever makes it: it is in the books. Anything else is no end of what a newer run works on.
+    // A complete reply is charged and therefore stored by any run; any other end must not overwrite a newer run.
     const run = this.job.isMade ? undefined : this.job.ownRun;
     const { servedBy } = this.job;
     await this.#untilHeard(
-      "the end of a background response could not be stored",
+      "responses: end not stored",
       () => store.finish({ id, workspaceId, run, status, response, events, servedBy }),
       SAVE_FOR_MS,
     );
     this.job.close(last);
   }
 
-  /** What the store answers, which may be away; undefined: not in time, or the process ends before. */
+  /** Retries a store call; undefined at the deadline or at shutdown. */
   async #untilHeard<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
     const { clock, warn } = this.#deps;
     const deadline = clock.monotonicMs() + forMs;

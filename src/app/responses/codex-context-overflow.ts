@@ -3,12 +3,12 @@ import { responsesClient } from "../../language/dialects/responses/client/dialec
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { Asked } from "./responses-context.ts";
 
-/** What providers say to a prompt that their model has no room for. */
+/** Provider error texts for a prompt beyond the context window. */
 const TOO_LONG = /context (?:window|length)|(?:prompt|input) is too long|token count .*exceeds/i;
 
 /**
- * Codex knows a conversation that has outgrown its model by a stream that fails with this code: it makes it shorter and goes
- * on. At a refusal by status it gives up, with every turn that follows. Undefined: it is refused as everybody else is.
+ * Codex compacts a conversation only when a stream fails with `context_length_exceeded`; after an HTTP error status it gives
+ * up. Undefined: the regular error response applies.
  */
 export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined, error: unknown): Fault | undefined {
   if (asked?.inbound.call.stream !== true || asked.background !== "none" || !(error instanceof Fault)) return undefined;
@@ -19,7 +19,7 @@ export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined,
   return fault("context_length_exceeded", { message, param });
 }
 
-/** A response that fails as it begins. */
+/** Sends a stream that fails at its first event. */
 export function sendFailed(exchange: Exchange, sink: ResponseSink, { inbound, request }: Asked, problem: Fault): void {
   const { requestId, receivedAtMs, baseHeaders } = exchange;
   const createdSeconds = Math.floor(receivedAtMs / 1000);

@@ -5,18 +5,18 @@ import type { JsonObject } from "../../kit/json.ts";
 import { printable } from "../printable.ts";
 
 const REFERENCES_MAX = 1000;
-/** Every reference is sent to the provider as the item it means, however often the same one is named. */
+/** References are expanded before the request is sent, so repeats count each time. */
 const REFERRED_CHARS_MAX = 64 * 1024 * 1024;
 
 type Asked = {
   readonly workspaceId: string;
   readonly previousId: string | undefined;
-  /** The new input, as it was sent. */
+  /** The new input items, before references are resolved. */
   readonly input: readonly JsonObject[];
   readonly nowMs: number;
 };
 
-/** The whole conversation as items: what came before, then the new input, and nothing by reference any more. */
+/** Returns the history followed by the new input, with every item reference resolved. */
 export async function conversationOf(store: ResponseStore, asked: Asked): Promise<readonly JsonObject[]> {
   const { workspaceId, previousId, input, nowMs } = asked;
   const history = previousId === undefined ? [] : await historyOf(store, workspaceId, previousId, nowMs);
@@ -33,7 +33,7 @@ export async function conversationOf(store: ResponseStore, asked: Asked): Promis
     return meant;
   };
   return [
-    // What a link of the history refers to was deleted: it is as if the link itself had been.
+    // A deleted item inside the history counts as a deleted response.
     ...history.map((item) => resolved(item, () => notFound(previousId ?? ""))),
     ...input.map((item, at) => resolved(item, () => noSuchItem(at, String(item["id"])))),
   ];

@@ -15,7 +15,7 @@ export type Unmaking = Pick<ResponsesDeps, "store"> & {
   readonly gateway: { readonly state: Pick<SharedState, "releaseHold"> };
 };
 
-/** Ends a response that nobody works on any more, behind the events there are of it, and frees what was held for it. */
+/** Ends an orphaned response after its stored events and releases its hold. */
 export async function endUnmade(
   { store, gateway: { state } }: Unmaking,
   stored: StoredResponse,
@@ -36,7 +36,7 @@ export async function endUnmade(
   if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });
 }
 
-/** Ends a response that nobody works on any more by the answer that was stored before it was charged. */
+/** Completes an orphaned response with the reply that was stored before it was charged. */
 export async function endMade(
   { store, gateway: { state } }: Unmaking,
   stored: StoredResponse,

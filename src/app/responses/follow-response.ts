@@ -5,7 +5,7 @@ import type { Job } from "./background-job.ts";
 import { eventsAfter } from "./response-events.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
-/** How often it is looked for what another instance has stored. */
+/** Poll interval for events stored by another instance. */
 const LOOK_EVERY_MS = 250;
 
 const SIGN_OF_LIFE = ": keep-alive\n\n";
@@ -14,7 +14,7 @@ const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8", "cach
 
 type From = Pick<ResponsesDeps, "store" | "keepAliveMs">;
 
-/** Sends the events after one sequence number, and goes on as they come, to the end. Who leaves stops nothing. */
+/** Streams a local job's events after a sequence number until the job ends; a disconnect does not stop the job. */
 export async function followJob(
   { store, keepAliveMs }: From,
   job: Job,
@@ -29,7 +29,7 @@ export async function followJob(
     const event = job.eventAt(next);
     if (event === "stored") {
       const sent = await send(await store.events(workspaceId, id, next - 1), sink);
-      // Deleted since, or of a workspace that has come to let nothing be kept: a gap is no answer.
+      // The response was deleted or may no longer be stored: abort instead of skipping events.
       if (sent === undefined) return sink.abort();
       next = sent + 1;
     } else if (event !== undefined) {
@@ -42,7 +42,7 @@ export async function followJob(
   }
 }
 
-/** The same where another instance makes it: by what is stored of it, as it comes. */
+/** Streams a job that runs on another instance by polling its stored events. */
 export async function followStored(
   { store, keepAliveMs, clock }: From & Pick<ResponsesDeps, "clock">,
   { workspaceId, id }: Pick<StoredResponse, "workspaceId" | "id">,
@@ -54,7 +54,7 @@ export async function followStored(
   let reached = after;
   let saidMs = clock.monotonicMs();
   while (!sink.disconnected) {
-    // First whether it is over: what was stored before that is all there is.
+    // The status is read before the events, so that a finished response has no later events.
     const stored = await store.find(workspaceId, id, clock.nowMs());
     if (stored === undefined) return sink.abort();
     for await (const events of eventsAfter(store, { workspaceId, id }, reached)) {
@@ -70,7 +70,7 @@ export async function followStored(
   }
 }
 
-/** Answers with the number of the last one. */
+/** Returns the sequence number of the last event. */
 async function send(events: readonly ResponseEvent[], sink: ResponseSink): Promise<number | undefined> {
   for (const { text } of events) {
     if (sink.disconnected) break;
@@ -79,7 +79,7 @@ async function send(events: readonly ResponseEvent[], sink: ResponseSink): Promi
   return events.at(-1)?.sequence;
 }
 
-/** Sends events that are all there. */
+/** Streams the events of a finished response. */
 export async function sendEvents(
   pieces: AsyncIterable<readonly ResponseEvent[]>,
   sink: ResponseSink,

@@ -3,22 +3,20 @@ import { type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { ResponseSink } from "../exchange.ts";
 
-/** Pieces come from the gateway itself, an event at a time. */
+/** The gateway itself writes whole events, so this limit is never reached in practice. */
 const FRAME_CHARS_MAX = 256 * 1024 * 1024;
 
 export type SinkListener = {
-  /** The answer begins, with these headers. */
   started(headers: Readonly<Record<string, string>>): void;
-  /** An event of the answer. */
   event(event: ParsedBody): void;
-  /** The answer is over, with these events. */
+  /** Called once with the last events of the response. */
   ended(last: readonly ParsedBody[]): void;
-  /** Whether it takes more now, and when it does again. */
+  /** Backpressure: whether more can be written now, and when it can again. */
   hasRoom(): boolean;
   room(): Promise<void>;
 };
 
-/** Where the answer of background work goes: into its events. Nobody has to listen for it to go on. */
+/** Response sink of a background job: turns the response into job events; no client has to be connected. */
 export class JobSink implements ResponseSink {
   readonly unattended = true;
   readonly #frames = new SseReader(FRAME_CHARS_MAX);
@@ -36,7 +34,7 @@ export class JobSink implements ResponseSink {
     return this.#started;
   }
 
-  /** True once the work is to stop: the same that a client does who hangs up. */
+  /** True once the job is cancelled; the pipeline handles it like a client disconnect. */
   get disconnected(): boolean {
     return this.#gone;
   }
@@ -51,7 +49,7 @@ export class JobSink implements ResponseSink {
     this.#onGone?.();
   }
 
-  /** The answer is to break here. */
+  /** Breaks the response with a fault. */
   refuse(why: Fault): void {
     if (!this.#takesMore) return;
     this.#refusal = why;

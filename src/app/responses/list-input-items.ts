@@ -9,11 +9,11 @@ import type { ResponsesDeps } from "./responses-deps.ts";
 
 type Query = z.output<typeof InputItemsQuery>;
 type Item = z.output<typeof ResponseItemList>["data"][number];
-/** An item by the id it has in the list, where no two have the same. */
+/** An item with its id, which is unique within the list. */
 type Listed = readonly [id: string, item: JsonObject];
 type Deps = Pick<ResponsesDeps, "store" | "clock">;
 
-/** One page of the items a response was made from. */
+/** Returns one page of the input items of a response, history included. */
 export async function inputPage(
   deps: Deps,
   stored: StoredResponse,
@@ -41,8 +41,8 @@ function placeOf(items: readonly Listed[], param: "after" | "before", id: string
 }
 
 /**
- * Oldest first: earlier turns with their answers, as far as they are still there, then its own input. What has no id,
- * or one that came before, is under the name that is made for it.
+ * Oldest first: the remaining earlier turns with their output, then the response's own input. An item without an id, or
+ * with a duplicate one, gets a generated id.
  */
 async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Promise<Listed[]> {
   const { workspaceId, previousId } = stored;
@@ -61,7 +61,7 @@ async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Prom
   return [...listed];
 }
 
-/** As they are shown, with what is meant in the place of references, as far as it is still there. */
+/** Formats items for the API and resolves references whose target still exists. */
 async function resolved({ store, clock }: Deps, workspaceId: string, items: readonly Listed[]): Promise<Item[]> {
   const references = new Set(items.flatMap(([, item]) => referenceOf(item) ?? []));
   const meant = references.size === 0 ? undefined : await store.items(workspaceId, [...references], clock.nowMs());

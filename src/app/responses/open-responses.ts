@@ -3,7 +3,7 @@ import { Jobs } from "./background-jobs.ts";
 import type { Audited, ResponsesRoom } from "./responses-context.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
-/** Stored responses and background work on top of the request path. */
+/** Wraps the pipeline's dependencies with stored responses and background jobs. */
 export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, gateway: GatewayDeps): ResponsesRoom {
   const mayKeep = (workspaceId: string, keyId: string) =>
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
@@ -31,9 +31,8 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
         releaseClaim: (key, requestId) => (jobs.isTakenUp(requestId) ? undefined : state.releaseClaim(key, requestId)),
       },
       journal: {
-        // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
-        // killed: the next start runs it again. So does what another instance works on before anything was told here.
-        // What was charged is always written.
+        // A job abandoned at shutdown writes no uncharged record, as after a crash, so that the next start runs it again.
+        // The same holds for a job that another instance has taken over before this one sent output.
         append: (entry) =>
           entry.t === "done" && entry.record.charge === null && jobs.isUnrecorded(entry.record.id)
             ? Promise.resolve()

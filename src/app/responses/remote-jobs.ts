@@ -14,7 +14,7 @@ type Deps = {
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly warn: Log["warn"];
-  /** Takes up work that nobody does any more. */
+  /** Resumes jobs that no live instance runs. */
   resume(ids: ReadonlySet<string>): Promise<void>;
 };
 
@@ -22,27 +22,27 @@ const STOP = "responses:stop";
 const WORKING = "working:";
 const TELL_EVERY_MS = 3_000;
 const TELL_TTL_MS = 20_000;
-/** What nobody says to work on for so long is nobody's: longer than a board takes to learn everything again. */
+/** A job that no instance has announced for this long is orphaned; longer than an empty coordination store takes to refill. */
 const NOBODYS_MS = 10_000;
 /**
- * What nobody has begun may have been refused by who took it: longer than its refusal takes to be in the log. An answer that
- * was made may be charged in the journal of one that is on its way back.
+ * Grace period for a job whose record may not be in SQL yet: one that never began (its refusal is still being ingested), or
+ * one whose stored response may be charged in the journal of an instance that is restarting.
  */
 const MAY_BE_RECORDED_MS = 45_000;
 const STOP_WAIT_MS = 5_000;
-/** What waits for a store that does not answer is not waited for at the end. */
+/** Upper bound at shutdown for checks that wait on an unresponsive store. */
 const LAST_LOOKS_MS = 1_000;
 const LOOK_EVERY_MS = 100;
-/** Whoever had lost its connection when it was told hears it then. */
+/** The stop message is repeated, since pub/sub messages are lost while an instance reconnects. */
 const TELL_EVERY_LOOKS = 5;
 
 const Stop = z.object({ workspaceId: z.string(), id: z.string().nullable() });
 
-/** Background work of other instances: each says what it works on, and ends it when it is told to, or finds out. */
+/** Coordinates background jobs across instances: announces local jobs, forwards cancellations and resumes orphans. */
 export class WorkElsewhere {
   readonly #deps: Deps;
   readonly #deaf: () => void;
-  /** By id, since when nobody is known to work on it. */
+  /** By response id: monotonic time since which no instance announces it. */
   readonly #nobodysSinceMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #telling: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class WorkElsewhere {
     await board.delete(`${WORKING}${fleet.id}`).catch(() => undefined);
   }
 
-  /** Ends the work on a response (null: on all of a workspace), and resolves when that is in the store, or not in time. */
+  /** Cancels one response (null: all of the workspace) on every instance; resolves when the end is stored, or at the timeout. */
   async end(workspaceId: string, id: string | null): Promise<void> {
     const { board, clock } = this.#deps;
     const untilMs = clock.monotonicMs() + STOP_WAIT_MS;
@@ -82,7 +82,7 @@ export class WorkElsewhere {
     }
   }
 
-  /** Whether an instance says that it works on a response; one that has just begun with it may not have said so yet. */
+  /** True when an instance announces the job; a job that has just begun may not be announced yet. */
   async isWorkedOn(id: string): Promise<boolean> {
     return (await this.#told()).includes(id);
   }
@@ -99,16 +99,15 @@ export class WorkElsewhere {
     const { workspaceId, id } = Stop.parse(JSON.parse(message));
     const job = id === null ? undefined : jobs.find(workspaceId, id);
     const ended = id === null ? jobs.cancelAll(workspaceId) : job === undefined ? undefined : jobs.cancel(job);
-    ended?.catch((error: unknown) => warn({ err: error, requestId: id }, "a background response could not be ended"));
+    ended?.catch((error: unknown) => warn({ err: error, requestId: id }, "responses: remote cancel failed"));
   }
 
-  /** All that instances say to work on. */
   async #told(): Promise<string[]> {
     const lists = await this.#deps.board.list(WORKING);
     return [...lists.values()].flatMap((text) => Ids.parse(JSON.parse(text)));
   }
 
-  /** Waits for no SQL, which may not answer for long: others would take up what is worked on here. */
+  /** Never waits for SQL: a late announcement would let another instance resume jobs that run here. */
   async #tell(): Promise<void> {
     const { board, fleet, jobs } = this.#deps;
     this.#lookingAtOwn ??= this.#lookAtOwn().finally(() => {
@@ -132,7 +131,7 @@ export class WorkElsewhere {
   async #lookAtOwn(): Promise<void> {
     const { jobs, warn } = this.#deps;
     await jobs.stopUnwanted().catch((error: unknown) => {
-      warn({ err: error }, "whether background work is still wanted could not be looked up yet");
+      warn({ err: error }, "responses: check for cancelled jobs failed");
     });
   }
 
@@ -145,10 +144,10 @@ export class WorkElsewhere {
     }
   }
 
-  /** A board that could not be read, or be told, may have lost everything: its time to learn begins anew. */
+  /** A failing coordination store may have lost its data, so the orphan timeouts restart. */
   #unlearn(error: unknown): void {
     this.#nobodysSinceMs.clear();
-    this.#deps.warn({ err: error }, "background work of other instances could not be looked after yet");
+    this.#deps.warn({ err: error }, "responses: check for orphaned jobs failed");
   }
 
   async #takeUp(): Promise<void> {

@@ -1,13 +1,13 @@
 import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/response-store.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 
-/** An event of the gateway's own. */
+/** Serializes an event that the gateway itself emits. */
 export function eventOf(type: string, sequence: number, fields: JsonObject): ResponseEvent {
   const data = JSON.stringify({ type, sequence_number: sequence, ...fields });
   return { sequence, text: `event: ${type}\ndata: ${data}\n\n` };
 }
 
-/** The stored events of a response after one sequence number, a piece at a time: all of them may be many. */
+/** Yields stored events after a sequence number, one page at a time. */
 export async function* eventsAfter(
   store: ResponseStore,
   { workspaceId, id }: Pick<ResponseSummary, "workspaceId" | "id">,
@@ -23,13 +23,13 @@ export async function* eventsAfter(
   }
 }
 
-/** Events that say nothing of the answer yet. */
+/** Events before any output. */
 const BEFORE_THE_ANSWER = /^event: response\.(created|queued|in_progress)\n/;
 
 const ITEM_DONE = "response.output_item.done";
 const DATA_OF_ITEM_DONE = new RegExp(`^event: ${ITEM_DONE}\ndata: `);
 
-/** Items of an answer that nobody has been told to be done. */
+/** Builds `output_item.done` events for the items without a stored one. */
 export function itemsDone(output: readonly JsonObject[], { count, doneAt }: Stored): ResponseEvent[] {
   const untold = [...output.entries()].filter(([at]) => !doneAt.has(at));
   return untold.map(([at, item], place) => eventOf(ITEM_DONE, count + place, { output_index: at, item }));
@@ -38,11 +38,11 @@ export function itemsDone(output: readonly JsonObject[], { count, doneAt }: Stor
 type Stored = {
   readonly count: number;
   readonly hasAnswer: boolean;
-  /** The places of items that are told to be done. */
+  /** Output indexes with a stored `output_item.done` event. */
   readonly doneAt: ReadonlySet<unknown>;
 };
 
-/** What is stored of the events of a response: how many, whose numbers have no gap, and whether an answer is in them. */
+/** Summarizes the stored events of a response; their sequence numbers have no gaps. */
 export async function eventsOf(
   store: ResponseStore,
   response: Pick<ResponseSummary, "workspaceId" | "id">,

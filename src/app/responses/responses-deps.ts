@@ -2,27 +2,26 @@ import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 
-/** What stored responses and background work are given. Built once, in main.ts. */
+/** Dependencies of stored responses and background jobs; built once in main.ts. */
 export type ResponsesDeps = {
   readonly store: ResponseStore;
   readonly clock: Clock;
-  /** Whether others may work on the same responses. */
+  /** With several instances, another one may run or end the same response. */
   readonly instances: "one" | "several";
-  /** How long a response is kept. */
   readonly retentionMs: number;
-  /** What the stored responses of one workspace may take. */
+  /** Storage quota of one workspace. */
   readonly bytesMax: number;
-  /** Whether what is left of the disk is for the journal alone. */
+  /** True when the remaining disk space is reserved for the journal. */
   readonly diskIsLow: () => boolean;
-  /** Background work at the same time. */
+  /** Maximum number of concurrent background jobs. */
   readonly jobsMax: { readonly all: number; readonly workspace: number };
-  /** How long a follower hears nothing before it is sent a sign of life. */
+  /** Interval of keep-alive comments on an idle event stream. */
   readonly keepAliveMs: number;
-  /** How long is waited for the store to say whose an end is, before it is settled: sooner than hold and claim are lost. */
+  /** Maximum wait for the store to grant this run the end of a response; shorter than the lease of its hold and claim. */
   readonly endWaitMs: number;
-  /** Whether the workspace's policy of now lets anything of it be kept. */
+  /** False when the current policy demands zero data retention. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
-  /** The member whose personal key it is; null for one of the workspace itself. */
+  /** The member who owns the key; null for a key of the workspace. */
   readonly memberOf: (keyId: string) => string | null | undefined;
   readonly warn: Log["warn"];
 };

@@ -10,22 +10,22 @@ import { endMade, endUnmade } from "./end-orphaned-job.ts";
 import { eventsOf } from "./response-events.ts";
 import { askedOf, type ResponsesRoom } from "./responses-context.ts";
 
-/** How often work on a response may be begun: once, and once more after a restart. */
+/** One run, and one more after a restart. */
 const RUNS_MAX = 2;
 
 export type Resuming = {
-  /** Whether it is work that nobody does. */
+  /** True when no instance runs the job. */
   readonly isLeft: (id: string) => boolean;
-  /** What the log has of a request: then it had begun to answer, or was over. */
+  /** The logged record; present once output was sent or the request ended. */
   readonly recordOf: (id: string) => Promise<Pick<RequestRecord, "errorCode"> | undefined>;
-  /** Who may still use the key that asked; undefined when it may not be used any more. */
+  /** The principal of the key; undefined when the key is no longer valid. */
   readonly callerOf: (keyId: string) => Principal | undefined;
   readonly route: Route;
 };
 
 /**
- * Background work that an earlier process left: run again where nothing of it had been recorded, and else ended as
- * failed. Resolves when all of it is under way again, not when it is over.
+ * Resumes jobs of an earlier process: a job without recorded output runs again, any other one ends as failed. Resolves when
+ * all of them are started, not when they end.
  */
 export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promise<void> {
   for (const row of await room.store.unfinished()) {
@@ -33,18 +33,18 @@ export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promi
     try {
       await resume(room, row, resuming);
     } catch (error) {
-      // One that cannot be read any more keeps nobody from working.
-      room.warn({ err: error, requestId: row.id }, "a background response could not be taken up again");
+      // One unreadable row must not block the other jobs.
+      room.warn({ err: error, requestId: row.id }, "responses: job resume failed");
     }
   }
 }
 
 async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Resuming): Promise<void> {
   const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
-  // Expired meanwhile: the sweep takes it.
+  // Expired since; the sweep deletes it.
   if (stored === undefined) return;
   const record = await resuming.recordOf(row.id);
-  // It was charged as a whole answer, and its process died before that was shown to anyone.
+  // The reply was stored and charged before the process died.
   if (row.completed !== undefined && record?.errorCode === null && room.mayKeep(row.workspaceId, row.keyId))
     return endMade(room, stored, row.completed);
   const principal = resuming.callerOf(row.keyId);
@@ -58,11 +58,11 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
     void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
   } else {
     await endUnmade(room, stored, { is: "failed", message: why ?? "The request is not known any more." });
-    room.warn({ requestId: row.id }, "a background response that a restart had interrupted was ended as failed");
+    room.warn({ requestId: row.id }, "responses: interrupted job ended as failed");
   }
 }
 
-/** The record may be in the journal of an instance that is gone; whoever follows the events has seen the answer begin. */
+/** The record may be in the journal of a lost instance, and clients may have received part of the output. */
 const HALF_MADE =
   "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
 
@@ -74,7 +74,7 @@ function whyNot(row: UnfinishedResponse, principal: Principal | undefined): stri
   return undefined;
 }
 
-/** The same request under its own id and time, so that it is one line of the log and one charge whatever happened. */
+/** Rebuilds the exchange under its original id and time, so that it stays one log entry and one charge. */
 function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Principal, route: Route): Exchange {
   const { headers = {}, clientAddress = "", body = "" } = row.request ?? {};
   return {
@@ -113,7 +113,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
   await room.jobs.finish(job, failure);
 }
 
-/** Who asked has long been answered. */
+/** The original client already received its response. */
 const NOBODY: ResponseSink = {
   started: true,
   disconnected: false,

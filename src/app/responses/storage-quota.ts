@@ -1,15 +1,15 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
-/** Why nothing more is stored now. */
+/** Why nothing can be stored now. */
 export type NoRoom =
   | { readonly is: "full"; readonly usedBytes: number; readonly maxBytes: number }
-  /** The rest of the disk is the journal's: without it nobody is served at all. */
+  /** The remaining disk space is reserved for the journal. */
   | { readonly is: "low_disk" };
 
 type Storage = Pick<ResponsesDeps, "store" | "bytesMax" | "diskIsLow">;
 
-/** What keeps so many bytes more of a workspace from being stored; undefined when there is room. */
+/** Undefined when the bytes fit into the workspace's quota. */
 export function noRoomFor(
   { store, bytesMax, diskIsLow }: Storage,
   workspaceId: string,
@@ -20,7 +20,6 @@ export function noRoomFor(
   return usedBytes + moreBytes > bytesMax ? { is: "full", usedBytes, maxBytes: bytesMax } : undefined;
 }
 
-/** A disk that is almost full does not become empty within seconds. */
 const FULL_RETRY_AFTER_SECONDS = 60;
 
 const INSTEAD = {
@@ -28,7 +27,7 @@ const INSTEAD = {
   background: "leave background out, with store: false",
 } as const;
 
-/** Who asked for the answer to be kept hears that it cannot be, before anyone is asked for it. */
+/** Rejects a request for storage before any upstream call. */
 export function noRoomFault(why: NoRoom, param: keyof typeof INSTEAD): Fault {
   if (why.is === "low_disk")
     return fault("service_unavailable", {

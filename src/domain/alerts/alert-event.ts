@@ -4,7 +4,7 @@ import { formatNanos } from "../../kit/money.ts";
 import type { Workspace } from "../tenancy/workspace.ts";
 import type { AlertCondition, LimitUsage } from "./evaluate-rules.ts";
 
-/** What the people of a workspace call the one whose limit it is. */
+/** Display names of a spend limit's subject. */
 export type SpenderNames = {
   readonly member: string | null;
   readonly key: string | null;
@@ -13,7 +13,7 @@ export type SpenderNames = {
 
 export const NO_SPENDER_NAMES: SpenderNames = { member: null, key: null, keyName: null };
 
-/** An alert as receivers get it: for people (`title`, `message`, `advice`) and for programs (`data`). */
+/** The webhook payload: `title`, `message` and `advice` for people, `data` for programs. */
 const alertEventSchema = z.object({
   id: z.string(),
   type: z.string(),
@@ -43,27 +43,27 @@ export type AlertHeader = { readonly id: string; readonly atMs: number; readonly
 
 export function buildAlertEvent(
   { id, atMs, workspace }: AlertHeader,
-  happening: AlertCondition,
+  condition: AlertCondition,
   names: SpenderNames,
 ): AlertEvent {
   const { slug, name } = workspace;
   return {
     id,
-    type: TYPES[happening.is],
+    type: TYPES[condition.is],
     created_at: new Date(atMs).toISOString(),
     workspace: { id: workspace.id, slug, name },
-    ...describeCondition(happening, workspace, names),
+    ...describeCondition(condition, workspace, names),
   };
 }
 
-function describeCondition(happening: AlertCondition, workspace: Workspace, names: SpenderNames): AlertText {
-  switch (happening.is) {
+function describeCondition(condition: AlertCondition, workspace: Workspace, names: SpenderNames): AlertText {
+  switch (condition.is) {
     case "balance_low":
-      return lowBalanceText(happening, workspace);
+      return lowBalanceText(condition, workspace);
     case "limit_reached":
-      return limitReachedText(happening, workspace, names);
+      return limitReachedText(condition, workspace, names);
     case "credential_refused":
-      return keyRefusedText(happening, workspace);
+      return keyRefusedText(condition, workspace);
     case "test":
       return {
         title: `Test alert of workspace ${workspace.slug}`,
@@ -78,7 +78,7 @@ type ConditionOf<Kind extends AlertCondition["is"]> = Extract<AlertCondition, { 
 
 const NANOS_PER_CENT = 10_000_000n;
 
-/** For people: whole cents, never more than there is. What programs read is exact. */
+/** Rounded down to whole cents, for texts; `data` has exact amounts. */
 function inCents(nanos: bigint): string {
   const rest = ((nanos % NANOS_PER_CENT) + NANOS_PER_CENT) % NANOS_PER_CENT;
   return formatNanos(nanos - rest);
@@ -89,11 +89,11 @@ function lowBalanceText(
   { slug, currency }: Workspace,
 ): AlertText {
   const [balance, threshold] = [formatNanos(balanceNanos), formatNanos(thresholdNanos)];
-  const said = inCents(balanceNanos);
+  const rounded = inCents(balanceNanos);
   const isSpent = balanceNanos <= 0n;
   return {
-    title: `Balance of workspace ${slug} is ${said} ${currency}`,
-    message: `The balance of workspace ${slug} is ${said} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
+    title: `Balance of workspace ${slug} is ${rounded} ${currency}`,
+    message: `The balance of workspace ${slug} is ${rounded} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
     advice: isSpent
       ? "Requests are refused with 402 until the wallet is topped up."
       : "Top up the wallet before it is empty: requests that it cannot pay are refused with 402.",
@@ -155,14 +155,13 @@ function keyRefusedText({ provider, status }: ConditionOf<"credential_refused">,
   };
 }
 
-/** Characters that end a line or draw: a name must not become a header, or another line of the mail. */
+/** Removed from names, so that they cannot add a mail header or a line. */
 const CONTROL_CHARACTERS = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 
 export type MailContent = { readonly subject: string; readonly text: string };
 
 const SUBJECT_CHARS_MAX = 150;
 
-/** Plain text, each sentence in a paragraph of its own. */
 export function mailContentOf({ id, title, message, advice, workspace }: AlertEvent): MailContent {
   const line = (text: string) => text.replace(CONTROL_CHARACTERS, " ").trim();
   const about = `Workspace: ${line(workspace.name)} (${workspace.slug})\nAlert: ${id}`;

@@ -2,14 +2,13 @@ import type { RequestRecord } from "../record/record.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
 import type { AlertRules } from "./alert-rules.ts";
 
-/** Who was refused. */
 export type RefusedSpender = { readonly workspaceId: string; readonly memberId: string | null; readonly keyId: string };
 
-/** What is to be looked at in a workspace, and what only the moment itself could tell. */
+/** Events since the last evaluation of a workspace that its state does not show. */
 export type AlertSignals = {
-  /** Limits that refused a request, as `limitName` says them. */
+  /** Keys of the limits that refused a request, see `limitSignalKey`. */
   readonly limits: ReadonlySet<string>;
-  /** Providers that refused the workspace's own key, with their status. */
+  /** Provider to the status with which it refused the workspace's own key. */
   readonly keys: ReadonlyMap<string, number>;
 };
 
@@ -19,15 +18,12 @@ export function limitSignalKey(spenderId: string, per: SpendLimit["per"]): strin
   return `${spenderId}/${per}`;
 }
 
-/**
- * Rules in memory, and which workspaces changed since they were last looked at. The request path only leaves a note
- * here, and not even that for a workspace without rules.
- */
+/** Alert rules in memory, and the workspaces to evaluate. The request path only marks workspaces that have rules. */
 export class AlertMonitor {
   readonly #rules = new Map<string, AlertRules>();
   #dirty = new Map<string, PendingSignals>();
 
-  /** Nobody has a rule: there is nothing to note. */
+  /** No workspace has rules. */
   get isIdle(): boolean {
     return this.#rules.size === 0;
   }
@@ -40,7 +36,7 @@ export class AlertMonitor {
     return [...this.#rules.values()];
   }
 
-  /** New rules are looked at too: what they ask for may be so already. */
+  /** Marks the workspace, because the condition of a new rule may already hold. */
   putRules(rules: AlertRules): void {
     this.#rules.set(rules.workspaceId, rules);
     this.markDirty(rules.workspaceId);
@@ -63,32 +59,32 @@ export class AlertMonitor {
 
   recordRequest({ workspaceId, attempts }: Pick<RequestRecord, "workspaceId" | "attempts">): void {
     if (!this.#rules.has(workspaceId)) return;
-    const notes = this.#signalsOf(workspaceId);
+    const signals = this.#signalsOf(workspaceId);
     for (const { ownKey, provider, upstreamStatus } of attempts)
       if (ownKey === true && (upstreamStatus === 401 || upstreamStatus === 403))
-        notes.keys.set(provider, upstreamStatus);
+        signals.keys.set(provider, upstreamStatus);
   }
 
-  /** What was noted since the last time. */
+  /** The marked workspaces; clears the marks. */
   drain(): ReadonlyMap<string, AlertSignals> {
-    const taken = this.#dirty;
+    const drained = this.#dirty;
     this.#dirty = new Map();
-    return taken;
+    return drained;
   }
 
-  /** What could not be looked at is looked at the next time. */
+  /** Marks a workspace again after a failed or incomplete evaluation. */
   requeue(workspaceId: string, { limits, keys }: AlertSignals): void {
     if (!this.#rules.has(workspaceId)) return;
-    const notes = this.#signalsOf(workspaceId);
-    for (const limit of limits) notes.limits.add(limit);
-    for (const [provider, status] of keys) if (!notes.keys.has(provider)) notes.keys.set(provider, status);
+    const signals = this.#signalsOf(workspaceId);
+    for (const limit of limits) signals.limits.add(limit);
+    for (const [provider, status] of keys) if (!signals.keys.has(provider)) signals.keys.set(provider, status);
   }
 
   #signalsOf(workspaceId: string): PendingSignals {
     const known = this.#dirty.get(workspaceId);
     if (known !== undefined) return known;
-    const notes: PendingSignals = { limits: new Set(), keys: new Map() };
-    this.#dirty.set(workspaceId, notes);
-    return notes;
+    const signals: PendingSignals = { limits: new Set(), keys: new Map() };
+    this.#dirty.set(workspaceId, signals);
+    return signals;
   }
 }

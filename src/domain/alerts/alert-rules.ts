@@ -1,22 +1,22 @@
 import type { EncryptionContext } from "../tenancy/vault.ts";
 
-/** Where alerts are sent besides mail. What is signed with stays sealed until something is sent. */
+/** A webhook receiver; its signing secret is decrypted only for a delivery. */
 export type AlertWebhook = {
   readonly url: string;
   readonly sealed: Uint8Array;
   readonly secretChangedAtMs: number;
 };
 
-/** What a workspace wants to be told of, and where. */
+/** The conditions and receivers of a workspace's alerts. */
 export type AlertRules = {
   readonly workspaceId: string;
-  /** Below this balance; null: never. */
+  /** Alert below this balance; null: never. */
   readonly lowBalanceNanos: bigint | null;
-  /** Shares of every spend limit, from 1 to 100, lowest first; none: never. */
+  /** Alert at these percentages of every spend limit, ascending; empty: never. */
   readonly limitPercents: readonly number[];
-  /** When a provider refuses the workspace's own key. */
+  /** Alert when a provider refuses the workspace's own key. */
   readonly credentialRefused: boolean;
-  /** Null: its owners and admins, whoever they are at the time. */
+  /** Null: the workspace's current owners and admins. */
   readonly mailTo: readonly string[] | null;
   readonly webhook: AlertWebhook | null;
   readonly changedAtMs: number;
@@ -24,7 +24,7 @@ export type AlertRules = {
 
 const DEFAULT_PERCENTS: readonly number[] = [80, 100];
 
-/** What a workspace begins with when it sets its first rule. */
+/** The defaults that a workspace's first change starts from. */
 export function defaultAlertRules(workspaceId: string, nowMs: number): AlertRules {
   return {
     workspaceId,
@@ -37,13 +37,12 @@ export function defaultAlertRules(workspaceId: string, nowMs: number): AlertRule
   };
 }
 
-/** The secrets of a webhook as they are sealed: after a rotation the one before signs too, for a while. */
+/** A webhook's signing secrets; for a while after a rotation the previous one signs too. */
 export type WebhookSecrets = {
   readonly current: string;
   readonly previous: { readonly secret: string; readonly untilMs: number } | null;
 };
 
-/** It opens in no other workspace. */
 export function webhookEncryptionContext(workspaceId: string): EncryptionContext {
   return { workspaceId, column: "alert_rules.webhook_secret", row: workspaceId };
 }

@@ -1,7 +1,7 @@
 import type { SpenderKind } from "../tenancy/limits.ts";
 import type { AlertRules } from "./alert-rules.ts";
 
-/** One limit, and how far it is used up in the period that runs. */
+/** A spend limit and its usage in the current period. */
 export type LimitUsage = {
   readonly of: SpenderKind;
   readonly spenderId: string;
@@ -10,11 +10,11 @@ export type LimitUsage = {
   readonly period: string;
   readonly limitNanos: bigint;
   readonly spentNanos: bigint;
-  /** A request was refused because of it since it was last looked at. */
+  /** The limit refused a request since the last evaluation. */
   readonly refused: boolean;
 };
 
-/** A key of the workspace's own at a provider; `status` is what the provider last refused it with. */
+/** A workspace's own provider key; `status` is the provider's last refusal. */
 export type OwnKeyStatus = { readonly provider: string; readonly mark: string; readonly status: number | undefined };
 
 export type AlertFacts = {
@@ -23,54 +23,50 @@ export type AlertFacts = {
   readonly keys: readonly OwnKeyStatus[];
 };
 
-/** What happened, in figures. */
 export type AlertCondition =
   | { readonly is: "balance_low"; readonly balanceNanos: bigint; readonly thresholdNanos: bigint }
   | { readonly is: "limit_reached"; readonly percent: number; readonly limit: LimitUsage }
   | { readonly is: "credential_refused"; readonly provider: string; readonly status: number }
   | { readonly is: "test" };
 
-/**
- * Something that was told and not yet forgotten: it is not told again. The mark says which period, limit or key it was
- * about; another one is another crossing.
- */
+/** An alert that was sent and is not sent again. `mark` identifies the period, limit or key: a new mark is a new alert. */
 export type ActiveAlert = { readonly subject: string; readonly mark: string };
 
-/** `happening` is null where another one says the same and more. */
+/** `condition` is null if a stronger alert of the same evaluation covers it: it is recorded and not sent. */
 export type NewAlert = ActiveAlert & { readonly condition: AlertCondition | null };
 
 export type AlertEvaluation = { readonly raised: readonly NewAlert[]; readonly cleared: readonly ActiveAlert[] };
 
-/** `rests`: whether it may be told again once it is not so any more, in the same period. */
+/** `rearms`: the alert may fire again with the same mark after its condition ends. */
 type AlertCandidate = ActiveAlert & {
   readonly condition: AlertCondition | undefined;
-  readonly rests: "armed" | "told";
+  readonly rearms: boolean;
 };
 
-/** What must be told now, and what may be told again the next time. Pure: the same facts give the same answer. */
-export function evaluateRules(rules: AlertRules, facts: AlertFacts, standing: readonly ActiveAlert[]): AlertEvaluation {
-  const told = new Map(standing.map((one) => [one.subject, one.mark]));
+/** The alerts to raise, and those that may fire again. */
+export function evaluateRules(rules: AlertRules, facts: AlertFacts, active: readonly ActiveAlert[]): AlertEvaluation {
+  const activeMarks = new Map(active.map(({ subject, mark }) => [subject, mark]));
   const raised: NewAlert[] = [];
   const cleared: ActiveAlert[] = [];
   const known = new Set<string>();
   for (const group of candidatesOf(rules, facts)) {
-    // The strongest of a group is told, the weaker ones are taken as told with it.
-    let louder = false;
-    for (const { subject, mark, condition: happening, rests } of group) {
+    // Only the strongest alert of a group is sent; it covers the weaker ones.
+    let isCovered = false;
+    for (const { subject, mark, condition, rearms } of group) {
       known.add(subject);
-      const before = told.get(subject);
-      const isTold = before === mark;
-      if (before !== undefined && !isTold) cleared.push({ subject, mark: before });
-      if (happening !== undefined && !isTold) raised.push({ subject, mark, condition: louder ? null : happening });
-      if (happening === undefined && isTold && rests === "armed") cleared.push({ subject, mark });
-      louder ||= happening !== undefined || (isTold && rests === "told");
+      const activeMark = activeMarks.get(subject);
+      const isActive = activeMark === mark;
+      if (activeMark !== undefined && !isActive) cleared.push({ subject, mark: activeMark });
+      if (condition !== undefined && !isActive) raised.push({ subject, mark, condition: isCovered ? null : condition });
+      if (condition === undefined && isActive && rearms) cleared.push({ subject, mark });
+      isCovered ||= condition !== undefined || (isActive && !rearms);
     }
   }
-  cleared.push(...standing.filter(({ subject }) => !known.has(subject)));
+  cleared.push(...active.filter(({ subject }) => !known.has(subject)));
   return { raised, cleared };
 }
 
-/** Everything that could be told, the strongest of each group first. */
+/** All possible alerts in groups, the strongest of each group first. */
 function candidatesOf(rules: AlertRules, facts: AlertFacts): AlertCandidate[][] {
   const { lowBalanceNanos, limitPercents, credentialRefused } = rules;
   const groups: AlertCandidate[][] = facts.limits
@@ -84,10 +80,10 @@ function candidatesOf(rules: AlertRules, facts: AlertFacts): AlertCandidate[][] 
 function balanceCandidate(balanceNanos: bigint, thresholdNanos: bigint): AlertCandidate {
   const isLow = balanceNanos < thresholdNanos;
   const condition: AlertCondition | undefined = isLow ? { is: "balance_low", balanceNanos, thresholdNanos } : undefined;
-  return { subject: "balance", mark: "", condition, rests: "armed" };
+  return { subject: "balance", mark: "", condition, rearms: true };
 }
 
-/** A limit that refuses requests is used up, although what is left of it was never spent. */
+/** A limit that refused a request counts as reached, even if the remaining amount was too small to be spent. */
 function limitCandidate(limit: LimitUsage, percent: number): AlertCandidate {
   const { spenderId, per, period, limitNanos, spentNanos, refused } = limit;
   const isReached = spentNanos * 100n >= limitNanos * BigInt(percent) || (percent === 100 && refused);
@@ -95,12 +91,12 @@ function limitCandidate(limit: LimitUsage, percent: number): AlertCandidate {
     subject: `limit/${spenderId}/${per}/${percent}`,
     mark: `${period}/${limitNanos}`,
     condition: isReached ? { is: "limit_reached", percent, limit } : undefined,
-    rests: "told",
+    rearms: false,
   };
 }
 
 function ownKeyCandidate({ provider, mark, status }: OwnKeyStatus): AlertCandidate {
   const condition: AlertCondition | undefined =
     status === undefined ? undefined : { is: "credential_refused", provider, status };
-  return { subject: `credential/${provider}`, mark, condition, rests: "told" };
+  return { subject: `credential/${provider}`, mark, condition, rearms: false };
 }

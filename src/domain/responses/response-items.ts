@@ -9,16 +9,16 @@ const PREFIXES: Readonly<Record<string, string>> = {
 
 const RESPONSE_PREFIX = "resp_";
 
-/** The name of an item that is made from its response's id and its place: among the input, and the output behind it. */
-export function derivedItemId(responseId: string, item: JsonObject, place: number): string {
+/** The id of an item without one: from its response's id and its index in the input followed by the output. */
+export function derivedItemId(responseId: string, item: JsonObject, index: number): string {
   const prefix = PREFIXES[itemTypeOf(item)] ?? "item";
-  return `${prefix}_${responseId.replace(RESPONSE_PREFIX, "")}_in${place}`;
+  return `${prefix}_${responseId.replace(RESPONSE_PREFIX, "")}_in${index}`;
 }
 
-/** The response that an item with a made name belongs to. */
+/** The response of a derived item id. */
 export function responseIdOfItem(itemId: string): string | undefined {
-  const made = /^[a-z]+_([0-9a-f]{32})_in\d+$/.exec(itemId);
-  return made === null ? undefined : `${RESPONSE_PREFIX}${made[1]}`;
+  const match = /^[a-z]+_([0-9a-f]{32})_in\d+$/.exec(itemId);
+  return match === null ? undefined : `${RESPONSE_PREFIX}${match[1]}`;
 }
 
 export function itemIdOf(item: JsonObject): string | undefined {
@@ -29,7 +29,6 @@ export function itemTypeOf(item: JsonObject): string {
   return typeof item["type"] === "string" ? item["type"] : "message";
 }
 
-/** What a response said, as items. */
 export function outputItems(response: JsonObject): JsonObject[] {
   const { output } = response;
   return Array.isArray(output) ? output.filter(isJsonObject) : [];

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../kit/json.ts";
 export const RESPONSE_STATUSES = ["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"] as const;
 export type ResponseStatus = (typeof RESPONSE_STATUSES)[number];
 
-/** The status that a response object says; what says none is a whole answer. */
+/** A response object without a known status counts as completed. */
 export function responseStatusOf(response: JsonObject): ResponseStatus {
   return RESPONSE_STATUSES.find((status) => status === response["status"]) ?? "completed";
 }
@@ -12,11 +12,11 @@ export function isUnfinished({ status }: { readonly status: ResponseStatus }): b
   return status === "queued" || status === "in_progress";
 }
 
-/** Whether the gateway works on it by itself; `streamed`: its events are kept too, so that they can be followed. */
+/** How a background response is followed; `streamed`: its events are stored, so that clients can resume the stream. */
 export const BACKGROUND_KINDS = ["none", "polled", "streamed"] as const;
 export type BackgroundKind = (typeof BACKGROUND_KINDS)[number];
 
-/** What may be known of a stored response without opening it. */
+/** The unencrypted fields of a stored response. */
 export type ResponseSummary = {
   readonly id: string;
   readonly workspaceId: string;
@@ -27,26 +27,26 @@ export type ResponseSummary = {
   readonly model: string;
   readonly previousId: string | null;
   readonly background: BackgroundKind;
-  /** How often work on it was begun. */
+  /** The number of started runs. */
   readonly runs: number;
 };
 
-/** A whole answer, with who made it. */
+/** A complete response, with the headers that name its provider. */
 export type CompletedResponse = { readonly response: JsonObject; readonly servedBy?: ServedBy | undefined };
 
-/** What its answer said in headers of who served it, by the names of the headers. */
+/** Response headers that name the provider and endpoint, by header name. */
 export type ServedBy = Readonly<Record<string, string>>;
 
 export type StoredResponse = ResponseSummary & {
-  /** The response object as callers see it; its `status` is the one above. */
+  /** The response object of the API; its `status` equals the field above. */
   readonly response: JsonObject;
-  /** Its own input, as it was sent: what came before is found through `previousId`. */
+  /** Its own input items; earlier ones are found through `previousId`. */
   readonly input: readonly JsonObject[];
-  /** Undefined: nobody has answered it, or it was stored before this was kept. */
+  /** Undefined: not answered yet, or stored by an older version. */
   readonly servedBy?: ServedBy | undefined;
 };
 
-/** A request that can be run again: the body as it came, and what the record of it says of its caller. */
+/** A background request that can be run again after a restart. */
 export type BackgroundRequest = {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -55,29 +55,28 @@ export type BackgroundRequest = {
 
 export type UnfinishedResponse = ResponseSummary & {
   readonly request: BackgroundRequest | undefined;
-  /** It has begun to answer, or a run was about to end it: what is left of it is not made anew. */
+  /** A run has sent output or claimed the end, so it must not be run again. */
   readonly hasStartedAnswering: boolean;
-  /** Its whole answer, which was about to be charged, or was; undefined: there was none yet. */
+  /** The complete response, which may already be charged; undefined: not complete. */
   readonly completed: CompletedResponse | undefined;
-  /** Nobody wants it any more. */
   readonly isCancelled: boolean;
 };
 
-/** One run of the work on a response; the number is the one that `begin` gave it. */
+/** One run of a response; `run` is the number that `startRun` returned. */
 export type ResponseRun = { readonly workspaceId: string; readonly id: string; readonly run: number };
 
-/** What a run has of an answer when it comes to its end. */
+/** How much of a response a run has at its end. */
 export type ResponseCompleteness = "all" | "less";
 
-/** `anothers`: that run goes on, or settles its own. */
+/** The result of claiming a response's end. `anothers`: another run goes on, or settles itself. */
 export type EndClaim = "taken" | "anothers" | "over" | "deleted";
 
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
-/** A conversation as the store has it, oldest first. */
+/** A conversation, oldest response first. */
 export type ResponseChain =
   | { readonly is: "whole"; readonly links: readonly StoredResponse[] }
-  /** A link was deleted or has expired, or never was in this workspace: only the newer ones are there. */
+  /** A response was deleted, has expired or is of another workspace: only newer ones are returned. */
   | { readonly is: "broken"; readonly links: readonly StoredResponse[] }
   | { readonly is: "too_long" };
 
@@ -87,64 +86,58 @@ export type ResponseEnd = {
   readonly status: ResponseStatus;
   readonly response: JsonObject;
   readonly events: readonly ResponseEvent[];
-  /**
-   * It is the end that this run has taken; or that nobody has, of what no run after this one works on. Absent: the end of
-   * whatever works on it.
-   */
+  /** Ends the response only if this run has claimed the end, or no run has and no later run started. Absent: always. */
   readonly run?: number | undefined;
-  /** It is the end of what nobody works on any more, whoever had taken it; unless a run after this one has begun. */
+  /** Ends an abandoned response regardless of its claim, unless a run after this one has started. */
   readonly lastRun?: number;
   readonly servedBy?: ServedBy | undefined;
 };
 
 /**
- * Responses that callers asked to be kept, sealed for their workspace. Whatever has expired, was deleted or belongs to
- * another workspace is not there, all alike.
+ * Stored responses, encrypted per workspace. Expired and deleted responses and those of other workspaces are
+ * indistinguishable from unknown ones.
  */
 export type ResponseStore = {
   add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
   chain(workspaceId: string, id: string, nowMs: number): Promise<ResponseChain>;
-  /** Items of stored responses by their ids. Undefined: the responses they are of are more than is read at once. */
+  /** Items by id. Undefined: they belong to more responses than are read at once. */
   items(
     workspaceId: string,
     ids: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
-  /**
-   * Work on it begins, as this run. `unwanted`: it was called off, is over, or is not there any more. `anothers`: a run has
-   * taken its end.
-   */
+  /** Starts the next run. `unwanted`: cancelled, finished or deleted. `anothers`: another run has claimed the end. */
   startRun(
     id: string,
   ): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
-  /** It has begun to answer. */
+  /** Records that output was sent. */
   markAnswering(id: string): Promise<void>;
   /**
-   * Its whole answer, before it is charged: whoever finds the charge, and nobody who works on it, ends it by that. Nobody
-   * is shown it until then, and the request that it could have been run again by goes. What is over stays as it is.
+   * Stores the complete response before it is charged: after a crash, a charge without a running job is finished with it.
+   * It is not visible until then, and the stored request is deleted. A finished response is unchanged.
    */
-  saveCompleted(place: Pick<ResponseRun, "workspaceId" | "id">, answer: CompletedResponse): Promise<void>;
-  /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
+  saveCompleted(target: Pick<ResponseRun, "workspaceId" | "id">, response: CompletedResponse): Promise<void>;
+  /** Stops the current run and prevents further ones. */
   cancel(workspaceId: string, id: string): Promise<void>;
   /**
-   * Asked before what a run came to is settled, so that one run alone does: a whole answer is the first one's that asks,
-   * anything else no run's after which another has begun. Again is no harm. `unbegun`: by who would have been this run.
+   * Called before settlement, so that only one run settles. The first run with a complete response gets the claim; a
+   * partial one gets it only if no later run started. Idempotent. `unbegun`: the run was never started.
    */
-  claimEnd(run: Pick<ResponseRun, "id" | "run">, made: ResponseCompleteness | "unbegun"): Promise<EndClaim>;
-  /** What a run has taken the end of, and leaves, is anybody's again. */
+  claimEnd(run: Pick<ResponseRun, "id" | "run">, completeness: ResponseCompleteness | "unbegun"): Promise<EndClaim>;
+  /** Releases the run's claim. */
   releaseEnd(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**
-   * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
-   * could have been run again by goes. What is over already stays as it is, and so does what is another run's: `unchanged`.
+   * Finishes the response with its last events, which replace events of other runs with the same numbers, and deletes the
+   * stored request. `unchanged`: already finished, or another run has the claim.
    */
   finish(end: ResponseEnd): Promise<"ended" | "unchanged">;
-  /** `unwanted`: it is over, is not there any more, or another run has begun since. */
+  /** `unwanted`: finished, deleted, or a later run has started. */
   appendEvents(run: ResponseRun, events: readonly ResponseEvent[]): Promise<"stored" | "unwanted">;
-  /** The next events after one sequence number, in order, as many as are read at once; none: those were all. */
+  /** The next page of events after a sequence number; empty: no more events. */
   events(workspaceId: string, id: string, after: number): Promise<readonly ResponseEvent[]>;
   remove(workspaceId: string, id: string, nowMs: number): Promise<boolean>;
-  /** Removes all of a workspace; answers how many there were. */
+  /** Deletes all responses of a workspace; returns their number. */
   purge(workspaceId: string): Promise<number>;
   list(
     workspaceId: string,
@@ -152,14 +145,14 @@ export type ResponseStore = {
     limit: number,
     cursor: string | null,
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
-  /** Those on which work had begun or was to begin, oldest first. */
+  /** Oldest first. */
   unfinished(): Promise<readonly UnfinishedResponse[]>;
-  /** Those that are still to be made, by id: not over, not called off and not deleted. Each with its newest run. */
+  /** Unfinished, not cancelled and not deleted responses, by id with their newest run. */
   activeRuns(): Promise<ReadonlyMap<string, number>>;
-  /** Removes what has expired; answers how many. */
+  /** Deletes expired responses; returns their number. */
   sweep(nowMs: number): Promise<number>;
-  /** How many bytes the contents of a workspace take, from memory: right once it was counted. */
+  /** Stored bytes of a workspace, from memory; exact after `count`. */
   bytesOf(workspaceId: string): number;
-  /** Counts what is there: once, at the start. */
+  /** Counts the stored bytes, at start. */
   count(): Promise<void>;
 };

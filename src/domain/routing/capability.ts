@@ -9,57 +9,56 @@ import type { Policy } from "../tenancy/policy.ts";
 import { type Attempt, isOwnResource } from "./attempt.ts";
 import type { ExpectedUnits } from "./cost.ts";
 
-/** What a request needs of an endpoint, with the field that asks for it. */
+/** What a request requires of an endpoint. */
 export type Requirements = {
   readonly needs: readonly NeedSource[];
-  /** Rows of the parameter table that were sent. */
+  /** Parameters that the caller sent, by their row in the parameter table. */
   readonly parameters: readonly Parameter[];
-  /** Those of them that were sent with their default values. */
+  /** Parameters that were sent with their default value. */
   readonly defaultedParameters?: readonly Parameter[] | undefined;
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
-  /** Fields that only an endpoint of the caller's own dialect understands. */
+  /** Fields that exist only in the caller's dialect. */
   readonly nativeFields?: readonly string[] | undefined;
-  /** Who chose the model: the caller by its id, or a router. */
   readonly modelChosenBy?: "caller" | "router";
   readonly inputTokens: number;
-  /** Where some endpoints are sent the same several times: what one of them reads in all. */
+  /** Set when the input is sent to some endpoints more than once: the total for one of them. */
   readonly inputTokensFor?: ((endpoint: Endpoint) => number) | undefined;
-  /** What it asks for that is billed apart. */
+  /** Requested features that providers bill separately. */
   readonly extras?: readonly BillableExtra[] | undefined;
   readonly maxOutputTokens: number | undefined;
-  /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
+  /** `wanted`: the endpoint must support this length. `bound`: an upper limit, and less is acceptable. */
   readonly outputLimitKind?: "wanted" | "bound";
-  /** On surfaces that are billed by more than text: what the request is expected to take. No text is written there. */
+  /** Expected units on surfaces that are not billed by text tokens. */
   readonly billedUnits?: ExpectedUnits | undefined;
-  /** What a caller is told when nobody serves the model on this surface; undefined: that it cannot be called here. */
+  /** The fault when no endpoint serves the model on this surface; absent: a generic one. */
   readonly unservedFault?: (() => Fault | undefined) | undefined;
-  /** On surfaces beside chat: what such an endpoint cannot do of this request. */
+  /** Replaces the chat checks on other surfaces. */
   readonly checkFit?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
 };
 
 export type MissingCapability = {
   readonly reason: string;
   readonly param: string;
-  /** What a caller is told when every endpoint falls short; absent: that the field cannot be honoured. */
+  /** The fault when every endpoint is excluded; absent: the parameter is reported as unsupported. */
   readonly fault?: Fault;
-  /** By which code that is told; absent: `unsupported_parameter`. */
+  /** Absent: `unsupported_parameter`. */
   readonly code?: "invalid_value";
-  /** The prompt alone is beyond this many tokens. */
+  /** Set when the prompt alone exceeds this many tokens. */
   readonly contextTokens?: number;
 };
 
-/** What the dialect that an endpoint speaks can carry of a call in the caller's dialect. */
+/** What an endpoint's dialect can express of a call in the caller's dialect. */
 export type DialectSupport = {
-  /** The endpoint is spoken to in the caller's own dialect: what it takes is for it to say, in its own words. */
+  /** The endpoint speaks the caller's dialect, so the provider validates the request itself. */
   isNative(endpoint: Endpoint): boolean;
-  /** It is sent what the caller wrote, and no word of anyone else. */
+  /** The caller's bytes are forwarded without additions. */
   isVerbatim(endpoint: Endpoint): boolean;
-  /** What else is asked for decides on the format where an endpoint has two; some take default values and no others. */
-  takesParameter(endpoint: Endpoint, parameter: Parameter, asked: Pick<Requirements, "needs" | "usual">): boolean;
-  takesNeed(endpoint: Endpoint, need: NeedSource["need"], asked: Pick<Requirements, "needs">): boolean;
+  /** Other needs may select the wire format of an endpoint that has two; some accept only default values. */
+  takesParameter(endpoint: Endpoint, parameter: Parameter, alongside: Pick<Requirements, "needs" | "usual">): boolean;
+  takesNeed(endpoint: Endpoint, need: NeedSource["need"], alongside: Pick<Requirements, "needs">): boolean;
 };
 
-/** An endpoint with its model and what holds of the two together. Null: no limit is known. */
+/** An endpoint and its model with their effective limits; null when unknown. */
 export type EndpointWithLimits = {
   readonly endpoint: Endpoint;
   readonly model: Model;
@@ -76,7 +75,7 @@ export function withLimits(endpoint: Endpoint, model: Model): EndpointWithLimits
   };
 }
 
-/** Needs whose names tell a caller nothing. */
+/** Texts for needs whose names callers do not know. */
 const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   remote_url: "takes media inside the request only (a base64 data URL), not by address",
   uploaded_file: "takes files inside the request only, not by an id",
@@ -88,44 +87,43 @@ const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> =
   both_samplings: "takes temperature or top_p, not both",
 };
 
-/** The first thing the endpoint cannot do, or undefined when it can do all of it. */
+/** The first requirement that the endpoint does not meet. */
 export function findMissingCapability(
-  able: EndpointWithLimits,
-  demand: Requirements,
+  limited: EndpointWithLimits,
+  requirements: Requirements,
   support: DialectSupport,
 ): MissingCapability | undefined {
-  const { endpoint, model } = able;
-  if (demand.checkFit !== undefined) return demand.checkFit(endpoint, model);
-  const native = support.isNative(endpoint);
-  const untold = native ? undefined : findUnencodable(endpoint, demand, support);
-  if (untold !== undefined) return untold;
-  for (const { need, param } of demand.needs) {
-    if ((!native && !support.takesNeed(endpoint, need, demand)) || !supportsNeed(endpoint, model, need))
+  const { endpoint, model } = limited;
+  if (requirements.checkFit !== undefined) return requirements.checkFit(endpoint, model);
+  const isNative = support.isNative(endpoint);
+  const unencodable = isNative ? undefined : findUnencodable(endpoint, requirements, support);
+  if (unencodable !== undefined) return unencodable;
+  for (const { need, param } of requirements.needs) {
+    if ((!isNative && !support.takesNeed(endpoint, need, requirements)) || !supportsNeed(endpoint, model, need))
       return { reason: NEED_DESCRIPTIONS[need] ?? `does not offer ${need}`, param };
   }
-  // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
-  if (native && demand.modelChosenBy === "caller") return undefined;
-  const context = able.contextTokens;
-  if (context !== null && demand.inputTokens > context) {
+  // A provider addressed in its own dialect rejects oversized requests itself, with an error its clients know.
+  if (isNative && requirements.modelChosenBy === "caller") return undefined;
+  const context = limited.contextTokens;
+  if (context !== null && requirements.inputTokens > context) {
     return {
-      reason: `takes at most ${context} tokens of context, the request has about ${demand.inputTokens}`,
+      reason: `takes at most ${context} tokens of context, the request has about ${requirements.inputTokens}`,
       param: "messages",
       contextTokens: context,
     };
   }
-  if (demand.outputLimitKind === "bound") return undefined;
-  const output = able.maxOutputTokens;
-  if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
-    const param = demand.parameterNames?.max_tokens ?? "max_tokens";
+  if (requirements.outputLimitKind === "bound") return undefined;
+  const output = limited.maxOutputTokens;
+  if (output !== null && requirements.maxOutputTokens !== undefined && requirements.maxOutputTokens > output) {
+    const param = requirements.parameterNames?.max_tokens ?? "max_tokens";
     return { reason: `writes at most ${output} tokens`, param, code: "invalid_value" };
   }
   return undefined;
 }
 
 /**
- * What the request asks for that the provider bills apart, at a price nobody has written down: on the operator's key
- * that would be given away. What is only offered is left out instead, and what is never dearer than usual is served at
- * the usual price; with the workspace's own key nothing is charged.
+ * A separately billed feature without a price in the catalogue would be free of charge on the operator's key. Tools that are
+ * only offered are dropped instead, features that are never more expensive use the normal price, and an own key is not charged.
  */
 export function findUnpricedExtra(
   { endpoint, price, ownKey }: Attempt,
@@ -144,22 +142,19 @@ export function findUnpricedExtra(
 }
 
 /**
- * A file or another thing that a provider keeps: nobody puts one there through the gateway, so in the operator's account
- * it is somebody else's. With the workspace's own key, or on its own machine, it is the workspace's.
+ * Files cannot be uploaded through the gateway, so a file id in the operator's account belongs to someone else. With an own
+ * key or node it belongs to the workspace.
  */
 export function findInaccessibleFile(attempt: Attempt, { needs }: Requirements): MissingCapability | undefined {
   if (isOwnResource(attempt)) return undefined;
-  const named = needs.find(({ need }) => need === "uploaded_file");
-  if (named === undefined) return undefined;
+  const file = needs.find(({ need }) => need === "uploaded_file");
+  if (file === undefined) return undefined;
   const reason =
     "is asked in an account that holds nothing of the workspace; with an own key of the workspace at the provider it can be used";
-  return { reason, param: named.param };
+  return { reason, param: file.param };
 }
 
-/**
- * What would have the provider itself ask other models, whoever's key it is: where policy names the models that may be
- * asked, those were not let in.
- */
+/** An extra that makes the provider call other models bypasses the policy's list of allowed models. */
 export function findUnpermittedModels(
   endpoint: Endpoint,
   { extras }: Requirements,
@@ -167,56 +162,56 @@ export function findUnpermittedModels(
   support: DialectSupport,
 ): (MissingCapability & { readonly fault: Fault }) | undefined {
   if (extras === undefined || allowedModels === null) return undefined;
-  const asking = extras.find(({ name }) => name === "other_models");
-  if (asking === undefined || !support.isNative(endpoint)) return undefined;
-  const { field } = asking;
+  const extra = extras.find(({ name }) => name === "other_models");
+  if (extra === undefined || !support.isNative(endpoint)) return undefined;
+  const { field } = extra;
   const message = `Field "${field}": it lets the provider ask other models, and policy names the models that may be asked. Leave it out. An admin can change the allowed models.`;
   const reason = "would ask models that the policy does not name";
   return { reason, param: field, fault: fault("model_not_permitted", { message, param: field }) };
 }
 
-/** What of the call has no words in the dialect of the endpoint. */
+/** The first part of the call that the endpoint's dialect cannot express. */
 function findUnencodable(
   endpoint: Endpoint,
-  demand: Requirements,
+  requirements: Requirements,
   support: DialectSupport,
 ): MissingCapability | undefined {
-  const foreign = demand.nativeFields?.[0];
-  if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
-  if (demand.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
-  for (const parameter of demand.parameters) {
-    if (support.takesParameter(endpoint, parameter, demand)) continue;
-    const param = demand.parameterNames?.[parameter] ?? parameter;
+  const nativeField = requirements.nativeFields?.[0];
+  if (nativeField !== undefined)
+    return { reason: `speaks another dialect, which has no ${nativeField}`, param: nativeField };
+  if (requirements.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
+  for (const parameter of requirements.parameters) {
+    if (support.takesParameter(endpoint, parameter, requirements)) continue;
+    const param = requirements.parameterNames?.[parameter] ?? parameter;
     return { reason: `does not take the parameter ${param}`, param };
   }
   return undefined;
 }
 
-/** To warm a cache, the messages dialect can ask for no answer at all. */
+/** The messages dialect allows `max_tokens: 0` to warm a prompt cache. */
 function emptyOutputUnsupported({ model }: Endpoint): MissingCapability {
   const param = "max_tokens";
   const problem = `${model} writes an answer, and must be allowed one token at least. Send 1 or more`;
   return { reason: "always writes an answer", param, fault: invalidValue(param, problem) };
 }
 
-/** What a router wants of a call that says nothing of thinking, and what the call asks for that may exclude it. */
+/** The router's effort for a call that sets none, with the parts of the call that may exclude it. */
 type RouterEffort = { readonly effort: Effort; readonly withTools: boolean; readonly sampled: boolean };
 
-/** Whether a router's wish for an effort can be said to the endpoint; a wish of the caller is a demand instead. */
+/** Whether the router's effort can be sent to the endpoint. An effort set by the caller is a requirement instead. */
 export function acceptsEffort(
   { endpoint, model }: Pick<Attempt, "endpoint" | "model">,
   { effort, withTools, sampled }: RouterEffort,
   support: DialectSupport,
 ): boolean {
-  const asked = withTools ? THINKING_WITH_TOOLS : NO_NEEDS;
-  if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
+  const alongside = withTools ? THINKING_WITH_TOOLS : NO_NEEDS;
+  if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", alongside)) return false;
   if (!supportsEffort(endpoint, model)) return false;
   if (effort === "none") return supportsNeed(endpoint, model, "reasoning_off");
   if (sampled && endpoint.quirks?.includes(SAMPLING_OR_THINKING)) return false;
-  return !withTools || support.takesNeed(endpoint, "thinking_with_tools", asked);
+  return !withTools || support.takesNeed(endpoint, "thinking_with_tools", alongside);
 }
 
-/** Whether the rest can be said beside an effort shows when the request is written. */
 const NO_NEEDS: Pick<Requirements, "needs"> = { needs: [] };
 const THINKING_WITH_TOOLS: Pick<Requirements, "needs"> = {
   needs: [
@@ -225,7 +220,7 @@ const THINKING_WITH_TOOLS: Pick<Requirements, "needs"> = {
   ],
 };
 
-/** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */
+/** Catalogue facts decide. Without one, text features are assumed and media needs the model's declared capability. */
 function supportsNeed(endpoint: Endpoint, model: Model, need: NeedSource["need"]): boolean {
   switch (need) {
     case "tools":

@@ -11,9 +11,9 @@ import {
 } from "./remote-circuit-state.ts";
 
 export type CircuitBreakerRules = {
-  /** So many failures in a row set an endpoint aside; 0: nobody is ever set aside. */
+  /** Opens the circuit; 0 disables circuit breaking. */
   readonly consecutiveFailures: number;
-  /** For how long the first time; each further time adds as much again. */
+  /** The first open period; each reopening adds as much again. */
   readonly openMs: number;
   readonly openMsMax: number;
 };
@@ -26,50 +26,49 @@ export const CIRCUIT_BREAKER_RULES: CircuitBreakerRules = {
 
 type LocalCircuit = {
   consecutiveFailures: number;
-  /** How often it was set aside without having served since. */
+  /** How often it opened since the last success. */
   openCount: number;
+  /** On the monotonic clock; 0 when closed. */
   openUntilMonotonicMs: number;
-  isProbing: "no" | "yes";
-  /** When it was set aside last, and until when, by the clock that other instances have as well. */
+  isProbing: boolean;
+  /** On the wall clock, for the report to other instances. */
   openedAtMs: number;
   openUntilMs: number;
-  /** Another instance was served since it was set aside here: what is wrong is between here and there. */
+  /** Another instance succeeded since it opened here, so the fault is local and is not reported. */
   isContradicted: boolean;
 };
 
-/** What became of an endpoint's attempts since the process began. */
+/** Since the process started. */
 type AttemptCounts = { served: number; failed: number; timesOpened: number; lastFailedAtMs: number | null };
 
-/** Others stay away from an endpoint that is being probed for as long as this is said again. */
+/** Other instances keep the circuit open while the probing instance renews this lease. */
 const PROBE_LEASE_MS = 5_000;
 
 const ONLY_INSTANCE: ProbeOrder = { index: 0, count: 1 };
 
 const NO_ATTEMPTS: Readonly<AttemptCounts> = { served: 0, failed: 0, timesOpened: 0, lastFailedAtMs: null };
 
-/** How an endpoint stands, for who looks after the gateway. */
+/** For the operator's view of an endpoint. */
 type CircuitStatus = Readonly<AttemptCounts> & {
   readonly circuitState: CircuitState;
   readonly consecutiveFailures: number;
-  /** How long it is left alone from now on; null: it is not. */
+  /** Null when the open period is over or the circuit is closed. */
   readonly openForMs: number | null;
 };
 
 /**
- * Sets endpoints aside that keep failing and lets one request find out whether they are back. Nobody is ever taken out
- * of a pool: who is set aside is tried last, so a pool in which everyone fails still has someone to try. What other
- * instances have set aside counts here as well, until one of them, or this one, was served.
+ * A circuit breaker per endpoint. An open circuit ranks its endpoint last instead of removing it, so a pool in which every
+ * endpoint fails is still tried. Circuits that other instances opened count here too, until any instance succeeds.
  */
 export class CircuitBreakers implements CircuitStateReader {
   readonly #clock: Clock;
   readonly #rules: CircuitBreakerRules;
-  /** Only endpoints that failed since they last served: bounded by the catalogue, and mostly empty. */
+  /** Only endpoints that failed since their last success: bounded by the catalogue, and mostly empty. */
   readonly #circuits = new Map<string, LocalCircuit>();
-  /** Endpoints that were ever asked; bounded by the catalogue. */
+  /** Bounded by the catalogue. */
   readonly #counts = new Map<string, AttemptCounts>();
-  /** What other instances have set aside; empty where there are none. */
   #remote = new Map<string, RemoteCircuit>();
-  /** Endpoints that served although another instance had set them aside: when it had. */
+  /** Endpoints that succeeded here while another instance reported them open, with the time of that opening. */
   readonly #refutations = new Map<string, number>();
   #probeOrder = ONLY_INSTANCE;
   #onChange: () => void = () => undefined;
@@ -80,127 +79,120 @@ export class CircuitBreakers implements CircuitStateReader {
   }
 
   circuitStateOf(endpointId: string): CircuitState {
-    if (this.#areAllClosed) return "in";
-    const state = this.#circuits.get(endpointId);
-    const heard = this.#remote.get(endpointId);
-    const asideUntilMs = latestOpenUntil(state, heard);
-    if (asideUntilMs === 0) return "in";
-    if (state?.isProbing === "yes" || heard?.isProbing === "yes") return "aside";
-    const turnMs = probeDelayMs(this.#probeOrder, highestOpenCount(state, heard));
-    return this.#clock.monotonicMs() < asideUntilMs + turnMs ? "aside" : "probe";
+    if (this.#areAllClosed) return "closed";
+    const local = this.#circuits.get(endpointId);
+    const remote = this.#remote.get(endpointId);
+    const openUntilMs = latestOpenUntil(local, remote);
+    if (openUntilMs === 0) return "closed";
+    if (local?.isProbing === true || remote?.isProbing === true) return "open";
+    const delayMs = probeDelayMs(this.#probeOrder, highestOpenCount(local, remote));
+    return this.#clock.monotonicMs() < openUntilMs + delayMs ? "open" : "half_open";
   }
 
-  /** An attempt begins; the first one after the time aside is the probe. */
+  /** The first attempt on a half-open circuit is its probe. */
   recordStart(endpointId: string): void {
     if (this.#areAllClosed) return;
-    const heard = this.#remote.get(endpointId);
-    if (heard !== undefined) heard.wasTried = true;
-    if (this.circuitStateOf(endpointId) !== "probe") return;
-    for (const one of [this.#circuits.get(endpointId), heard]) if (one !== undefined) one.isProbing = "yes";
+    const remote = this.#remote.get(endpointId);
+    if (remote !== undefined) remote.wasTried = true;
+    if (this.circuitStateOf(endpointId) !== "half_open") return;
+    for (const circuit of [this.#circuits.get(endpointId), remote]) if (circuit !== undefined) circuit.isProbing = true;
     this.#onChange();
   }
 
   recordSuccess(endpointId: string): void {
     this.#countsOf(endpointId).served += 1;
     if (this.#areAllClosed) return;
-    const state = this.#circuits.get(endpointId);
+    const local = this.#circuits.get(endpointId);
     this.#circuits.delete(endpointId);
-    if (state !== undefined && state.openUntilMonotonicMs > 0) this.#onChange();
-    const heard = this.#remote.get(endpointId);
-    if (heard?.wasTried === true) {
+    if (local !== undefined && local.openUntilMonotonicMs > 0) this.#onChange();
+    const remote = this.#remote.get(endpointId);
+    if (remote?.wasTried === true) {
       this.#remote.delete(endpointId);
-      this.#refutations.set(endpointId, heard.openedAtMs);
+      this.#refutations.set(endpointId, remote.openedAtMs);
       this.#onChange();
-    } else if (heard?.isProbing === "yes") {
-      // An answer that was on its way before others spoke refutes nothing; that it was a probe is over all the same.
-      heard.isProbing = "no";
+    } else if (remote?.isProbing === true) {
+      // An attempt that started before the report arrived refutes nothing, but the probe is over.
+      remote.isProbing = false;
       this.#onChange();
     }
   }
 
-  /** The attempt ended without telling anything of the endpoint: the caller left, or the request itself was refused. */
+  /** The attempt says nothing about the endpoint: the client disconnected, or the request itself was rejected. */
   recordInconclusive(endpointId: string): void {
     if (this.#areAllClosed) return;
-    for (const one of [this.#circuits.get(endpointId), this.#remote.get(endpointId)]) {
-      if (one?.isProbing !== "yes") continue;
-      one.isProbing = "no";
+    for (const circuit of [this.#circuits.get(endpointId), this.#remote.get(endpointId)]) {
+      if (circuit?.isProbing !== true) continue;
+      circuit.isProbing = false;
       this.#onChange();
     }
   }
 
-  /** A provider that says when to come back is left alone until then, at the first word. */
+  /** A `Retry-After` opens the circuit at the first failure. */
   recordFailure(endpointId: string, retryAfterMs: number | undefined): void {
-    const book = this.#countsOf(endpointId);
-    book.failed += 1;
-    book.lastFailedAtMs = this.#clock.nowMs();
+    const counts = this.#countsOf(endpointId);
+    counts.failed += 1;
+    counts.lastFailedAtMs = this.#clock.nowMs();
     if (this.#rules.consecutiveFailures === 0) return;
-    const heard = this.#remote.get(endpointId);
-    const state = this.#circuits.get(endpointId) ?? { ...CLOSED_CIRCUIT };
-    this.#circuits.set(endpointId, state);
+    const remote = this.#remote.get(endpointId);
+    const local = this.#circuits.get(endpointId) ?? { ...CLOSED_CIRCUIT };
+    this.#circuits.set(endpointId, local);
     const { consecutiveFailures, openMs, openMsMax } = this.#rules;
     const nowMs = this.#clock.monotonicMs();
-    const isProbe = state.isProbing === "yes" || heard?.isProbing === "yes";
-    const wasAside = nowMs < latestOpenUntil(state, heard);
-    state.consecutiveFailures += 1;
-    const asideBefore = state.openUntilMonotonicMs;
+    const isProbe = local.isProbing || remote?.isProbing === true;
+    const wasOpen = nowMs < latestOpenUntil(local, remote);
+    local.consecutiveFailures += 1;
+    const openUntilBefore = local.openUntilMonotonicMs;
     if (retryAfterMs !== undefined) {
-      state.openUntilMonotonicMs = Math.max(state.openUntilMonotonicMs, nowMs + Math.min(retryAfterMs, openMsMax));
-      // It did answer, and its word is for all.
-      state.isContradicted = false;
-    } else if (isProbe || (state.consecutiveFailures >= consecutiveFailures && !wasAside)) {
-      state.openCount = highestOpenCount(state, heard) + 1;
-      state.consecutiveFailures = 0;
-      state.openUntilMonotonicMs = nowMs + Math.min(state.openCount * openMs, openMsMax);
+      local.openUntilMonotonicMs = Math.max(local.openUntilMonotonicMs, nowMs + Math.min(retryAfterMs, openMsMax));
+      // The provider answered, so the fault is not local and applies to every instance.
+      local.isContradicted = false;
+    } else if (isProbe || (local.consecutiveFailures >= consecutiveFailures && !wasOpen)) {
+      local.openCount = highestOpenCount(local, remote) + 1;
+      local.consecutiveFailures = 0;
+      local.openUntilMonotonicMs = nowMs + Math.min(local.openCount * openMs, openMsMax);
     }
-    state.isProbing = "no";
-    if (heard !== undefined) heard.isProbing = "no";
-    if (state.openUntilMonotonicMs > asideBefore) {
-      book.timesOpened += 1;
-      state.openedAtMs = book.lastFailedAtMs;
-      state.openUntilMs = Math.ceil(state.openedAtMs + state.openUntilMonotonicMs - nowMs);
+    local.isProbing = false;
+    if (remote !== undefined) remote.isProbing = false;
+    if (local.openUntilMonotonicMs > openUntilBefore) {
+      counts.timesOpened += 1;
+      local.openedAtMs = counts.lastFailedAtMs;
+      local.openUntilMs = Math.ceil(local.openedAtMs + local.openUntilMonotonicMs - nowMs);
     }
-    // That it is aside for longer still, others learn in time: a crowd that is told to wait must not make a crowd of words.
-    if (isProbe || (!wasAside && state.openUntilMonotonicMs > asideBefore)) this.#onChange();
+    // A longer open period is reported with the next periodic exchange: many rejected requests must not cause many messages.
+    if (isProbe || (!wasOpen && local.openUntilMonotonicMs > openUntilBefore)) this.#onChange();
   }
 
-  /** Calls back when something is set aside, probed or back: others are to know it soon. */
-  onChange(changed: () => void): void {
-    this.#onChange = changed;
+  /** Calls back when a circuit opens, is probed or closes, so that other instances are notified soon. */
+  onChange(callback: () => void): void {
+    this.#onChange = callback;
   }
 
-  /** What this instance found out by itself, for the others. */
+  /** What this instance observed itself, for the others. */
   report(): CircuitReport {
     const leaseMs = this.#clock.nowMs() + PROBE_LEASE_MS;
     const openCircuits: OpenCircuitReport[] = [];
-    for (const [
-      endpoint,
-      { openUntilMonotonicMs, openedAtMs, openUntilMs, openCount, isProbing, isContradicted },
-    ] of this.#circuits)
+    for (const [endpoint, local] of this.#circuits) {
+      const { openUntilMonotonicMs, openedAtMs, openUntilMs, openCount, isProbing, isContradicted } = local;
       if (openUntilMonotonicMs > 0 && !isContradicted)
-        openCircuits.push({
-          endpoint,
-          openedAtMs,
-          openUntilMs: isProbing === "yes" ? leaseMs : openUntilMs,
-          openCount,
-        });
+        openCircuits.push({ endpoint, openedAtMs, openUntilMs: isProbing ? leaseMs : openUntilMs, openCount });
+    }
     for (const [endpoint, { openedAtMs, openCount, isProbing }] of this.#remote)
-      if (isProbing === "yes") openCircuits.push({ endpoint, openedAtMs, openUntilMs: leaseMs, openCount });
+      if (isProbing) openCircuits.push({ endpoint, openedAtMs, openUntilMs: leaseMs, openCount });
     return { openCircuits, refutations: [...this.#refutations].map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })) };
   }
 
-  /** What every other instance says now, in place of what they said before. */
-  applyReports(said: readonly CircuitReport[], turn: ProbeOrder): void {
+  /** Replaces all earlier reports of the other instances. */
+  applyReports(reports: readonly CircuitReport[], probeOrder: ProbeOrder): void {
     if (this.#rules.consecutiveFailures === 0) return;
-    this.#probeOrder = turn;
-    const byOthers = refutationsIn(said);
-    for (const [endpoint, state] of this.#circuits)
-      if (state.openUntilMonotonicMs > 0 && state.openedAtMs <= (byOthers.get(endpoint) ?? 0))
-        state.isContradicted = true;
-    const spokenOf = new Set(said.flatMap(({ openCircuits }) => openCircuits.map(({ endpoint }) => endpoint)));
-    for (const endpoint of this.#refutations.keys()) if (!spokenOf.has(endpoint)) this.#refutations.delete(endpoint);
-    const refutations = refutationsIn([...said, this.report()]);
-    this.#remote = mergeReports(said, {
-      refutations,
+    this.#probeOrder = probeOrder;
+    const remoteRefutations = refutationsIn(reports);
+    for (const [endpoint, local] of this.#circuits)
+      if (local.openUntilMonotonicMs > 0 && local.openedAtMs <= (remoteRefutations.get(endpoint) ?? 0))
+        local.isContradicted = true;
+    const reported = new Set(reports.flatMap(({ openCircuits }) => openCircuits.map(({ endpoint }) => endpoint)));
+    for (const endpoint of this.#refutations.keys()) if (!reported.has(endpoint)) this.#refutations.delete(endpoint);
+    this.#remote = mergeReports(reports, {
+      refutations: refutationsIn([...reports, this.report()]),
       before: this.#remote,
       clock: this.#clock,
       openMsMax: this.#rules.openMsMax,
@@ -208,24 +200,24 @@ export class CircuitBreakers implements CircuitStateReader {
   }
 
   statusOf(endpointId: string): CircuitStatus {
-    const state = this.#circuits.get(endpointId);
-    const asideUntilMs = latestOpenUntil(state, this.#remote.get(endpointId));
-    const leftMs = asideUntilMs - this.#clock.monotonicMs();
+    const local = this.#circuits.get(endpointId);
+    const openUntilMs = latestOpenUntil(local, this.#remote.get(endpointId));
+    const leftMs = openUntilMs - this.#clock.monotonicMs();
     return {
       ...(this.#counts.get(endpointId) ?? NO_ATTEMPTS),
       circuitState: this.circuitStateOf(endpointId),
-      consecutiveFailures: state?.consecutiveFailures ?? 0,
-      openForMs: asideUntilMs === 0 || leftMs <= 0 ? null : leftMs,
+      consecutiveFailures: local?.consecutiveFailures ?? 0,
+      openForMs: openUntilMs === 0 || leftMs <= 0 ? null : leftMs,
     };
   }
 
-  /** Who is aside now. */
+  /** The ids of endpoints whose circuit is open. */
   get openCircuits(): string[] {
     const known = new Set([...this.#circuits.keys(), ...this.#remote.keys()]);
-    return [...known].filter((id) => this.circuitStateOf(id) === "aside");
+    return [...known].filter((id) => this.circuitStateOf(id) === "open");
   }
 
-  /** Nobody is in trouble: all there is to know on nearly every request. */
+  /** The fast path of nearly every request. */
   get #areAllClosed(): boolean {
     return this.#circuits.size === 0 && this.#remote.size === 0;
   }
@@ -233,9 +225,9 @@ export class CircuitBreakers implements CircuitStateReader {
   #countsOf(endpointId: string): AttemptCounts {
     const known = this.#counts.get(endpointId);
     if (known !== undefined) return known;
-    const book = { ...NO_ATTEMPTS };
-    this.#counts.set(endpointId, book);
-    return book;
+    const counts = { ...NO_ATTEMPTS };
+    this.#counts.set(endpointId, counts);
+    return counts;
   }
 }
 
@@ -243,16 +235,16 @@ const CLOSED_CIRCUIT: Readonly<LocalCircuit> = {
   consecutiveFailures: 0,
   openCount: 0,
   openUntilMonotonicMs: 0,
-  isProbing: "no",
+  isProbing: false,
   openedAtMs: 0,
   openUntilMs: 0,
   isContradicted: false,
 };
 
-function latestOpenUntil(state: LocalCircuit | undefined, heard: RemoteCircuit | undefined): number {
-  return Math.max(state?.openUntilMonotonicMs ?? 0, heard?.openUntilMonotonicMs ?? 0);
+function latestOpenUntil(local: LocalCircuit | undefined, remote: RemoteCircuit | undefined): number {
+  return Math.max(local?.openUntilMonotonicMs ?? 0, remote?.openUntilMonotonicMs ?? 0);
 }
 
-function highestOpenCount(state: LocalCircuit | undefined, heard: RemoteCircuit | undefined): number {
-  return Math.max(state?.openCount ?? 0, heard?.openCount ?? 0);
+function highestOpenCount(local: LocalCircuit | undefined, remote: RemoteCircuit | undefined): number {
+  return Math.max(local?.openCount ?? 0, remote?.openCount ?? 0);
 }

@@ -1,10 +1,10 @@
 /**
- * Where an endpoint stands by how it behaved: `in` the pool; set `aside` after failures, so it is tried last; `probe`
- * when its time aside is over and one request may try it in its old place.
+ * `closed`: the endpoint is used normally. `open`: it failed repeatedly and is ranked last. `half_open`: the open period is
+ * over, and one request may probe it at its normal rank.
  */
-export type CircuitState = "in" | "aside" | "probe";
+export type CircuitState = "closed" | "open" | "half_open";
 
-/** Who knows it. The planner only asks; what is found out by trying is told to the breakers by the pipeline. */
+/** The planner's read-only view; the pipeline reports outcomes to `CircuitBreakers`. */
 export type CircuitStateReader = { circuitStateOf(endpointId: string): CircuitState };
 
-export const ALL_CLOSED: CircuitStateReader = { circuitStateOf: () => "in" };
+export const ALL_CLOSED: CircuitStateReader = { circuitStateOf: () => "closed" };

@@ -1,31 +1,27 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { CatalogueSnapshot, Price } from "../catalogue/catalogue.ts";
 
-/**
- * A price as plain numbers, in nano-units of a wallet: for comparing endpoints with each other. Money that moves is
- * computed exactly, in billing.
- */
+/** A price in nano-units of a wallet as floating point, for comparisons only. Charges are computed exactly, in billing. */
 export type UnitRates = TokenRates & {
   readonly perRequest: number;
-  /** What is paid instead where the context is larger, smallest context first. */
+  /** Rates for larger contexts, in ascending order. */
   readonly tiers: readonly (TokenRates & { readonly aboveInputTokens: number })[];
-  /** Where something else is priced than text. */
+  /** Present when something other than text is priced. */
   readonly units?: {
     readonly perCharacter: number;
-    /** Null where seconds are not what is billed. */
+    /** Null when audio is not billed by duration. */
     readonly perSecond: number | null;
     readonly perAudioOutputToken: number;
     readonly perAudioInputToken: number;
   };
 };
 
-/** What a request is expected to take beside text, on surfaces that are billed by it. */
+/** Expected units on surfaces that are not billed by text tokens. */
 export type ExpectedUnits = {
   readonly characters: number;
   readonly seconds: number;
-  /** Where it is audio that the model writes. */
   readonly audioOutputTokens: number;
-  /** Where it listens: billed only where seconds are not. */
+  /** For audio input; billed only when seconds are not. */
   readonly transcript?: { readonly audioInputTokens: number; readonly outputTokens: number };
 };
 
@@ -40,7 +36,7 @@ function decimalToNumber({ digits, scale }: Decimal): number {
   return Number(digits) / 10 ** scale;
 }
 
-/** Units of one currency for one unit of another; undefined when there is no rate. */
+/** Undefined when there is no rate. */
 export function exchangeRate(
   currencies: CatalogueSnapshot["currencies"],
   from: string,
@@ -53,7 +49,7 @@ export function exchangeRate(
   return decimalToNumber(target) / decimalToNumber(source);
 }
 
-/** Undefined where there is no exchange rate: such an endpoint cannot be called from this wallet. */
+/** Undefined without an exchange rate: the endpoint cannot be called from this wallet. */
 export function unitRates(
   price: Price,
   currencies: CatalogueSnapshot["currencies"],
@@ -89,7 +85,11 @@ export function unitRates(
 
 function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
   const { per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens } = price;
-  if ([per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens].every((one) => one === null))
+  if (
+    [per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens].every(
+      (unitPrice) => unitPrice === null,
+    )
+  )
     return {};
   const nanos = (value: Decimal | null, times: number) =>
     value === null ? 0 : (decimalToNumber(value) * nanosPerUnit) / times;
@@ -100,14 +100,16 @@ function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "unit
   return { units: { perCharacter, perSecond, perAudioOutputToken, perAudioInputToken } };
 }
 
-/** What a request costs beside its text. */
+/** The part of the cost that is not text. */
 export function expectedUnitNanos(rates: UnitRates, expected: ExpectedUnits): number {
   const { units } = rates;
   const { characters, seconds, audioOutputTokens, transcript } = expected;
-  const listening = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
-  if (units === undefined) return listening;
-  const timed = seconds * (units.perSecond ?? 0);
-  return listening + characters * units.perCharacter + timed + audioOutputTokens * units.perAudioOutputToken;
+  const transcriptCost = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
+  if (units === undefined) return transcriptCost;
+  const durationCost = seconds * (units.perSecond ?? 0);
+  return (
+    transcriptCost + characters * units.perCharacter + durationCost + audioOutputTokens * units.perAudioOutputToken
+  );
 }
 
 function transcriptNanos(
@@ -118,17 +120,17 @@ function transcriptNanos(
   return audioInputTokens * (units?.perAudioInputToken ?? input) + outputTokens * output;
 }
 
-/** The rates that a request of this size pays. */
+/** The rates of the tier that this input size falls into. */
 export function ratesFor(rates: UnitRates, inputTokens: number): TokenRates {
   if (rates.tiers.length === 0) return rates;
-  let found: TokenRates = rates;
-  for (const tier of rates.tiers) if (inputTokens > tier.aboveInputTokens) found = tier;
-  return found;
+  let applicable: TokenRates = rates;
+  for (const tier of rates.tiers) if (inputTokens > tier.aboveInputTokens) applicable = tier;
+  return applicable;
 }
 
 /**
- * This request and the turns that are expected to follow it on the same endpoint: each of them reads everything before
- * it from the cache and writes as much again. `cachedTokens` is what the endpoint has seen of this conversation.
+ * The expected cost of this request and of the further turns on the same endpoint: each turn reads the conversation from the
+ * prompt cache and produces another reply. `cachedTokens` is the part of the input that the endpoint has cached.
  */
 export function expectedNanos(
   rates: UnitRates,
@@ -138,9 +140,10 @@ export function expectedNanos(
   furtherTurns: number,
 ): number {
   const { input, cachedRead, output } = ratesFor(rates, inputTokens);
-  const now = (inputTokens - cachedTokens) * input + cachedTokens * cachedRead + outputTokens * output;
-  if (furtherTurns === 0) return now + rates.perRequest;
-  const grown = outputTokens * ((furtherTurns * (furtherTurns + 1)) / 2);
-  const later = (furtherTurns * inputTokens + grown) * cachedRead + furtherTurns * outputTokens * output;
-  return now + later + (1 + furtherTurns) * rates.perRequest;
+  const currentCost = (inputTokens - cachedTokens) * input + cachedTokens * cachedRead + outputTokens * output;
+  if (furtherTurns === 0) return currentCost + rates.perRequest;
+  const accumulatedOutput = outputTokens * ((furtherTurns * (furtherTurns + 1)) / 2);
+  const furtherCost =
+    (furtherTurns * inputTokens + accumulatedOutput) * cachedRead + furtherTurns * outputTokens * output;
+  return currentCost + furtherCost + (1 + furtherTurns) * rates.perRequest;
 }

@@ -6,7 +6,7 @@ import type { Ranking, RankingBasis } from "./rank.ts";
 import { toRequirementsRecord } from "./requirements-record.ts";
 import type { CandidateMetrics, CandidateScores } from "./score.ts";
 
-/** Everything a decision was made from. The record of it is only written when someone keeps it. */
+/** Kept by the plan, so that the record is built only when it is stored. */
 export type PlanInputs = {
   readonly request: PlanRequest;
   readonly filtered: FilterResult;
@@ -14,7 +14,7 @@ export type PlanInputs = {
   readonly scores: CandidateScores | undefined;
   readonly ranking: Ranking;
   readonly reason: string;
-  /** Only the first choice is tried. */
+  /** The caller allows no fallbacks. */
   readonly isFirstOnly: boolean;
 };
 
@@ -38,15 +38,14 @@ type ReasonFacts = {
   readonly isCircuitOpen: boolean;
 };
 
-/** What was said of an endpoint the last time: it is mostly chosen for the same reason again. */
+/** An endpoint is mostly chosen for the same reason again, so its last text is cached. */
 const lastReasons = new WeakMap<Endpoint, ReasonFacts & { readonly text: string }>();
 
-/** One line for people. */
 export function planReason(first: Endpoint, ranking: Ranking, { eligible: rows, causes }: FilterResult): string {
   let kept = 0;
   for (const { stage } of causes) if (stage === "policy") kept += 1;
   const { basis, shortlist, circuitStates } = ranking;
-  const isAside = circuitStates?.get(shortlist[0] ?? 0) === "aside";
+  const isAside = circuitStates?.get(shortlist[0] ?? 0) === "open";
   const eligible = countEndpoints(rows);
   const last = lastReasons.get(first);
   if (
@@ -71,48 +70,49 @@ function formatReason(
   return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligibleCount} eligible${aside}${policy}`;
 }
 
-/** One that can be called with two keys is one endpoint. */
+/** An endpoint that is reachable with two keys counts once. */
 function countEndpoints(rows: FilterResult["eligible"]): number {
   if (rows.every(({ ownKey }) => ownKey === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
 }
 
-/**
- * The same text, for a record. Inside, a text that was put together is a chain of its pieces, and a single one of those
- * takes JSON.stringify off its fast path for the whole record.
- */
+/** V8 represents a concatenated string as a rope, and one rope takes JSON.stringify off its fast path for the whole record. */
 function flattenString(text: string): string {
   return [text.charAt(0), text.slice(1)].join("");
 }
 
-export function toDecisionRecord(considered: PlanInputs): DecisionRecord {
-  const { request, filtered, ranking, reason, isFirstOnly } = considered;
+export function toDecisionRecord(inputs: PlanInputs): DecisionRecord {
+  const { request, filtered, ranking, reason, isFirstOnly } = inputs;
   const { eligible } = filtered;
-  const planned = rankedIndices(ranking, eligible.length).map((place, index) => candidate(place, index, considered));
+  const planned = rankedIndices(ranking, eligible.length).map((index, rank) => candidate(index, rank, inputs));
   const order = isFirstOnly ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
   return {
     candidates:
       filtered.excludedCount === 0 ? planned : [...planned, ...describeExclusions(filtered).map(excludedCandidate)],
-    order: order.map((place) => eligible[place]?.endpoint.id ?? ""),
+    order: order.map((index) => eligible[index]?.endpoint.id ?? ""),
     reason,
     demand: toRequirementsRecord(request.requirements, request.hints),
     ...routerFields(request),
-    ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
+    ...(inputs.scores === undefined ? {} : { weights: { ...inputs.scores.weights } }),
     ...sessionFields(request, ranking, filtered),
   };
 }
 
-/** All that passed, best first: the shortlist has each place at most once. */
+/** All eligible candidates, best first. */
 function rankedIndices({ shortlist, sortIndices }: Ranking, count: number): readonly number[] {
   if (shortlist.length === count) return shortlist;
-  const listed = new Set(shortlist);
-  const rest = Array.from({ length: count }, (_, place) => place).filter((place) => !listed.has(place));
+  const shortlisted = new Set(shortlist);
+  const rest = Array.from({ length: count }, (_, index) => index).filter((index) => !shortlisted.has(index));
   return [...shortlist, ...sortIndices(rest)];
 }
 
-/** What was looked at when nothing was left. */
-export function toRefusedDecision(request: PlanRequest, sifted: FilterResult, reason: string): DecisionRecord {
-  return { candidates: describeExclusions(sifted).map(excludedCandidate), order: [], reason, ...routerFields(request) };
+export function toRefusedDecision(request: PlanRequest, filtered: FilterResult, reason: string): DecisionRecord {
+  return {
+    candidates: describeExclusions(filtered).map(excludedCandidate),
+    order: [],
+    reason,
+    ...routerFields(request),
+  };
 }
 
 function routerFields({ target }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
@@ -132,55 +132,55 @@ function sessionFields(
   return { session: { endpoint: session.endpoint, tokens: session.seenTokens, use } };
 }
 
-function candidate(place: number, index: number, considered: PlanInputs): CandidateRecord {
-  const { filtered, ranking, isFirstOnly } = considered;
-  const row = filtered.eligible[place];
-  if (row === undefined) throw new Error("a ranking has a place that no row has");
+function candidate(index: number, rank: number, inputs: PlanInputs): CandidateRecord {
+  const { filtered, ranking, isFirstOnly } = inputs;
+  const row = filtered.eligible[index];
+  if (row === undefined) throw new Error("a ranking refers to a candidate that does not exist");
   const { id, model, provider, sovereignty } = row.endpoint;
   const head = { endpoint: id, model, provider, level: sovereignty.level };
-  const scores = scoresAt(place, considered);
-  if (isFirstOnly && index > 0)
+  const scores = scoresAt(index, inputs);
+  if (isFirstOnly && rank > 0)
     return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
-  const note = candidateNotes(place, ranking, filtered);
-  const reason = note === "" ? `choice ${index + 1}` : flattenString(`choice ${index + 1}${note}`);
+  const note = candidateNotes(index, ranking, filtered);
+  const reason = note === "" ? `choice ${rank + 1}` : flattenString(`choice ${rank + 1}${note}`);
   return { ...head, outcome: "planned", reason, scores };
 }
 
 function candidateNotes(
-  place: number,
+  index: number,
   { circuitStates, shortlist, basis }: Ranking,
   { eligible, poolCount }: FilterResult,
 ): string {
   const notes: string[] = [];
-  if (eligible[place]?.ownKey !== undefined) notes.push("with the workspace's own key");
-  const node = eligible[place]?.node;
+  if (eligible[index]?.ownKey !== undefined) notes.push("with the workspace's own key");
+  const node = eligible[index]?.node;
   if (node !== undefined) notes.push("the workspace's own node");
   if (node?.isRemote === true) notes.push("through another instance");
-  if (place >= poolCount) notes.push("fallback");
-  if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
-  if (circuitStates?.get(place) === "aside") notes.push("set aside after failures");
-  if (circuitStates?.get(place) === "probe") notes.push("may be probed");
+  if (index >= poolCount) notes.push("fallback");
+  if (basis === "session" && shortlist[0] === index) notes.push("its session's endpoint");
+  if (circuitStates?.get(index) === "open") notes.push("set aside after failures");
+  if (circuitStates?.get(index) === "half_open") notes.push("may be probed");
   return notes.length === 0 ? "" : `, ${notes.join(", ")}`;
 }
 
-/** By part, with the figures behind it. What is not known is left out. */
-function scoresAt(place: number, { filtered, metrics, scores, request }: PlanInputs): Record<string, number> {
+/** Score components and the metrics behind them; unknown ones are omitted. */
+function scoresAt(index: number, { filtered, metrics, scores, request }: PlanInputs): Record<string, number> {
   const found: Record<string, number> = {};
-  if (scores !== undefined && place < filtered.poolCount) {
-    const parts = scores.componentsAt(place);
+  if (scores !== undefined && index < filtered.poolCount) {
+    const parts = scores.componentsAt(index);
     found["quality"] = rounded(parts.quality);
     found["cost"] = rounded(parts.cost);
     found["latency"] = rounded(parts.latency);
-    found["total"] = rounded(scores.total[place]);
+    found["total"] = rounded(scores.total[index]);
   }
-  const quality = scores === undefined ? undefined : filtered.eligible[place]?.model.quality?.score;
+  const quality = scores === undefined ? undefined : filtered.eligible[index]?.model.quality?.score;
   if (quality !== undefined) found["quality_score"] = quality;
-  found["expected_cost_nanos"] = Math.round(metrics.costNanos[place] ?? 0);
-  if (metrics.latencyEstimates[place] !== undefined)
-    found["expected_latency_ms"] = Math.round(10 * (metrics.latencyMs[place] ?? 0)) / 10;
-  found["expected_output_tokens"] = Math.round(metrics.outputTokens[place] ?? 0);
+  found["expected_cost_nanos"] = Math.round(metrics.costNanos[index] ?? 0);
+  if (metrics.latencyEstimates[index] !== undefined)
+    found["expected_latency_ms"] = Math.round(10 * (metrics.latencyMs[index] ?? 0)) / 10;
+  found["expected_output_tokens"] = Math.round(metrics.outputTokens[index] ?? 0);
   const { session, requirements } = request;
-  if (session !== undefined && session.endpoint === filtered.eligible[place]?.endpoint.id)
+  if (session !== undefined && session.endpoint === filtered.eligible[index]?.endpoint.id)
     found["cached_tokens"] = Math.min(session.seenTokens, requirements.inputTokens);
   return found;
 }
@@ -194,7 +194,7 @@ function excludedCandidate({ endpoint, stage, rule, reason }: ExcludedEndpoint):
     provider: endpoint.provider,
     level: endpoint.sovereignty.level,
     outcome: "excluded",
-    // A field of the request is named by its own words; a rule is named as callers know it.
+    // A capability reason already names the field of the request.
     reason: flattenString(stage === "capability" ? reason : `${rule}: ${reason}`),
     scores: null,
   };

@@ -2,44 +2,44 @@ import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { ReachableEndpoint } from "./reachability.ts";
 
-/** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
-export type FilterStage = "capability" | "policy" | "wish" | "quality" | "nodes";
+/** In filter order; the last stage that excluded anything determines the fault (ERR-10). */
+export type FilterStage = "capability" | "policy" | "hint" | "quality" | "nodes";
 
-/** Why a row is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
+/** A function when the text depends on the endpoint: most plans never format it. */
 export type ExclusionReason = string | ((row: ReachableEndpoint) => string);
 
-/** At which filter, by which rule or field, and why. Rows that fall for the same cause share one. */
+/** Why a filter excluded an endpoint. Endpoints with the same cause share one object. */
 export type ExclusionCause = {
   readonly stage: FilterStage;
   readonly rule: string;
   readonly reason: ExclusionReason;
-  /** The prompt alone is beyond what the endpoint takes. */
+  /** Set when the prompt alone exceeds this context window. */
   readonly contextTokens?: number | undefined;
-  /** What a caller is told when every endpoint falls short, or only by which code. */
+  /** The fault to answer with when every endpoint is excluded, or only its code. */
   readonly fault?: Fault | undefined;
   readonly code?: FaultCode | undefined;
 };
 
-/** An endpoint that fell out, in words. */
+/** An excluded endpoint with its reason as text. */
 export type ExcludedEndpoint = Omit<ExclusionCause, "reason"> & {
   readonly endpoint: Endpoint;
   readonly reason: string;
 };
 
-/** Everything that fell out, with the cause of each at the same place of a second list. */
+/** Two parallel lists: `causes[n]` belongs to `excluded[n]`. */
 export type ExcludedRows = {
   readonly excluded: readonly ReachableEndpoint[];
   readonly causes: readonly ExclusionCause[];
 };
 
 export function describeExclusions({ excluded, causes }: ExcludedRows): ExcludedEndpoint[] {
-  const told: ExcludedEndpoint[] = [];
-  for (const [at, cause] of causes.entries()) {
-    const row = excluded[at];
+  const described: ExcludedEndpoint[] = [];
+  for (const [index, cause] of causes.entries()) {
+    const row = excluded[index];
     if (row === undefined) continue;
     const { stage, rule, reason, contextTokens, fault, code } = cause;
-    const inWords = typeof reason === "string" ? reason : reason(row);
-    told.push({ endpoint: row.endpoint, stage, rule, reason: inWords, contextTokens, fault, code });
+    const text = typeof reason === "string" ? reason : reason(row);
+    described.push({ endpoint: row.endpoint, stage, rule, reason: text, contextTokens, fault, code });
   }
-  return told;
+  return described;
 }

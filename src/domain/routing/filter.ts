@@ -16,78 +16,76 @@ import {
 import type { CircuitStateReader } from "./circuit-state.ts";
 import type { ExclusionCause } from "./exclusion.ts";
 import type { LatencyTracker } from "./latency-tracker.ts";
-import { permitsModel } from "./policy.ts";
+import { excludedByPolicy, type PolicyClass, permitsModel } from "./policy.ts";
 import { type PreparedPreferences, preferenceExclusionCause, preparePreferences } from "./preferences.ts";
 import type { ModelReachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
 import type { RoutingTarget } from "./routing-target.ts";
 import type { SessionPlacement } from "./session-affinity.ts";
 import type { TrafficStats } from "./traffic-stats.ts";
-import { PolicyVerdictCache } from "./verdicts.ts";
 
 export type PlanRequest = {
   readonly target: RoutingTarget;
   readonly surface: Surface;
-  /** Of workspace, key, router and request together. */
+  /** The combined policy of workspace, key, router and request. */
   readonly policy: Policy;
   readonly requirements: Requirements;
   readonly hints?: RoutingHints | undefined;
-  /** Where this conversation was served before. */
+  /** The endpoint that served this conversation before. */
   readonly session?: SessionPlacement | undefined;
 };
 
-/** Everything a plan is made from; the same world gives the same plan. */
+/** Everything outside the request that a plan depends on. */
 export type PlanningContext = {
   readonly snapshot: Pick<CatalogueSnapshot, "models">;
-  /** True once any provider that is not simulated is connected. */
+  /** At least one provider outside the sandbox is connected. */
   readonly hasRealProvider: boolean;
-  /** A model that was asked for and is not there now: why, and what could be called of it otherwise. */
+  /** For a model that is not in the snapshot at the moment, such as one of a disconnected node. */
   readonly absentModel?: ((modelId: string) => AbsentModel | undefined) | undefined;
   readonly reachability: (modelId: string) => ModelReachability;
-  /** Everything that can be called on the surface. */
+  /** Every reachable model on the request's surface. */
   readonly pool: () => readonly ReachableModel[];
-  readonly latency: Pick<LatencyTracker, "of">;
-  readonly trafficStats: Pick<TrafficStats, "outputTokens">;
+  readonly latency: Pick<LatencyTracker, "estimate">;
+  readonly trafficStats: Pick<TrafficStats, "expectedOutputTokens">;
   readonly circuits: CircuitStateReader;
-  /** For endpoints that are called with the workspace's own key; undefined for a workspace without any. */
+  /** Circuits of the workspace's own keys; undefined when it has none. */
   readonly ownKeyCircuits?: ((provider: string) => CircuitStateReader | undefined) | undefined;
   readonly support: DialectSupport;
   readonly walletPerUsd: number | undefined;
-  /** What the workspace pays, in times of the provider's price; absent: the price itself. */
+  /** The workspace's price relative to the provider's; 1 when absent. */
   readonly priceFactor?: number;
   readonly nowMs: number;
-  /** How many endpoints one request may try. */
+  /** Attempts per request. */
   readonly attemptsMax: number;
 };
 
 export type AbsentModel = { readonly reason: string; readonly reachability: ModelReachability };
 
-/** What passed and what did not. */
 export type FilterResult = {
-  /** The pool first, then the router's fallbacks, then nodes that the router wants behind all others. */
+  /** The pool first, then the router's fallbacks, then deferred nodes. */
   readonly eligible: ReachableEndpoint[];
-  /** How many rows there are: while rows are added, their list may have room for more. */
+  /** The filled length of `eligible`, which is preallocated. */
   eligibleCount: number;
-  /** How many of the rows are of the pool. */
+  /** The first `poolCount` rows belong to the pool. */
   poolCount: number;
-  /** What did not pass, and at the same places why. */
+  /** `causes[n]` is why `excluded[n]` did not pass. */
   readonly excluded: ReachableEndpoint[];
   readonly causes: ExclusionCause[];
   excludedCount: number;
-  /** Why endpoints of a model that was asked for cannot be called at all. */
+  /** Why requested models have no reachable endpoint. */
   readonly obstacles: string[];
-  /** Models that could be called, were they allowed. */
+  /** Reachable models that policy does not permit. */
   readonly forbiddenModels: string[];
-  /** Nodes that passed and stand behind everything else. */
+  /** Eligible nodes that the router uses only as a fallback. */
   readonly deferredNodes: ReachableEndpoint[];
 };
 
-export function emptyFilterResult(room = 0): FilterResult {
+export function emptyFilterResult(capacity = 0): FilterResult {
   return {
-    eligible: new Array<ReachableEndpoint>(room),
+    eligible: new Array<ReachableEndpoint>(capacity),
     eligibleCount: 0,
     poolCount: 0,
-    excluded: new Array<ReachableEndpoint>(room),
-    causes: new Array<ExclusionCause>(room),
+    excluded: new Array<ReachableEndpoint>(capacity),
+    causes: new Array<ExclusionCause>(capacity),
     excludedCount: 0,
     obstacles: [],
     forbiddenModels: [],
@@ -95,14 +93,33 @@ export function emptyFilterResult(room = 0): FilterResult {
   };
 }
 
+/** The policy's verdict per policy class, computed once. It lives as long as one plan. */
+export class PolicyVerdictCache {
+  readonly #policy: Policy;
+  readonly #verdicts: { readonly policyClass: PolicyClass; readonly cause: ExclusionCause | undefined }[] = [];
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+  }
+
+  exclusionCauseFor(policyClass: PolicyClass): ExclusionCause | undefined {
+    const known = this.#verdicts[policyClass.index];
+    if (known !== undefined && known.policyClass === policyClass) return known.cause;
+    const exclusion = excludedByPolicy(policyClass.facts, this.#policy);
+    const cause: ExclusionCause | undefined =
+      exclusion === undefined ? undefined : { stage: "policy", rule: exclusion.rule, reason: exclusion.reason };
+    this.#verdicts[policyClass.index] = { policyClass, cause };
+    return cause;
+  }
+}
+
 export type EligibilityCheck = {
   readonly request: PlanRequest;
   readonly context: PlanningContext;
-  /** Of the request's policy. */
   readonly policyVerdicts: PolicyVerdictCache;
   readonly preferences: PreparedPreferences | undefined;
   readonly qualityFloor: number | null;
-  /** What the router wants of the workspace's own nodes. */
+  /** How the router uses the workspace's own nodes. */
   readonly nodes: NodeUse | null;
 };
 
@@ -122,121 +139,119 @@ export function eligibilityCheckFor(request: PlanRequest, context: PlanningConte
   };
 }
 
-/** A ceiling is of what the caller pays; endpoints are compared by what their providers take. */
+/** A price ceiling applies to what the caller pays, and endpoints are compared by the provider's price. */
 function comparableWalletPerUsd({ walletPerUsd, priceFactor = 1 }: PlanningContext): number | undefined {
   return walletPerUsd === undefined || priceFactor === 1 ? walletPerUsd : walletPerUsd / priceFactor;
 }
 
-/** Every endpoint that the route leads to, through every filter. */
-export function filterCandidates(judge: EligibilityCheck): FilterResult {
-  const { target } = judge.request;
+export function filterCandidates(check: EligibilityCheck): FilterResult {
+  const { target } = check.request;
   if (target.is === "model") {
-    const sifted = emptyFilterResult();
-    filterModels([target.modelId], judge, sifted);
-    sifted.poolCount = sifted.eligibleCount;
-    return sifted;
+    const result = emptyFilterResult();
+    filterModels([target.modelId], check, result);
+    result.poolCount = result.eligibleCount;
+    return result;
   }
   const { models = null, fallback = [] } = target.router?.spec ?? {};
-  const sifted = emptyFilterResult(models === null ? endpointCountOf(judge.context.pool()) : 0);
-  filterRouterModels(models, fallback, judge, sifted);
-  sifted.eligible.length = sifted.eligibleCount;
-  sifted.excluded.length = sifted.excludedCount;
-  sifted.causes.length = sifted.excludedCount;
-  return sifted;
+  const result = emptyFilterResult(models === null ? endpointCountOf(check.context.pool()) : 0);
+  filterRouterModels(models, fallback, check, result);
+  result.eligible.length = result.eligibleCount;
+  result.excluded.length = result.excludedCount;
+  result.causes.length = result.excludedCount;
+  return result;
 }
 
-/** Lists that have their room from the start: growing them little by little costs more than the filters do. */
+/** Preallocation: growing the lists costs more than the filters themselves. */
 function endpointCountOf(pool: readonly ReachableModel[]): number {
-  let size = 0;
-  for (const { endpoints } of pool) size += endpoints.length;
-  return size;
+  let count = 0;
+  for (const { endpoints } of pool) count += endpoints.length;
+  return count;
 }
 
 function filterRouterModels(
   models: readonly string[] | null,
   fallback: readonly string[],
-  judge: EligibilityCheck,
-  sifted: FilterResult,
+  check: EligibilityCheck,
+  result: FilterResult,
 ): void {
-  if (models === null) filterPool(fallback, judge, sifted);
-  else filterModels(models, judge, sifted);
-  sifted.poolCount = sifted.eligibleCount;
-  // A fallback that the router also chooses from has its place in the pool.
-  filterModels(models === null ? fallback : fallback.filter((name) => !models.includes(name)), judge, sifted);
-  for (const row of sifted.deferredNodes) {
-    sifted.eligible[sifted.eligibleCount] = row;
-    sifted.eligibleCount += 1;
+  if (models === null) filterPool(fallback, check, result);
+  else filterModels(models, check, result);
+  result.poolCount = result.eligibleCount;
+  // A fallback that is also in the pool stays in the pool.
+  filterModels(models === null ? fallback : fallback.filter((name) => !models.includes(name)), check, result);
+  for (const row of result.deferredNodes) {
+    result.eligible[result.eligibleCount] = row;
+    result.eligibleCount += 1;
   }
 }
 
-/** Everything but the fallbacks; simulated models leave the pool once a real provider is connected. */
-function filterPool(fallback: readonly string[], judge: EligibilityCheck, sifted: FilterResult): void {
-  const { request, context } = judge;
+/** The pool without the fallbacks; sandbox models leave it once a real provider is connected. */
+function filterPool(fallback: readonly string[], check: EligibilityCheck, result: FilterResult): void {
+  const { request, context } = check;
   for (const { model, endpoints } of context.pool()) {
     if ((model.sandbox && context.hasRealProvider) || fallback.includes(model.id)) continue;
-    if (permitsModel(model.id, request.policy)) filterEndpoints(endpoints, judge, sifted);
-    else sifted.forbiddenModels.push(model.id);
+    if (permitsModel(model.id, request.policy)) filterEndpoints(endpoints, check, result);
+    else result.forbiddenModels.push(model.id);
   }
 }
 
-function filterModels(modelIds: readonly string[], judge: EligibilityCheck, sifted: FilterResult): void {
-  const { snapshot, reachability } = judge.context;
+function filterModels(modelIds: readonly string[], check: EligibilityCheck, result: FilterResult): void {
+  const { snapshot, reachability } = check.context;
   for (const modelId of modelIds)
-    if (snapshot.models.has(modelId)) filterModel(modelId, reachability(modelId), judge, sifted);
+    if (snapshot.models.has(modelId)) filterModel(modelId, reachability(modelId), check, result);
 }
 
 export function filterModel(
   modelId: string,
   { endpoints, obstacles }: ModelReachability,
-  judge: EligibilityCheck,
-  sifted: FilterResult,
+  check: EligibilityCheck,
+  result: FilterResult,
 ): void {
-  const { request } = judge;
-  if (endpoints.length === 0) sifted.obstacles.push(...obstacles);
-  else if (!permitsModel(modelId, request.policy)) sifted.forbiddenModels.push(modelId);
-  else filterEndpoints(endpoints, judge, sifted);
+  const { request } = check;
+  if (endpoints.length === 0) result.obstacles.push(...obstacles);
+  else if (!permitsModel(modelId, request.policy)) result.forbiddenModels.push(modelId);
+  else filterEndpoints(endpoints, check, result);
 }
 
-function filterEndpoints(endpoints: readonly ReachableEndpoint[], judge: EligibilityCheck, sifted: FilterResult): void {
-  for (const reachable of endpoints) {
-    const cause = exclusionCauseFor(reachable, judge);
-    if (cause === undefined && judge.nodes === "fallback" && reachable.node !== undefined)
-      sifted.deferredNodes.push(reachable);
+function filterEndpoints(endpoints: readonly ReachableEndpoint[], check: EligibilityCheck, result: FilterResult): void {
+  for (const row of endpoints) {
+    const cause = exclusionCauseFor(row, check);
+    if (cause === undefined && check.nodes === "fallback" && row.node !== undefined) result.deferredNodes.push(row);
     else if (cause === undefined) {
-      sifted.eligible[sifted.eligibleCount] = reachable;
-      sifted.eligibleCount += 1;
-    } else if (sifted.excluded[sifted.excludedCount - 1]?.endpoint !== reachable.endpoint) {
-      // With its second key an endpoint falls for the same reason: that is told once.
-      sifted.excluded[sifted.excludedCount] = reachable;
-      sifted.causes[sifted.excludedCount] = cause;
-      sifted.excludedCount += 1;
+      result.eligible[result.eligibleCount] = row;
+      result.eligibleCount += 1;
+    } else if (result.excluded[result.excludedCount - 1]?.endpoint !== row.endpoint) {
+      // An endpoint with two keys is excluded twice for the same cause; it is listed once.
+      result.excluded[result.excludedCount] = row;
+      result.causes[result.excludedCount] = cause;
+      result.excludedCount += 1;
     }
   }
 }
 
-/** The first filter that an endpoint does not pass, and why. */
-export function exclusionCauseFor(reachable: ReachableEndpoint, judge: EligibilityCheck): ExclusionCause | undefined {
-  const { policyClass } = reachable;
-  const { request, context, policyVerdicts, preferences } = judge;
+/** The first filter that excludes the endpoint. */
+export function exclusionCauseFor(row: ReachableEndpoint, check: EligibilityCheck): ExclusionCause | undefined {
+  const { policyClass } = row;
+  const { request, context, policyVerdicts, preferences } = check;
   const { requirements, policy } = request;
-  const short =
-    findMissingCapability(reachable, requirements, context.support) ??
-    findUnpricedExtra(reachable, requirements, context.support) ??
-    findInaccessibleFile(reachable, requirements) ??
-    findUnpermittedModels(reachable.endpoint, requirements, policy, context.support);
-  if (short !== undefined) return capabilityCause(short);
+  const missing =
+    findMissingCapability(row, requirements, context.support) ??
+    findUnpricedExtra(row, requirements, context.support) ??
+    findInaccessibleFile(row, requirements) ??
+    findUnpermittedModels(row.endpoint, requirements, policy, context.support);
+  if (missing !== undefined) return capabilityCause(missing);
   const excluded = policyVerdicts.exclusionCauseFor(policyClass);
   if (excluded !== undefined) return excluded;
-  const unwanted = preferences === undefined ? undefined : preferenceExclusionCause(reachable, preferences);
-  return unwanted ?? routerExclusionCause(reachable, judge);
+  const hintCause = preferences === undefined ? undefined : preferenceExclusionCause(row, preferences);
+  return hintCause ?? routerExclusionCause(row, check);
 }
 
-/** What a router demands beyond a policy. */
+/** Router settings that are not policy: the quality floor and the use of nodes. */
 export function routerExclusionCause(
   { model, node }: Pick<Attempt, "model" | "node">,
   { qualityFloor, nodes }: Pick<RouterSpec, "qualityFloor" | "nodes">,
 ): RouterCause | undefined {
-  // What is not known is below any floor.
+  // Unknown quality is below any floor.
   if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
     const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
     return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };

@@ -2,12 +2,12 @@ import type { Surface } from "../record/record.ts";
 import type { NodeRef } from "./attempt.ts";
 import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
 
-/** Whoever knows what can be called: the platform, a workspace with keys of its own, one with nodes. */
-export type ReachabilitySource = Pick<Reachability, "of" | "pool">;
+/** Implemented by the platform, by workspaces with own keys and by workspaces with nodes. */
+export type ReachabilitySource = Pick<Reachability, "forModel" | "pool">;
 
 type NodeLayered<T> = { readonly base: T; readonly nodes: T; readonly merged: T };
 
-/** What a workspace with nodes can call: everything that it could without them, and what they serve now. */
+/** Adds the models that a workspace's connected nodes serve. */
 export class NodeReachability implements ReachabilitySource {
   readonly #base: ReachabilitySource;
   readonly #nodes: ReachabilitySource;
@@ -27,7 +27,7 @@ export class NodeReachability implements ReachabilitySource {
     if (nodes.endpoints.length === 0 && nodes.obstacles.length === 0) return base;
     const key = `${surface} ${walletCurrency} ${modelId}`;
     const known = this.#cache.get(key);
-    // Both are worked out anew when the day or a rate changes; what was put together from them then is, too.
+    // Both layers return the same object until they are recomputed, so identity shows whether the merge is current.
     if (known?.base === base && known.nodes === nodes) return known.merged;
     const own = nodes.endpoints.map(
       (row): ReachableEndpoint => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }),

@@ -5,8 +5,8 @@ import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel
 type OwnKeyLayered<T> = { readonly platform: T; readonly own: T; readonly merged: T };
 
 /**
- * What a workspace with keys of its own can call: everything of the platform's but where it wants only its own key, and
- * what its own keys reach. An endpoint that both reach stands there twice, once with each key.
+ * Reachability of a workspace with own keys: the platform's endpoints, except at providers where only the own key may be
+ * used, and those its own keys reach. An endpoint that both reach is listed once per key.
  */
 export class OwnKeyReachability {
   readonly #platform: Reachability;
@@ -15,7 +15,7 @@ export class OwnKeyReachability {
   readonly #cache = new Map<string, OwnKeyLayered<ModelReachability>>();
   readonly #pools = new Map<string, OwnKeyLayered<readonly ReachableModel[]>>();
 
-  /** `own` knows the workspace's connections alone; `keys` are by provider. */
+  /** `own` covers the workspace's connections alone; `keys` is indexed by provider. */
   constructor(platform: Reachability, own: Reachability, keys: ReadonlyMap<string, OwnKey>) {
     this.#platform = platform;
     this.#own = own;
@@ -27,7 +27,7 @@ export class OwnKeyReachability {
     const own = this.#own.forModel(modelId, surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency} ${modelId}`;
     const known = this.#cache.get(key);
-    // Both are worked out anew when the day changes; what was put together from them then is, too.
+    // Both layers return the same object until they are recomputed, so identity shows whether the merge is current.
     if (known?.platform === platform && known.own === own) return known.merged;
     const merged = this.#merge(platform, own);
     this.#cache.set(key, { platform, own, merged });
@@ -52,8 +52,8 @@ export class OwnKeyReachability {
     const withOwn = new Map(own.endpoints.map((row) => [row.endpoint.id, this.#withOwnKey(row)]));
     const endpoints: ReachableEndpoint[] = [];
     for (const row of platform.endpoints) {
-      const owned = withOwn.get(row.endpoint.id);
-      if (owned !== undefined) endpoints.push(owned);
+      const withKey = withOwn.get(row.endpoint.id);
+      if (withKey !== undefined) endpoints.push(withKey);
       withOwn.delete(row.endpoint.id);
       if (this.#keys.get(row.endpoint.provider)?.use !== "only") endpoints.push(row);
     }

@@ -18,46 +18,46 @@ import { preferenceExclusionCause } from "./preferences.ts";
 const ENDPOINTS_LISTED_MAX = 8;
 const ALTERNATIVES_MAX = 4;
 
-/** Nothing passed: the first stage that emptied the pool answers, which is the last one at which anything fell. */
-export function faultForNoCandidates(judge: EligibilityCheck, sifted: FilterResult): Fault {
-  const { target, policy } = judge.request;
-  const name = targetLabel(judge.request);
-  const told = describeExclusions(sifted);
-  const at = (stage: FilterStage) => told.filter((fallen) => fallen.stage === stage);
-  const others = () => describeIncapable(judge, sifted, told);
+/** The last stage that excluded anything determines the fault, because it emptied the pool. */
+export function faultForNoCandidates(check: EligibilityCheck, filtered: FilterResult): Fault {
+  const { target, policy } = check.request;
+  const name = targetLabel(check.request);
+  const exclusions = describeExclusions(filtered);
+  const at = (stage: FilterStage) => exclusions.filter((excluded) => excluded.stage === stage);
+  const others = () => describeIncapable(check, filtered, exclusions);
   if (at("nodes").length > 0)
     return fault("no_eligible_endpoint", {
       message: `The router ${target.is === "router" ? target.name : name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
       param: "model",
     });
-  const [low] = at("quality");
-  if (low !== undefined)
+  const [belowFloor] = at("quality");
+  if (belowFloor !== undefined)
     return noEligibleEndpointFault(
       `The quality floor of the router leaves no endpoint of ${name}`,
-      judge,
-      told,
+      check,
+      exclusions,
       others(),
     );
-  const [unwanted] = at("wish");
-  if (unwanted !== undefined)
+  const [unwantedByHint] = at("hint");
+  if (unwantedByHint !== undefined)
     return noEligibleEndpointFault(
       `The preferences in "provider" leave no endpoint of ${name}`,
-      judge,
-      told,
+      check,
+      exclusions,
       others(),
-      unwanted.rule,
+      unwantedByHint.rule,
     );
-  const excluded = at("policy");
-  if (excluded.length > 0) return policyFault(judge, name, excluded, policy, others());
-  const short = mostSpecificOf(at("capability"));
-  if (short?.contextTokens !== undefined) return contextLengthFault(judge.request, name, at("capability"));
-  if (short?.fault !== undefined) return short.fault;
-  if (short !== undefined) return unsupportedParameterFault(judge, name, at("capability"), short);
-  if (sifted.forbiddenModels.length > 0)
-    return modelNotPermittedFault(sifted.forbiddenModels, findAlternatives(judge, policy));
-  const unserved = judge.request.requirements.unservedFault?.();
+  const excludedByRule = at("policy");
+  if (excludedByRule.length > 0) return policyFault(check, name, excludedByRule, policy, others());
+  const missing = mostSpecificOf(at("capability"));
+  if (missing?.contextTokens !== undefined) return contextLengthFault(check.request, name, at("capability"));
+  if (missing?.fault !== undefined) return missing.fault;
+  if (missing !== undefined) return unsupportedParameterFault(check, name, at("capability"), missing);
+  if (filtered.forbiddenModels.length > 0)
+    return modelNotPermittedFault(filtered.forbiddenModels, findAlternatives(check, policy));
+  const unserved = check.request.requirements.unservedFault?.();
   if (unserved !== undefined) return unserved;
-  const why = [...new Set(sifted.obstacles)].slice(0, 5).join("; ");
+  const why = [...new Set(filtered.obstacles)].slice(0, 5).join("; ");
   const message =
     target.is === "router"
       ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
@@ -65,18 +65,18 @@ export function faultForNoCandidates(judge: EligibilityCheck, sifted: FilterResu
   return fault("model_not_found", { message, param: "model" });
 }
 
-/** That no endpoint takes images is told only where none does. */
-function mostSpecificOf(short: readonly ExcludedEndpoint[]): ExcludedEndpoint | undefined {
-  return short.find(({ fault: told }) => told?.code !== "image_input_not_supported") ?? short[0];
+/** Missing image input is reported only when no endpoint has another cause. */
+function mostSpecificOf(missing: readonly ExcludedEndpoint[]): ExcludedEndpoint | undefined {
+  return missing.find(({ fault: known }) => known?.code !== "image_input_not_supported") ?? missing[0];
 }
 
-/** Agents look for these words, and for the two numbers, to shorten their conversation and go on. */
+/** Coding agents match this wording and the two numbers to compact their conversation. */
 function contextLengthFault(
   { surface, requirements }: PlanRequest,
   name: string,
-  short: readonly ExcludedEndpoint[],
+  missing: readonly ExcludedEndpoint[],
 ): Fault {
-  const most = Math.max(...short.map(({ contextTokens }) => contextTokens ?? 0));
+  const most = Math.max(...missing.map(({ contextTokens }) => contextTokens ?? 0));
   return fault("context_length_exceeded", {
     message: `Prompt is too long: ${requirements.inputTokens} tokens > ${most} maximum, by the gateway's estimate for ${name}. Shorten it, or choose a model that takes more.`,
     param: surface === "responses" ? "input" : "messages",
@@ -90,48 +90,45 @@ function targetLabel({ target }: PlanRequest): string {
 
 function noEligibleEndpointFault(
   what: string,
-  judge: EligibilityCheck,
-  fallen: readonly ExcludedEndpoint[],
+  check: EligibilityCheck,
+  excluded: readonly ExcludedEndpoint[],
   others: string,
   param = "model",
 ): Fault {
-  const shown = listEndpoints(fallen.filter(({ stage }) => stage !== "capability"));
-  const message = `${what}. Excluded: ${shown}. ${others}${describeAlternatives(findAlternatives(judge, judge.request.policy))}`;
+  const shown = listEndpoints(excluded.filter(({ stage }) => stage !== "capability"));
+  const message = `${what}. Excluded: ${shown}. ${others}${describeAlternatives(findAlternatives(check, check.request.policy))}`;
   return fault("no_eligible_endpoint", { message, param });
 }
 
-/**
- * Endpoints of the model asked for that nothing but the request itself keeps out: to change the request may be easier
- * than what excludes the others. Of all models of a router there would be far too many.
- */
+/** Endpoints that only a capability excludes: changing the request may be easier than changing the policy. Not for routers, whose lists are long. */
 function describeIncapable(
-  judge: EligibilityCheck,
+  check: EligibilityCheck,
   { excluded }: FilterResult,
-  told: readonly ExcludedEndpoint[],
+  exclusions: readonly ExcludedEndpoint[],
 ): string {
-  const { request, policyVerdicts, preferences } = judge;
+  const { request, policyVerdicts, preferences } = check;
   if (request.target.is !== "model") return "";
-  const able = told.filter(({ stage }, at) => {
+  const incapable = exclusions.filter(({ stage }, at) => {
     const row = excluded[at];
     if (stage !== "capability" || row === undefined || policyVerdicts.exclusionCauseFor(row.policyClass) !== undefined)
       return false;
     return preferences === undefined || preferenceExclusionCause(row, preferences) === undefined;
   });
-  return able.length === 0 ? "" : `Not excluded, but not able: ${listEndpoints(able)}. `;
+  return incapable.length === 0 ? "" : `Not excluded, but not able: ${listEndpoints(incapable)}. `;
 }
 
-/** The rule is said with each unless the answer's own code says it. */
-function listEndpoints(fallen: readonly ExcludedEndpoint[], rules: "named" | "implied" = "named"): string {
-  const shown = fallen
+/** `implied`: the fault's code already names the rule. */
+function listEndpoints(excluded: readonly ExcludedEndpoint[], rules: "named" | "implied" = "named"): string {
+  const shown = excluded
     .slice(0, ENDPOINTS_LISTED_MAX)
     .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${reason})`);
-  const more = fallen.length > ENDPOINTS_LISTED_MAX ? ` and ${fallen.length - ENDPOINTS_LISTED_MAX} more` : "";
+  const more = excluded.length > ENDPOINTS_LISTED_MAX ? ` and ${excluded.length - ENDPOINTS_LISTED_MAX} more` : "";
   return `${shown.join(", ")}${more}`;
 }
 
-/** One rule answers with its own code, several together with one that says so. */
+/** A single rule is reported by its own code, several by `no_eligible_endpoint`. */
 function policyFault(
-  judge: EligibilityCheck,
+  check: EligibilityCheck,
   name: string,
   excluded: readonly ExcludedEndpoint[],
   policy: Policy,
@@ -143,12 +140,12 @@ function policyFault(
   const code: FaultCode = single && isPolicyRule(rule) ? rule : "no_eligible_endpoint";
   const shown = listEndpoints(excluded, single ? "implied" : "named");
   return fault(code, {
-    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${others}${describeAlternatives(findAlternatives(judge, policy))} ${describeRequestPolicy(judge, excluded)}An admin can change the policy.`,
+    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${others}${describeAlternatives(findAlternatives(check, policy))} ${describeRequestPolicy(check, excluded)}An admin can change the policy.`,
     param: "model",
   });
 }
 
-/** A caller who is kept out by what the request itself demands is told so: no admin can help there. */
+/** Rules that the request itself set: no admin can change those. */
 function describeRequestPolicy(
   { request: { hints } }: EligibilityCheck,
   excluded: readonly ExcludedEndpoint[],
@@ -176,19 +173,19 @@ function describeAlternatives(models: readonly string[]): string {
   return `Allowed for this request: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
 }
 
-/** Endpoints that fall for different fields can each do what the others cannot: then no single field is at fault. */
+/** When endpoints are excluded by different fields, the combination is at fault and not a single field. */
 function unsupportedParameterFault(
-  judge: EligibilityCheck,
+  check: EligibilityCheck,
   name: string,
-  fallen: readonly ExcludedEndpoint[],
+  excluded: readonly ExcludedEndpoint[],
   first: ExcludedEndpoint,
 ): Fault {
-  const rules = [...new Set(fallen.map(({ rule }) => rule))].slice(0, ENDPOINTS_LISTED_MAX);
+  const rules = [...new Set(excluded.map(({ rule }) => rule))].slice(0, ENDPOINTS_LISTED_MAX);
   const [it, why] =
     rules.length === 1
       ? ["it", `${first.rule} cannot be honoured, because each endpoint ${first.reason}`]
       : ["one of them", `${rules.join(" and ")} cannot be honoured together, because no endpoint takes all of them`];
-  const models = findAlternatives(judge, judge.request.policy);
+  const models = findAlternatives(check, check.request.policy);
   const way =
     models.length === 0
       ? `Leave ${it} out: nothing that can be called here takes this request as it is.`
@@ -197,9 +194,9 @@ function unsupportedParameterFault(
   return fault(code, { message: `${name}: ${why}. ${way}`, param: first.rule });
 }
 
-/** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
-function findAlternatives(judge: EligibilityCheck, policy: Policy): readonly string[] {
-  const { request, context } = judge;
+/** A few models that can serve this request under the policy. Computed only for refusals. */
+function findAlternatives(check: EligibilityCheck, policy: Policy): readonly string[] {
+  const { request, context } = check;
   const under = eligibilityCheckFor({ ...request, policy }, context);
   const found: string[] = [];
   for (const { model, endpoints } of context.pool()) {
@@ -211,25 +208,25 @@ function findAlternatives(judge: EligibilityCheck, policy: Policy): readonly str
   return found;
 }
 
-/** An endpoint that was planned and that the policy in force now keeps out; undefined when it may be called. */
+/** Undefined when the policy in force still permits the planned endpoint. */
 export function recheckPolicy(
-  judge: EligibilityCheck,
+  check: EligibilityCheck,
   endpoint: ExcludedEndpoint["endpoint"],
   policy: Policy,
 ): RecheckRefusal | undefined {
   const exclusion = excludedByPolicy(endpoint, policy);
   if (exclusion !== undefined) {
-    const fallen: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
-    return { reason: exclusion.reason, fault: policyFault(judge, endpoint.model, [fallen], policy, "") };
+    const excluded: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
+    return { reason: exclusion.reason, fault: policyFault(check, endpoint.model, [excluded], policy, "") };
   }
-  const unnamed = findUnpermittedModels(endpoint, judge.request.requirements, policy, judge.context.support);
-  if (unnamed !== undefined) return { reason: `it ${unnamed.reason}`, fault: unnamed.fault };
+  const unpermitted = findUnpermittedModels(endpoint, check.request.requirements, policy, check.context.support);
+  if (unpermitted !== undefined) return { reason: `it ${unpermitted.reason}`, fault: unpermitted.fault };
   if (permitsModel(endpoint.model, policy)) return undefined;
   const reason = "the policy no longer allows the model";
-  return { reason, fault: modelNotPermittedFault([endpoint.model], findAlternatives(judge, policy)) };
+  return { reason, fault: modelNotPermittedFault([endpoint.model], findAlternatives(check, policy)) };
 }
 
-/** The same by the router in force now, for what is no matter of policy. */
+/** Undefined when the router in force still permits the planned attempt. */
 export function recheckRouter(
   { request: { target } }: EligibilityCheck,
   attempt: Attempt,

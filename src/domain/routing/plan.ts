@@ -24,59 +24,59 @@ export type { PlanningContext, PlanRequest } from "./filter.ts";
 
 export type Plan = {
   readonly is: "planned";
-  /** Best first; more than will be tried, so that some can be passed over. */
+  /** Best first; more than the attempt limit, because some may be skipped. */
   readonly attempts: readonly Attempt[];
-  /** One line for people. */
+  /** One line for the request log and the response header. */
   readonly reason: string;
   /** `auto` or `@workspace/router`; null for a plain model. */
   readonly router: string | null;
-  /** What the router wants of models that can be told how hard to think. */
+  /** The router's reasoning effort for models that accept one. */
   readonly effort: Effort | null;
-  /** Every candidate, why it is out or where it stands, and by which figures. Worked out when it is asked for. */
+  /** Every candidate with its rank or exclusion, computed on demand. */
   decision(): DecisionRecord;
-  /** Asked right before a connection is used: what the policy of that moment says of a planned endpoint. */
+  /** Called right before a connection is used, with the policy in force at that moment. */
   recheckPolicy(endpoint: Endpoint, policy: Policy): RecheckRefusal | undefined;
-  /** The same of the router of that moment, where it is another than the plan was made by. */
+  /** Called right before a connection is used when the router changed since planning. */
   recheckRouter(attempt: Attempt, spec: RouterSpec): RecheckRefusal | undefined;
 };
 
-/** Nobody can be asked: the fault that answers, and what was looked at. */
+/** No endpoint is eligible. */
 export type PlanRefusal = {
   readonly is: "refused";
   readonly fault: Fault;
   readonly router: string | null;
-  /** Something fell for the length of the prompt, which is an estimate. */
+  /** An endpoint was excluded by the prompt length, which is an estimate. */
   readonly isTooLong: boolean;
   decision(): DecisionRecord;
 };
 
-/** Hard filters, then the order of attempts. Pure: the same request in the same world gives the same plan. */
-export function planAttempts(request: PlanRequest, world: PlanningContext): Plan | PlanRefusal {
-  const judge = eligibilityCheckFor(request, world);
+/** Filters the candidates, then ranks them. Pure: the same request and context give the same plan. */
+export function planAttempts(request: PlanRequest, context: PlanningContext): Plan | PlanRefusal {
+  const check = eligibilityCheckFor(request, context);
   const { target, hints } = request;
-  if (target.is === "model" && !world.snapshot.models.has(target.modelId))
-    return planForAbsentModel(judge, target.modelId);
-  const filtered = filterCandidates(judge);
-  if (filtered.eligible.length === 0) return refusePlan(judge, filtered, faultForNoCandidates(judge, filtered));
+  if (target.is === "model" && !context.snapshot.models.has(target.modelId))
+    return planForAbsentModel(check, target.modelId);
+  const filtered = filterCandidates(check);
+  if (filtered.eligible.length === 0) return refusePlan(check, filtered, faultForNoCandidates(check, filtered));
   const spec = target.is === "router" ? target.router?.spec : undefined;
-  const metrics = measureCandidates(filtered, request, world);
+  const metrics = measureCandidates(filtered, request, context);
   const scores =
     target.is === "router"
       ? scoreCandidates(metrics, filtered.poolCount, weightsFor(spec?.weights ?? EVEN_WEIGHTS, hints?.costTier))
       : undefined;
-  const ranking = rank(filtered, metrics, scores, request, world);
+  const ranking = rank(filtered, metrics, scores, request, context);
   const isFirstOnly = hints?.provider?.allowFallbacks === false;
   const attempts: Attempt[] = [];
-  for (const place of ranking.shortlist) {
-    const row = filtered.eligible[place];
+  for (const index of ranking.shortlist) {
+    const row = filtered.eligible[index];
     if (row !== undefined) attempts.push(row);
     if (isFirstOnly) break;
   }
   const [first] = attempts;
-  if (first === undefined) return refusePlan(judge, filtered, faultForNoCandidates(judge, filtered));
+  if (first === undefined) return refusePlan(check, filtered, faultForNoCandidates(check, filtered));
   const reason = planReason(first.endpoint, ranking, filtered);
-  const considered: PlanInputs = { request, filtered, metrics, scores, ranking, reason, isFirstOnly };
-  let written: DecisionRecord | undefined;
+  const inputs: PlanInputs = { request, filtered, metrics, scores, ranking, reason, isFirstOnly };
+  let record: DecisionRecord | undefined;
   return {
     is: "planned",
     attempts,
@@ -84,54 +84,56 @@ export function planAttempts(request: PlanRequest, world: PlanningContext): Plan
     router: routerName(request),
     effort: spec?.reasoningEffort ?? null,
     decision: () => {
-      written ??= toDecisionRecord(considered);
-      return written;
+      record ??= toDecisionRecord(inputs);
+      return record;
     },
-    recheckPolicy: (endpoint, policy) => recheckPolicy(judge, endpoint, policy),
-    recheckRouter: (attempt, spec) => recheckRouter(judge, attempt, spec),
+    recheckPolicy: (endpoint, policy) => recheckPolicy(check, endpoint, policy),
+    recheckRouter: (attempt, spec) => recheckRouter(check, attempt, spec),
   };
 }
 
-/** A prompt that is estimated at more than so many windows is beyond one, whoever counts. */
+/** A prompt estimated at more than this many context windows is too long by any tokenizer. */
 const ESTIMATE_ERROR_FACTOR = 4;
 
-function refusePlan({ request }: EligibilityCheck, sifted: FilterResult, problem: Fault): PlanRefusal {
-  const decision = () => toRefusedDecision(request, sifted, problem.message);
-  const most = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
-  const isTooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined && contextTokens >= most);
-  return { is: "refused", fault: problem, router: routerName(request), isTooLong, decision };
+function refusePlan({ request }: EligibilityCheck, filtered: FilterResult, refusal: Fault): PlanRefusal {
+  const decision = () => toRefusedDecision(request, filtered, refusal.message);
+  const windowMax = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
+  const isTooLong = filtered.causes.some(
+    ({ contextTokens }) => contextTokens !== undefined && contextTokens >= windowMax,
+  );
+  return { is: "refused", fault: refusal, router: routerName(request), isTooLong, decision };
 }
 
 function routerName({ target }: PlanRequest): string | null {
   return target.is === "router" ? target.name : null;
 }
 
-/** A model that nobody has now. Of one that is expected back the rules are told first, and then that it may be asked again. */
-function planForAbsentModel(judge: EligibilityCheck, modelId: string): PlanRefusal {
-  const sifted = emptyFilterResult();
-  const absent = judge.context.absentModel?.(modelId);
-  if (absent === undefined) return refusePlan(judge, sifted, unknownModelFault(modelId, judge.context));
-  filterModel(modelId, absent.reachability, judge, sifted);
-  const isEligible = sifted.eligibleCount > 0;
+/** A model that is expected back is refused by policy first; otherwise the caller is told to retry. */
+function planForAbsentModel(check: EligibilityCheck, modelId: string): PlanRefusal {
+  const filtered = emptyFilterResult();
+  const absent = check.context.absentModel?.(modelId);
+  if (absent === undefined) return refusePlan(check, filtered, unknownModelFault(modelId, check.context));
+  filterModel(modelId, absent.reachability, check, filtered);
+  const isEligible = filtered.eligibleCount > 0;
   return refusePlan(
-    judge,
-    sifted,
-    isEligible ? fault("upstream_error", { message: absent.reason }) : faultForNoCandidates(judge, sifted),
+    check,
+    filtered,
+    isEligible ? fault("upstream_error", { message: absent.reason }) : faultForNoCandidates(check, filtered),
   );
 }
 
-function unknownModelFault(modelId: string, world: PlanningContext): Fault {
-  const meant = suggestModel(modelId, world);
+function unknownModelFault(modelId: string, context: PlanningContext): Fault {
+  const suggestion = suggestModel(modelId, context);
   return fault("model_not_found", {
-    message: `There is no model "${modelId.slice(0, 128)}".${meant === undefined ? "" : ` Did you mean "${meant}"?`} GET /v1/models lists the models this key may use.`,
+    message: `There is no model "${modelId.slice(0, 128)}".${suggestion === undefined ? "" : ` Did you mean "${suggestion}"?`} GET /v1/models lists the models this key may use.`,
     param: "model",
   });
 }
 
-/** Clients that come from a provider leave out who made the model; people write capitals. */
+/** Clients of a provider omit the creator prefix, and people type capitals. */
 function suggestModel(modelId: string, { snapshot }: PlanningContext): string | undefined {
-  const asked = modelId.trim().toLowerCase();
-  if (asked === "auto" || snapshot.models.has(asked)) return asked;
-  const name = asked.slice(asked.lastIndexOf("/") + 1);
+  const requested = modelId.trim().toLowerCase();
+  if (requested === "auto" || snapshot.models.has(requested)) return requested;
+  const name = requested.slice(requested.lastIndexOf("/") + 1);
   return name === "" ? undefined : snapshot.models.keys().find((id) => id.endsWith(`/${name}`));
 }

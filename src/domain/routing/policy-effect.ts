@@ -3,10 +3,9 @@ import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
 import { excludedByPolicy, type PolicyExclusion, permitsModel } from "./policy.ts";
 
-/** A model with the endpoints that are looked at. */
 export type ModelOffer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
-/** Why a policy keeps an endpoint out: by a rule on endpoints, or because its model is not allowed. */
+/** The rule that excludes an endpoint, or its model. */
 type PolicyVerdict = { readonly rule: keyof Policy; readonly code: FaultCode; readonly reason: string };
 
 export type EndpointEffect = {
@@ -15,7 +14,7 @@ export type EndpointEffect = {
   readonly after: PolicyVerdict | undefined;
 };
 
-/** What becomes of a model: it can be reached under both policies, under one of them, or under neither. */
+/** Whether a model is reachable under both policies, only the new one, only the old one, or neither. */
 export type ModelFate = "stays" | "gained" | "lost" | "out";
 
 export type ModelEffect = {
@@ -26,11 +25,10 @@ export type ModelEffect = {
 
 export type EffectCounts = { models: number; endpoints: number };
 
-/** What one rule does. */
 export type RuleEffect = Pick<PolicyVerdict, "rule" | "code"> & {
-  /** Endpoints that fall by it first, and models that have nothing left and fell at least once by it. */
+  /** Endpoints that this rule excludes first, and models without any endpoint left of which it excludes one. */
   readonly excluded: EffectCounts;
-  /** What would be there again if this rule alone were lifted. */
+  /** What becomes reachable when only this rule is removed. */
   readonly regained: EffectCounts;
 };
 
@@ -50,7 +48,6 @@ const POLICY_FIELDS: Readonly<Record<PolicyExclusion["rule"], keyof Policy>> = {
   provider_blocked: "blockedProviders",
 };
 
-/** In the words of the one place that judges. */
 function policyVerdictFor(model: Model, endpoint: Endpoint, policy: Policy): PolicyVerdict | undefined {
   if (!permitsModel(model.id, policy))
     return {
@@ -64,30 +61,30 @@ function policyVerdictFor(model: Model, endpoint: Endpoint, policy: Policy): Pol
     : { rule: POLICY_FIELDS[excluded.rule], code: excluded.rule, reason: excluded.reason };
 }
 
-/** What a policy would let through of what there is, beside what the one in force lets through. Pure. */
+/** Compares a proposed policy with the one in force. Pure. */
 export function policyEffect(offers: readonly ModelOffer[], before: Policy, after: Policy): PolicyEffect {
   const models = offers.map(({ model, endpoints }): ModelEffect => {
-    const judged = endpoints.map((endpoint) => ({
+    const effects = endpoints.map((endpoint) => ({
       endpoint,
       before: policyVerdictFor(model, endpoint, before),
       after: policyVerdictFor(model, endpoint, after),
     }));
-    return { model, fate: fateOf(judged), endpoints: judged };
+    return { model, fate: fateOf(effects), endpoints: effects };
   });
   return {
     models,
     all: countMatching(models, () => true),
-    before: countMatching(models, (one) => one.before === undefined),
-    after: countMatching(models, (one) => one.after === undefined),
+    before: countMatching(models, (endpoint) => endpoint.before === undefined),
+    after: countMatching(models, (endpoint) => endpoint.after === undefined),
     rules: effectsByRule(models, after),
   };
 }
 
 function fateOf(endpoints: readonly EndpointEffect[]): ModelFate {
-  const was = endpoints.some((one) => one.before === undefined);
-  const is = endpoints.some((one) => one.after === undefined);
-  if (was) return is ? "stays" : "lost";
-  return is ? "gained" : "out";
+  const wasReachable = endpoints.some((endpoint) => endpoint.before === undefined);
+  const isReachable = endpoints.some((endpoint) => endpoint.after === undefined);
+  if (wasReachable) return isReachable ? "stays" : "lost";
+  return isReachable ? "gained" : "out";
 }
 
 function countMatching(models: readonly ModelEffect[], counts: (endpoint: EndpointEffect) => boolean): EffectCounts {
@@ -100,7 +97,7 @@ function countMatching(models: readonly ModelEffect[], counts: (endpoint: Endpoi
   return size;
 }
 
-/** Every rule that keeps something out, the one that keeps out most first. */
+/** Every rule with an effect, the largest first. */
 function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffect[] {
   const known = new Map<keyof Policy, { code: FaultCode; out: EffectCounts }>();
   for (const { endpoints } of models) {
@@ -121,13 +118,15 @@ function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffe
 }
 
 function regainedWithout(models: readonly ModelEffect[], policy: Policy, rule: keyof Policy): EffectCounts {
-  const looser: Policy = { ...policy, [rule]: OPEN_POLICY[rule] };
+  const relaxed: Policy = { ...policy, [rule]: OPEN_POLICY[rule] };
   const back: EffectCounts = { models: 0, endpoints: 0 };
   for (const { model, endpoints } of models) {
-    const fallen = endpoints.filter(({ after }) => after !== undefined);
-    const returned = fallen.filter(({ endpoint }) => policyVerdictFor(model, endpoint, looser) === undefined).length;
+    const excludedEndpoints = endpoints.filter(({ after }) => after !== undefined);
+    const returned = excludedEndpoints.filter(
+      ({ endpoint }) => policyVerdictFor(model, endpoint, relaxed) === undefined,
+    ).length;
     back.endpoints += returned;
-    if (returned > 0 && fallen.length === endpoints.length) back.models += 1;
+    if (returned > 0 && excludedEndpoints.length === endpoints.length) back.models += 1;
   }
   return back;
 }

@@ -2,7 +2,7 @@ import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { levelRank, type Policy } from "../tenancy/policy.ts";
 
-/** Which rule keeps an endpoint out, and why, in words for the caller. */
+/** The rule that excludes an endpoint, with a reason for the caller. */
 export type PolicyExclusion = { readonly rule: PolicyRule; readonly reason: string };
 
 const POLICY_RULES = [
@@ -18,7 +18,7 @@ export function isPolicyRule(rule: string): rule is PolicyRule {
   return POLICY_RULES.some((known) => known === rule);
 }
 
-/** Everything that policy may look at of an endpoint: two that are the same in all of it are the same to any policy. */
+/** The facts of an endpoint that policy reads. Endpoints with equal facts get equal verdicts. */
 export type PolicyFacts = {
   readonly provider: Endpoint["provider"];
   readonly sovereignty: Pick<
@@ -28,8 +28,8 @@ export type PolicyFacts = {
 };
 
 /**
- * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
- * planned and again right before a connection is used. What is unknown counts as the worst.
+ * The single policy decision: whether traffic may reach an endpoint. Called during planning and again right before a
+ * connection is used. Unknown facts count as the worst value.
  */
 export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyExclusion | undefined {
   const { sovereignty } = endpoint;
@@ -46,7 +46,7 @@ export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyE
     }
     for (const country of sovereignty.countries) {
       if (allowed.includes(country)) continue;
-      const outside = sovereignty.countries.filter((one) => !allowed.includes(one));
+      const outside = sovereignty.countries.filter((code) => !allowed.includes(code));
       return { rule: "compute_country_not_allowed", reason: `it may compute in ${outside.join(", ")}` };
     }
   }
@@ -65,10 +65,9 @@ export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyE
   return undefined;
 }
 
-/** Endpoints that are the same to any policy: each of them has the same kind. */
+/** Endpoints with equal policy facts share one class, so a verdict is computed once per class. */
 export type PolicyClass = { readonly index: number; readonly facts: PolicyFacts };
 
-/** The kinds there are, numbered from 0. They hold nothing but what makes them different. */
 export class PolicyClasses {
   readonly #classes = new Map<string, PolicyClass>();
 
@@ -79,9 +78,9 @@ export class PolicyClasses {
       sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
     };
     const key = JSON.stringify(facts);
-    const kind = this.#classes.get(key) ?? { index: this.#classes.size, facts };
-    this.#classes.set(key, kind);
-    return kind;
+    const policyClass = this.#classes.get(key) ?? { index: this.#classes.size, facts };
+    this.#classes.set(key, policyClass);
+    return policyClass;
   }
 }
 
@@ -93,7 +92,7 @@ export function permitsModel(modelId: string, { allowedModels }: Policy): boolea
 }
 
 const LINEAR_SEARCH_MAX = 8;
-// Lists are never changed in place, so the names of one stay right as long as it lives.
+// Lists are immutable, so a set built from one stays valid.
 const modelSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 function modelSetOf(list: readonly string[]): ReadonlySet<string> {

@@ -5,34 +5,34 @@ import { ratesFor } from "./cost.ts";
 import type { ExclusionCause } from "./exclusion.ts";
 import type { ReachableEndpoint } from "./reachability.ts";
 
-/** What a request itself demands of every endpoint; it is checked wherever policy is checked. */
-export function policyFromHints(wishes: RoutingHints | undefined): Partial<Policy> | null {
-  const preferences = wishes?.provider;
+/** Hints that act as policy, so that they are enforced wherever policy is. */
+export function policyFromHints(hints: RoutingHints | undefined): Partial<Policy> | null {
+  const preferences = hints?.provider;
   if (preferences === undefined) return null;
   const { zeroDataRetention = false, dataCollection } = preferences;
   if (!zeroDataRetention && dataCollection !== "deny") return null;
   return { zeroDataRetention, noTraining: dataCollection === "deny" };
 }
 
-/** Preferences made ready for one request. */
+/** Provider preferences with price ceilings in the wallet's currency. */
 export type PreparedPreferences = {
   readonly preferences: ProviderPreferences;
   readonly inputTokens: number;
-  /** `no rate`: there are some, and no rate from US dollars to the wallet. */
+  /** `no rate`: ceilings were sent, and there is no exchange rate from US dollars to the wallet. */
   readonly ceilings: PriceCeilings | "no rate" | undefined;
 };
 
-/** The highest prices in the wallet's own nano-units, and what is said of those above them. */
+/** In nano-units of the wallet, with the exclusion causes prepared once per request. */
 type PriceCeilings = {
   readonly input: number;
   readonly output: number;
   readonly request: number;
-  readonly tooDear: Readonly<Record<"prompt" | "completion" | "request", ExclusionCause>>;
+  readonly causes: Readonly<Record<"prompt" | "completion" | "request", ExclusionCause>>;
 };
 
 const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
-/** Prices go through exchange rates; a difference this small is none. */
+/** Tolerance for rounding in exchange rates. */
 const ROUNDING = 1 + 1e-9;
 
 /** `walletPerUsd`: units of the wallet's currency for a US dollar; undefined when there is no rate. */
@@ -45,15 +45,15 @@ export function preparePreferences(
   if (maxPrice === undefined) return { preferences, inputTokens, ceilings: undefined };
   if (walletPerUsd === undefined) return { preferences, inputTokens, ceilings: "no rate" };
   const usd = walletPerUsd * NANOS_PER_UNIT;
-  const most = (price: number | undefined, per: number) =>
+  const ceiling = (price: number | undefined, per: number) =>
     price === undefined ? Number.POSITIVE_INFINITY : (price * usd * ROUNDING) / per;
   const perMillion = (name: string, rate: "input" | "output") =>
     priceCause(name, ({ rates }) => ratesFor(rates, inputTokens)[rate], PER_MILLION / usd);
   const ceilings = {
-    input: most(maxPrice.prompt, PER_MILLION),
-    output: most(maxPrice.completion, PER_MILLION),
-    request: most(maxPrice.request, 1),
-    tooDear: {
+    input: ceiling(maxPrice.prompt, PER_MILLION),
+    output: ceiling(maxPrice.completion, PER_MILLION),
+    request: ceiling(maxPrice.request, 1),
+    causes: {
       prompt: perMillion("prompt", "input"),
       completion: perMillion("completion", "output"),
       request: priceCause("request", ({ rates }) => rates.perRequest, 1 / usd),
@@ -67,7 +67,7 @@ function priceCause(name: string, rateOf: (row: ReachableEndpoint) => number, in
 }
 
 function hintCause(member: string, reason: ExclusionCause["reason"]): ExclusionCause {
-  return { stage: "wish", rule: `provider.${member}`, reason };
+  return { stage: "hint", rule: `provider.${member}`, reason };
 }
 
 const NOT_IN_ONLY = hintCause("only", "it is not one of the providers the request names");
@@ -75,7 +75,7 @@ const IGNORED = hintCause("ignore", "the request leaves its provider out");
 const NOT_IN_ORDER = hintCause("order", "it is not in the order, and the request allows no fallbacks");
 const NO_EXCHANGE_RATE = hintCause("max_price", "there is no exchange rate to US dollars");
 
-/** The first preference that the endpoint does not meet. Nothing here lets anything in. */
+/** The first preference that excludes the endpoint. Preferences never admit one. */
 export function preferenceExclusionCause(
   reachable: ReachableEndpoint,
   preferring: PreparedPreferences,
@@ -90,19 +90,19 @@ export function preferenceExclusionCause(
     : priceExclusionCause(reachable, preferring.ceilings, preferring.inputTokens);
 }
 
-/** By its provider, by provider and region, or by its own id; -1 when it is not named. */
+/** Entries match by provider, by `provider/region` or by endpoint id; -1 when none does. */
 export function indexInList(names: readonly string[], endpoint: Endpoint): number {
-  for (let place = 0; place < names.length; place += 1) if (matchesName(names[place] ?? "", endpoint)) return place;
+  for (let index = 0; index < names.length; index += 1) if (matchesName(names[index] ?? "", endpoint)) return index;
   return -1;
 }
 
 function matchesName(name: string, { provider, region, id }: Endpoint): boolean {
   if (name === provider || name === id) return true;
-  const tagged = name.length === provider.length + 1 + region.length && name[provider.length] === "/";
-  return tagged && name.startsWith(provider) && name.endsWith(region);
+  const isProviderRegion = name.length === provider.length + 1 + region.length && name[provider.length] === "/";
+  return isProviderRegion && name.startsWith(provider) && name.endsWith(region);
 }
 
-/** No endpoint of the catalogue is priced by the image: pictures are input tokens, which `prompt` bounds. */
+/** `max_price.image` has no effect: images are billed as input tokens, which `prompt` bounds. */
 function priceExclusionCause(
   { rates }: ReachableEndpoint,
   ceilings: PriceCeilings | "no rate",
@@ -110,7 +110,7 @@ function priceExclusionCause(
 ): ExclusionCause | undefined {
   if (ceilings === "no rate") return NO_EXCHANGE_RATE;
   const { input, output } = ratesFor(rates, inputTokens);
-  if (input > ceilings.input) return ceilings.tooDear.prompt;
-  if (output > ceilings.output) return ceilings.tooDear.completion;
-  return rates.perRequest > ceilings.request ? ceilings.tooDear.request : undefined;
+  if (input > ceilings.input) return ceilings.causes.prompt;
+  if (output > ceilings.output) return ceilings.causes.completion;
+  return rates.perRequest > ceilings.request ? ceilings.causes.request : undefined;
 }

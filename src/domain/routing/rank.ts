@@ -6,7 +6,7 @@ import type { FilterResult, PlanningContext, PlanRequest } from "./filter.ts";
 import { indexInList } from "./preferences.ts";
 import { type CandidateMetrics, type CandidateScores, endpointAt, fillMissing, MEDIAN } from "./score.ts";
 
-/** Why the first one is first. */
+/** Why the first candidate is first. */
 export type RankingBasis =
   | "cost"
   | "own_key"
@@ -17,58 +17,65 @@ export type RankingBasis =
   | "fallback"
   | ProviderSort;
 
-/** Places of rows, best first. */
+/** Candidates are referred to by their index in `FilterResult.eligible`. */
 export type Ranking = {
   /**
-   * Those that may be tried, in order: the best of the pool, then fallbacks, then what is set aside. However much there is
-   * that costs, what is the workspace's own is among them.
+   * In the order of attempts: the best of the pool, then fallbacks, then open circuits. The workspace's own keys and nodes
+   * are always included.
    */
   readonly shortlist: readonly number[];
   readonly basis: RankingBasis;
-  /** Of the rows that are not simply in; undefined when all are. */
+  /** Only circuits that are not closed; undefined when all are closed. */
   readonly circuitStates: ReadonlyMap<number, CircuitState> | undefined;
-  /** Sorts any places in the same way; only the record of a decision needs them all in order. */
-  readonly sortIndices: (places: readonly number[]) => number[];
+  /** Full sort, needed only for the decision record. */
+  readonly sortIndices: (indices: readonly number[]) => number[];
 };
 
-/** More than any request tries, so that some may be passed over. */
+/** More than any request tries, because candidates may be skipped. */
 const SHORTLIST_MAX = 16;
 
 export function rank(
-  sifted: FilterResult,
-  figures: CandidateMetrics,
+  filtered: FilterResult,
+  metrics: CandidateMetrics,
   scores: CandidateScores | undefined,
   request: PlanRequest,
-  world: PlanningContext,
+  context: PlanningContext,
 ): Ranking {
-  const { eligible, poolCount } = sifted;
-  const circuitStates = nonClosedCircuits(sifted, world);
-  const keys = world.ownKeyCircuits === undefined ? "platform" : "own";
+  const { eligible, poolCount } = filtered;
+  const circuitStates = nonClosedCircuits(filtered, context);
+  const hasOwnKeys = context.ownKeyCircuits !== undefined;
   const nodes = request.target.is === "router" ? (request.target.router?.spec.nodes ?? null) : null;
-  const tiers = tiersOf(sifted, request, figures.sessionIndex, circuitStates, keys, nodes);
-  const { primary, bestEnd, secondary } = sortMetricsFor(sifted, figures, scores, request);
-  const order = { rows: eligible, tiers, primary, best: bestEnd, secondary };
+  const tiers = tiersOf(filtered, request, metrics.sessionIndex, circuitStates, { hasOwnKeys, nodes });
+  const { primary, bestEnd, secondary } = sortMetricsFor(filtered, metrics, scores, request);
+  const order = { rows: eligible, tiers, primary, bestEnd, secondary };
   const compare = (a: number, b: number) => compareIndices(a, b, order);
   const choices = bestWithOwnResources(0, poolCount, order);
-  const isNodeBehind = (place: number) => nodes === "fallback" && eligible[place]?.node !== undefined;
-  const isPoolAll = eligible.length === poolCount;
-  const firsts = isPoolAll ? [] : bestOfEachFallback(poolCount, order, isNodeBehind).slice(0, world.attemptsMax);
-  const fallbacks = isPoolAll
+  const isDeferredNode = (index: number) => nodes === "fallback" && eligible[index]?.node !== undefined;
+  const isPoolOnly = eligible.length === poolCount;
+  const firsts = isPoolOnly ? [] : bestOfEachFallback(poolCount, order, isDeferredNode).slice(0, context.attemptsMax);
+  const fallbacks = isPoolOnly
     ? []
     : [...new Set([...bestWithOwnResources(poolCount, eligible.length, order), ...firsts])].sort(compare);
-  const isAside = (place: number) => circuitStates?.get(place) === "aside";
-  // A conversation that a fallback has served stays there too.
-  const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_TIER);
-  const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
-  const isLast = (place: number) => eligible[place]?.ownKey?.use === "fallback";
-  const isKept = (place: number) => isLast(place) || isNodeBehind(place);
-  const isChoice = (place: number) => place < poolCount;
-  const shortlist = assembleShortlist(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
+  const isOpen = (index: number) => circuitStates?.get(index) === "open";
+  // Session affinity also applies to a fallback that served the conversation.
+  const affinityIndex = fallbacks.findIndex((index) => tiers?.[index] === SESSION_TIER);
+  const [ahead, behind] =
+    affinityIndex < 0 ? [choices, fallbacks] : [[...fallbacks.splice(affinityIndex, 1), ...choices], fallbacks];
+  const isLast = (index: number) => eligible[index]?.ownKey?.use === "fallback";
+  const isGuaranteed = (index: number) => isLast(index) || isDeferredNode(index);
+  const isInPool = (index: number) => index < poolCount;
+  const shortlist = assembleShortlist(
+    ahead,
+    behind,
+    firsts,
+    { isOpen, isLast, isGuaranteed, isInPool },
+    context.attemptsMax,
+  );
   return {
     shortlist,
-    basis: basisOf(shortlist[0], tiers, request, sifted),
+    basis: basisOf(shortlist[0], tiers, request, filtered),
     circuitStates,
-    sortIndices: (places) => [...places].sort(compare),
+    sortIndices: (indices) => [...indices].sort(compare),
   };
 }
 
@@ -76,81 +83,82 @@ function nonClosedCircuits(
   { eligible }: FilterResult,
   { circuits, ownKeyCircuits }: PlanningContext,
 ): ReadonlyMap<number, CircuitState> | undefined {
-  let standings: Map<number, CircuitState> | undefined;
-  for (let place = 0; place < eligible.length; place += 1) {
-    const row = eligible[place];
-    const judges = row?.ownKey === undefined ? circuits : ownKeyCircuits?.(row.endpoint.provider);
-    const standing = judges?.circuitStateOf(row?.endpoint.id ?? "") ?? "in";
-    if (standing !== "in") standings = (standings ?? new Map<number, CircuitState>()).set(place, standing);
+  let states: Map<number, CircuitState> | undefined;
+  for (let index = 0; index < eligible.length; index += 1) {
+    const row = eligible[index];
+    const source = row?.ownKey === undefined ? circuits : ownKeyCircuits?.(row.endpoint.provider);
+    const state = source?.circuitStateOf(row?.endpoint.id ?? "") ?? "closed";
+    if (state !== "closed") states = (states ?? new Map<number, CircuitState>()).set(index, state);
   }
-  return standings;
+  return states;
 }
 
 const SESSION_TIER = -1;
-/** Before everybody else, whoever served before and whatever order the caller would like. */
+/** Before session affinity and before the caller's order. */
 const NODES_FIRST_TIER = -1_000;
-/** Behind the router's own fallbacks. */
+/** Behind the router's fallbacks. */
 const NODES_LAST_TIER = 5_000;
-/** Above every place in an order. */
+/** Greater than any index in a caller's order. */
 const FALLBACK_TIER = 1_000;
 const OPEN_CIRCUIT_TIER = 1_000_000;
-/** Nodes and own keys that are to be used first stand before their equals, keys that are a fallback behind all others. */
+/** Preferred own resources rank before candidates of the same tier; own keys used as a fallback rank behind all tiers. */
 const OWN_FIRST_STEP = 0.5;
 const OWN_LAST_TIER = 10_000;
 
-/** Who goes before whom whatever the figures say; undefined when only figures count. */
+/** Tiers take precedence over the sort metric; undefined when only the metric counts. */
 function tiersOf(
   { eligible, poolCount }: FilterResult,
   { hints, target }: PlanRequest,
-  sessionPlace: number,
-  standings: ReadonlyMap<number, CircuitState> | undefined,
-  keys: "own" | "platform",
-  nodes: NodeUse | null,
+  sessionIndex: number,
+  circuitStates: ReadonlyMap<number, CircuitState> | undefined,
+  { hasOwnKeys, nodes }: { readonly hasOwnKeys: boolean; readonly nodes: NodeUse | null },
 ): number[] | undefined {
   const order = hints?.provider?.order;
-  // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && hints?.remainingTurns !== 0 ? endpointAt(eligible, sessionPlace) : undefined;
-  const byFigures =
-    order === undefined && kept === undefined && standings === undefined && poolCount === eligible.length;
-  const inFront = nodes === "first";
-  if (byFigures && keys === "platform" && !inFront) return undefined;
-  // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
+  // Without further turns the prompt cache only saves once, and the expected cost already includes that.
+  const sessionEndpoint =
+    order === undefined && hints?.remainingTurns !== 0 ? endpointAt(eligible, sessionIndex) : undefined;
+  const isByMetricOnly =
+    order === undefined &&
+    sessionEndpoint === undefined &&
+    circuitStates === undefined &&
+    poolCount === eligible.length;
+  const areNodesFirst = nodes === "first";
+  if (isByMetricOnly && !hasOwnKeys && !areNodesFirst) return undefined;
+  // A router or an explicit sort compares candidates by merit, not by who pays.
   const firstStep = target.is === "model" && hints?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
   const fallback = target.is === "router" ? (target.router?.spec.fallback ?? []) : [];
   const tiers = new Array<number>(eligible.length).fill(0);
-  // Without an order the pool is one tier, and its session's endpoint is there once.
-  const isOneTier = order === undefined && keys === "platform" && !inFront;
-  if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_TIER;
-  for (let place = isOneTier ? poolCount : 0; place < eligible.length; place += 1) {
-    const endpoint = eligible[place]?.endpoint;
+  // Without an order the pool is one tier, and the session's endpoint is in it once.
+  const isOneTier = order === undefined && !hasOwnKeys && !areNodesFirst;
+  if (isOneTier && sessionEndpoint !== undefined) tiers[sessionIndex] = SESSION_TIER;
+  for (let index = isOneTier ? poolCount : 0; index < eligible.length; index += 1) {
+    const endpoint = eligible[index]?.endpoint;
     if (endpoint === undefined) continue;
-    const isNode = eligible[place]?.node !== undefined;
-    if (inFront && isNode && place < poolCount) tiers[place] = NODES_FIRST_TIER;
-    else if (endpoint === kept) tiers[place] = SESSION_TIER;
-    else if (place >= poolCount && nodes === "fallback" && isNode) tiers[place] = NODES_LAST_TIER;
-    else if (place >= poolCount) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
+    const isNode = eligible[index]?.node !== undefined;
+    if (areNodesFirst && isNode && index < poolCount) tiers[index] = NODES_FIRST_TIER;
+    else if (endpoint === sessionEndpoint) tiers[index] = SESSION_TIER;
+    else if (index >= poolCount && nodes === "fallback" && isNode) tiers[index] = NODES_LAST_TIER;
+    else if (index >= poolCount) tiers[index] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
       const named = indexInList(order, endpoint);
-      tiers[place] = named < 0 ? order.length : named;
+      tiers[index] = named < 0 ? order.length : named;
     }
-    const use = eligible[place]?.ownKey?.use;
-    if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
-    else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
+    const use = eligible[index]?.ownKey?.use;
+    if (use === "fallback") tiers[index] = OWN_LAST_TIER + (tiers[index] ?? 0);
+    else if (use !== undefined || isNode) tiers[index] = (tiers[index] ?? 0) - firstStep;
   }
-  for (const [place, standing] of standings ?? [])
-    if (standing === "aside") tiers[place] = OPEN_CIRCUIT_TIER + (tiers[place] ?? 0);
+  for (const [index, state] of circuitStates ?? [])
+    if (state === "open") tiers[index] = OPEN_CIRCUIT_TIER + (tiers[index] ?? 0);
   return tiers;
 }
 
 type SortMetrics = {
   readonly primary: Float64Array;
-  /** Which end of it is best. */
   readonly bestEnd: "least" | "most";
-  /** Least first, where the first sees no difference. */
+  /** Breaks ties, least first. */
   readonly secondary: Float64Array;
 };
 
-/** What places are compared by. */
 type SortOrder = SortMetrics & {
   readonly rows: FilterResult["eligible"];
   readonly tiers: readonly number[] | undefined;
@@ -158,34 +166,36 @@ type SortOrder = SortMetrics & {
 
 function sortMetricsFor(
   { poolCount }: FilterResult,
-  figures: CandidateMetrics,
+  metrics: CandidateMetrics,
   scores: CandidateScores | undefined,
   { hints }: PlanRequest,
 ): SortMetrics {
   const sort = hints?.provider?.sort;
   switch (sort) {
     case "price":
-      return { primary: figures.costNanos, bestEnd: "least", secondary: figures.latencyMs };
+      return { primary: metrics.costNanos, bestEnd: "least", secondary: metrics.latencyMs };
     case "throughput":
-      return { primary: speeds((speed) => speed.perTokenMs), bestEnd: "least", secondary: figures.costNanos };
+      return { primary: latencies((estimate) => estimate.perTokenMs), bestEnd: "least", secondary: metrics.costNanos };
     case "latency":
-      return { primary: speeds((speed) => speed.firstByteMs), bestEnd: "least", secondary: figures.costNanos };
+      return { primary: latencies((estimate) => estimate.firstByteMs), bestEnd: "least", secondary: metrics.costNanos };
     case undefined:
       return scores === undefined
-        ? { primary: figures.costNanos, bestEnd: "least", secondary: figures.latencyMs }
-        : { primary: scores.total, bestEnd: "most", secondary: figures.costNanos };
+        ? { primary: metrics.costNanos, bestEnd: "least", secondary: metrics.latencyMs }
+        : { primary: scores.total, bestEnd: "most", secondary: metrics.costNanos };
   }
 
-  function speeds(of: (speed: NonNullable<CandidateMetrics["latencyEstimates"][number]>) => number): Float64Array {
-    const values = Float64Array.from(figures.latencyEstimates, (speed) =>
-      speed === undefined ? Number.NaN : of(speed),
+  function latencies(
+    of: (estimate: NonNullable<CandidateMetrics["latencyEstimates"][number]>) => number,
+  ): Float64Array {
+    const values = Float64Array.from(metrics.latencyEstimates, (estimate) =>
+      estimate === undefined ? Number.NaN : of(estimate),
     );
     fillMissing(values, MEDIAN, poolCount);
     return values;
   }
 }
 
-/** Below 0: the first place goes before the second. No two are the same. */
+/** A total order: no two candidates compare as equal. */
 function compareIndices(a: number, b: number, { rows, tiers, primary, bestEnd, secondary }: SortOrder): number {
   if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
   const first = (primary[a] ?? 0) - (primary[b] ?? 0);
@@ -197,88 +207,87 @@ function compareIndices(a: number, b: number, { rows, tiers, primary, bestEnd, s
   return one < other ? -1 : 1;
 }
 
-/** The best of a stretch of rows in order, with what is the workspace's own behind them: that costs nothing. */
+/** The best candidates of a range in order, followed by the workspace's own resources that are not among them. */
 function bestWithOwnResources(from: number, to: number, order: SortOrder): number[] {
   const best = bestOf(from, to, order, "all");
   if (best.length === to - from) return best;
-  const own = bestOf(from, to, order, "own").filter((place) => !best.includes(place));
+  const own = bestOf(from, to, order, "own").filter((index) => !best.includes(index));
   return [...best, ...own];
 }
 
-/** As many as a shortlist takes, without sorting the rest. */
-function bestOf(from: number, to: number, order: SortOrder, of: "all" | "own"): number[] {
+/** Bounded insertion sort: the candidates beyond the shortlist stay unsorted. */
+function bestOf(from: number, to: number, order: SortOrder, subset: "all" | "own"): number[] {
   const found: number[] = [];
-  for (let place = from; place < to; place += 1) {
-    if (of === "own" && !isOwnRow(order.rows[place])) continue;
-    let at = found.length;
-    if (at === SHORTLIST_MAX) {
-      at -= 1;
-      if (compareIndices(place, found[at] ?? 0, order) > 0) continue;
+  for (let index = from; index < to; index += 1) {
+    if (subset === "own" && !isOwnRow(order.rows[index])) continue;
+    let slot = found.length;
+    if (slot === SHORTLIST_MAX) {
+      slot -= 1;
+      if (compareIndices(index, found[slot] ?? 0, order) > 0) continue;
     }
-    for (; at > 0; at -= 1) {
-      const before = found[at - 1] ?? 0;
-      if (compareIndices(before, place, order) < 0) break;
-      found[at] = before;
+    for (; slot > 0; slot -= 1) {
+      const before = found[slot - 1] ?? 0;
+      if (compareIndices(before, index, order) < 0) break;
+      found[slot] = before;
     }
-    found[at] = place;
+    found[slot] = index;
   }
   return found;
 }
 
-/** The best of each of the router's fallback models, in order. */
-function bestOfEachFallback(pooled: number, order: SortOrder, isNodeBehind: (place: number) => boolean): number[] {
+/** The best candidate of each fallback model, in order. */
+function bestOfEachFallback(poolCount: number, order: SortOrder, isDeferredNode: (index: number) => boolean): number[] {
   const firsts = new Map<string, number>();
-  for (let place = pooled; place < order.rows.length; place += 1) {
-    if (isNodeBehind(place)) continue;
-    const model = order.rows[place]?.endpoint.model ?? "";
+  for (let index = poolCount; index < order.rows.length; index += 1) {
+    if (isDeferredNode(index)) continue;
+    const model = order.rows[index]?.endpoint.model ?? "";
     const first = firsts.get(model);
-    if (first === undefined || compareIndices(place, first, order) < 0) firsts.set(model, place);
+    if (first === undefined || compareIndices(index, first, order) < 0) firsts.set(model, index);
   }
   return [...firsts.values()].sort((a, b) => compareIndices(a, b, order));
 }
 
 const isOwnRow = (row: FilterResult["eligible"][number] | undefined) => row !== undefined && isOwnResource(row);
 
-/** What decides where a place stands when lists are joined. */
 type ShortlistPredicates = {
-  readonly isAside: (place: number) => boolean;
-  /** Own keys that are a fallback: behind the router's fallbacks too. */
-  readonly isLast: (place: number) => boolean;
-  /** What is the workspace's own and a fallback: one of them is tried, whoever else there is. */
-  readonly isKept: (place: number) => boolean;
-  readonly isChoice: (place: number) => boolean;
+  readonly isOpen: (index: number) => boolean;
+  /** Own keys used as a fallback rank behind the router's fallbacks too. */
+  readonly isLast: (index: number) => boolean;
+  /** Own resources used as a fallback: one of them always gets an attempt. */
+  readonly isGuaranteed: (index: number) => boolean;
+  readonly isInPool: (index: number) => boolean;
 };
 
 /**
- * The pool, the fallbacks, own keys that are a fallback; whoever is set aside is last. As far as the attempts reach, the
- * choice has one, and so has each fallback model: whoever would use those up stands behind them.
+ * Pool, fallbacks, own keys used as a fallback, open circuits. Within the attempt limit, the pool and each fallback model get
+ * at least one attempt; candidates that would use those up move behind them.
  */
 function assembleShortlist(
   best: readonly number[],
   fallbacks: readonly number[],
   firsts: readonly number[],
-  { isAside, isLast, isKept, isChoice }: ShortlistPredicates,
+  { isOpen, isLast, isGuaranteed, isInPool }: ShortlistPredicates,
   attemptsMax: number,
 ): readonly number[] {
   if (fallbacks.length === 0 && !best.some(isLast)) return best;
   const all = [...best, ...fallbacks];
-  const ready = all.filter((place) => !isAside(place));
-  const inTurn = [...ready.filter((place) => !isLast(place)), ...ready.filter(isLast)];
-  const others = [inTurn.find(isKept), inTurn.find(isChoice), ...firsts];
-  const planned = reserveAttempts(attemptsMax, others, inTurn);
-  return [...planned, ...reserveAttempts(attemptsMax - planned.length, firsts, all.filter(isAside))];
+  const usable = all.filter((index) => !isOpen(index));
+  const ready = [...usable.filter((index) => !isLast(index)), ...usable.filter(isLast)];
+  const reserved = [ready.find(isGuaranteed), ready.find(isInPool), ...firsts];
+  const planned = reserveAttempts(attemptsMax, reserved, ready);
+  return [...planned, ...reserveAttempts(attemptsMax - planned.length, firsts, all.filter(isOpen))];
 }
 
-/** The same in the same order, but among the first so many are the very first and, as far as they fit, these others. */
+/** Keeps the order, but reserves the first `count` slots for the best candidate and as many of `reserved` as fit. */
 function reserveAttempts(
   count: number,
-  others: readonly (number | undefined)[],
-  places: readonly number[],
+  reserved: readonly (number | undefined)[],
+  indices: readonly number[],
 ): readonly number[] {
-  if (count <= 0 || places.length <= count) return places;
-  const wanted = new Set([...places.slice(0, 1), ...others, ...places]);
-  const first = new Set([...wanted].filter((place) => place !== undefined && places.includes(place)).slice(0, count));
-  return [...places.filter((place) => first.has(place)), ...places.filter((place) => !first.has(place))];
+  if (count <= 0 || indices.length <= count) return indices;
+  const wanted = new Set([...indices.slice(0, 1), ...reserved, ...indices]);
+  const first = new Set([...wanted].filter((index) => index !== undefined && indices.includes(index)).slice(0, count));
+  return [...indices.filter((index) => first.has(index)), ...indices.filter((index) => !first.has(index))];
 }
 
 function basisOf(

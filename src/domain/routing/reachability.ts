@@ -10,34 +10,31 @@ import { type EndpointWithLimits, withLimits } from "./capability.ts";
 import { type UnitRates, unitRates } from "./cost.ts";
 import { type PolicyClass, PolicyClasses } from "./policy.ts";
 
-/** An endpoint that can be called now, with what every plan asks of it. */
+/** An endpoint that can be called now, with the data every plan needs. */
 export type ReachableEndpoint = EndpointWithLimits &
   Attempt & {
-    /** Its price in the wallet's money. */
+    /** The price in the wallet's currency. */
     readonly rates: UnitRates;
-    /** What it is to policy. */
     readonly policyClass: PolicyClass;
   };
 
-/** What can be called of one model, and why the rest cannot. */
+/** The reachable endpoints of one model, and why the others are not. */
 export type ModelReachability = {
   readonly endpoints: readonly ReachableEndpoint[];
   readonly obstacles: readonly string[];
 };
 
-/** A model of which something can be called. */
 export type ReachableModel = { readonly model: Model; readonly endpoints: readonly ReachableEndpoint[] };
 
 const UNREACHABLE: ModelReachability = { endpoints: [], obstacles: [] };
 
-/** By surface, currency and model: a key of all three would have to be made for every request. */
+/** Nested by surface, currency and model: a combined key would be concatenated for every request. */
 const emptyCache = () =>
   memoize((_surface: Surface) => memoize((_walletCurrency: string) => new Map<string, ModelReachability>()));
 
 /**
- * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
- * connections, on the day (prices have dates) and on what is proven, none of which changes from request to request, so
- * it is worked out once a day, and after a change of exchange rates, proofs or credentials, for each model that is asked for.
+ * Which endpoints of a model can be called on a surface from a wallet. The result depends on the catalogue, the connections,
+ * the day (prices have dates) and the proofs, so it is cached per model until one of these changes.
  */
 export class Reachability {
   readonly #snapshot: () => CatalogueSnapshot;
@@ -46,7 +43,7 @@ export class Reachability {
   readonly #proofs: ProofLookup;
   #cache = emptyCache();
   readonly #pools = new Map<string, readonly ReachableModel[]>();
-  /** Those of the snapshot, which outlive the day. */
+  /** Not cleared with the cache: classes depend on the snapshot's facts alone. */
   readonly #policyClasses = new PolicyClasses();
   #cachedDay = -1;
   #cachedSnapshot: CatalogueSnapshot | undefined;
@@ -65,20 +62,20 @@ export class Reachability {
     this.#proofs = proofs;
   }
 
-  /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
+  /** The cache is bounded: models and currencies come from the catalogue, surfaces are a closed list. */
   forModel(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
     this.#refresh(nowMs);
-    const reachedBefore = this.#cache(surface)(walletCurrency);
-    const known = reachedBefore.get(modelId);
+    const cached = this.#cache(surface)(walletCurrency);
+    const known = cached.get(modelId);
     if (known !== undefined) return known;
     const model = this.#snapshot().models.get(modelId);
     if (model === undefined) return UNREACHABLE;
-    const reached = this.#compute(model, surface, walletCurrency, nowMs);
-    reachedBefore.set(modelId, reached);
-    return reached;
+    const reachability = this.#compute(model, surface, walletCurrency, nowMs);
+    cached.set(modelId, reachability);
+    return reachability;
   }
 
-  /** Everything that a router may choose from: hidden models are only ever called by their name. */
+  /** Everything a router may choose from. Hidden models are reachable only by their id. */
   pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
     this.#refresh(nowMs);
     const key = `${surface} ${walletCurrency}`;
@@ -97,21 +94,21 @@ export class Reachability {
   #refresh(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
     const snapshot = this.#snapshot();
-    const proven = this.#proofs.version(nowMs);
-    const connected = this.#connections.version;
+    const proofVersion = this.#proofs.version(nowMs);
+    const connectionVersion = this.#connections.version;
     if (
       day === this.#cachedDay &&
       snapshot === this.#cachedSnapshot &&
-      proven === this.#proofVersion &&
-      connected === this.#connectionVersion
+      proofVersion === this.#proofVersion &&
+      connectionVersion === this.#connectionVersion
     )
       return;
     this.#cache = emptyCache();
     this.#pools.clear();
     this.#cachedDay = day;
     this.#cachedSnapshot = snapshot;
-    this.#proofVersion = proven;
-    this.#connectionVersion = connected;
+    this.#proofVersion = proofVersion;
+    this.#connectionVersion = connectionVersion;
   }
 
   #compute(model: Model, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
@@ -120,22 +117,22 @@ export class Reachability {
     const snapshot = this.#snapshot();
     const context = { snapshot, connections: this.#connections, proofs: this.#proofs, walletCurrency, nowMs };
     for (const endpoint of snapshot.endpointsByModel.get(model.id) ?? []) {
-      const usable = checkCallability(endpoint, surface, context);
-      if (usable.is === "not_callable") {
-        obstacles.push(usable.reason);
+      const result = checkCallability(endpoint, surface, context);
+      if (result.is === "not_callable") {
+        obstacles.push(result.reason);
         continue;
       }
-      const { baseUrl } = usable;
-      // From here on everybody reckons with it: what is reserved, compared and charged.
-      const price = billedPrice(usable.price, surface);
+      const { baseUrl } = result;
+      // Holds, comparisons and charges all use this price.
+      const price = billedPrice(result.price, surface);
       const rates = unitRates(price, snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (isChatLike(surface) && !this.#speaksDialect(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
       else {
-        const served = surface === "decisions" ? limitToProven(endpoint, this.#proofs, nowMs) : endpoint;
+        const provenEndpoint = surface === "decisions" ? limitToProven(endpoint, this.#proofs, nowMs) : endpoint;
         endpoints.push({
-          ...withLimits(served, model),
+          ...withLimits(provenEndpoint, model),
           price,
           baseUrl,
           rates,

@@ -1,10 +1,10 @@
 import type { Clock } from "../../kit/clock.ts";
 
-/** What one instance says to the others of endpoints, by the clock that all of them have. */
+/** What one instance tells the others about its circuits. Times are wall-clock times, which all instances share. */
 export type CircuitReport = {
-  /** Those that it has set aside, or probes. */
+  /** Circuits that are open or being probed on that instance. */
   readonly openCircuits: readonly OpenCircuitReport[];
-  /** Those that served it although another one had set them aside: when that was. */
+  /** Endpoints that answered although another instance reported an open circuit: `sinceMs` is when that one opened. */
   readonly refutations: readonly { readonly endpoint: string; readonly sinceMs: number }[];
 };
 
@@ -12,45 +12,44 @@ export type OpenCircuitReport = {
   readonly endpoint: string;
   readonly openedAtMs: number;
   readonly openUntilMs: number;
-  /** How often without having served since. */
+  /** How often it opened since the last success. */
   readonly openCount: number;
 };
 
-/** What others say of an endpoint, all of them together. */
+/** The reports of all other instances about one endpoint, merged. */
 export type RemoteCircuit = {
   readonly openedAtMs: number;
   readonly openUntilMs: number;
-  /** By the clock that never jumps. */
+  /** On this instance's monotonic clock. */
   openUntilMonotonicMs: number;
   readonly openCount: number;
-  isProbing: "no" | "yes";
-  /** An attempt was begun here since. */
+  isProbing: boolean;
+  /** An attempt started here after the report arrived. */
   wasTried: boolean;
 };
 
-/** The place of an instance among all, by their names. */
+/** The index of this instance among all, sorted by id. */
 export type ProbeOrder = { readonly index: number; readonly count: number };
 
-/** How long each lets the one before it go first: what that one found out is known to all by then. */
+/** Long enough for the result of the previous instance's probe to arrive. */
 const PROBE_STAGGER_MS = 1_000;
 const PROBE_STAGGER_STEPS_MAX = 5;
 
 /**
- * When the time aside is over, instances may probe one after the other, and another one is the first each time: one that
- * cannot reach an endpoint by a fault of its own does not keep it from all of them.
+ * Instances probe one after the other. The order rotates with each reopening, so that an instance with a broken network path
+ * does not keep the circuit open for all.
  */
-export function probeDelayMs({ index, count }: ProbeOrder, times: number): number {
-  const before = (((index - times) % count) + count) % count;
+export function probeDelayMs({ index, count }: ProbeOrder, openCount: number): number {
+  const before = (((index - openCount) % count) + count) % count;
   return Math.min(before, PROBE_STAGGER_STEPS_MAX) * PROBE_STAGGER_MS;
 }
 
-/** By endpoint: whatever was set aside up to then has served since. */
-export function refutationsIn(said: readonly CircuitReport[]): ReadonlyMap<string, number> {
-  const refuted = new Map<string, number>();
-  for (const { refutations } of said)
-    for (const { endpoint, sinceMs } of refutations)
-      refuted.set(endpoint, Math.max(sinceMs, refuted.get(endpoint) ?? 0));
-  return refuted;
+/** By endpoint: circuits that opened up to this time are refuted by a later success. */
+export function refutationsIn(reports: readonly CircuitReport[]): ReadonlyMap<string, number> {
+  const latest = new Map<string, number>();
+  for (const { refutations } of reports)
+    for (const { endpoint, sinceMs } of refutations) latest.set(endpoint, Math.max(sinceMs, latest.get(endpoint) ?? 0));
+  return latest;
 }
 
 type MergeContext = {
@@ -60,35 +59,35 @@ type MergeContext = {
   readonly openMsMax: number;
 };
 
-/** What is set aside by any of them and has served none. */
+/** Circuits that any instance reports as open and none has refuted. */
 export function mergeReports(
-  said: readonly CircuitReport[],
+  reports: readonly CircuitReport[],
   { refutations, before, clock, openMsMax }: MergeContext,
 ): Map<string, RemoteCircuit> {
-  const [nowMs, elapsedMs] = [clock.nowMs(), clock.monotonicMs()];
-  const heard = new Map<string, RemoteCircuit>();
-  for (const { openCircuits } of said)
+  const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+  const merged = new Map<string, RemoteCircuit>();
+  for (const { openCircuits } of reports)
     for (const { endpoint, openedAtMs, openUntilMs, openCount } of openCircuits) {
       if (openedAtMs <= (refutations.get(endpoint) ?? 0)) continue;
-      const known = heard.get(endpoint);
-      heard.set(endpoint, {
+      const known = merged.get(endpoint);
+      merged.set(endpoint, {
         openedAtMs: Math.max(openedAtMs, known?.openedAtMs ?? 0),
         openUntilMs: Math.max(openUntilMs, known?.openUntilMs ?? 0),
         openUntilMonotonicMs: 0,
         openCount: Math.max(openCount, known?.openCount ?? 0),
-        isProbing: before.get(endpoint)?.isProbing ?? "no",
+        isProbing: before.get(endpoint)?.isProbing ?? false,
         wasTried: false,
       });
     }
-  for (const [endpoint, one] of heard) {
+  for (const [endpoint, circuit] of merged) {
     const known = before.get(endpoint);
-    // A word that is said again is the same word: a clock that is far ahead keeps nobody away for longer than any other.
-    const isSame = known?.openUntilMs === one.openUntilMs;
-    // Zero is for those that are not aside; a process that has just begun has a clock near it.
-    const asideUntilMs = Math.max(1, elapsedMs + Math.min(one.openUntilMs - nowMs, openMsMax));
-    one.openUntilMonotonicMs = isSame ? known.openUntilMonotonicMs : asideUntilMs;
-    // What was begun after a word was begun after an older one as well, which is left when the newer is taken back.
-    one.wasTried = known !== undefined && known.openedAtMs >= one.openedAtMs && known.wasTried;
+    // A repeated report keeps its deadline, so that a sender whose clock is ahead cannot extend it.
+    const isRepeated = known?.openUntilMs === circuit.openUntilMs;
+    // Zero means closed, and the monotonic clock of a new process starts near zero.
+    const openUntilMonotonicMs = Math.max(1, monotonicMs + Math.min(circuit.openUntilMs - nowMs, openMsMax));
+    circuit.openUntilMonotonicMs = isRepeated ? known.openUntilMonotonicMs : openUntilMonotonicMs;
+    // An attempt after a newer report is also an attempt after an older one, which remains when the newer is withdrawn.
+    circuit.wasTried = known !== undefined && known.openedAtMs >= circuit.openedAtMs && known.wasTried;
   }
-  return heard;
+  return merged;
 }

@@ -1,31 +1,31 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { AUTO_ROUTER, type Router } from "../tenancy/router.ts";
 
-/** What the field `model` asks for: one model, or a choice. */
+/** What the field `model` names: one model, or a router that chooses. */
 export type RoutingTarget =
   | { readonly is: "model"; readonly modelId: string }
-  /** `name` is what the caller wrote; `auto` needs no router of the workspace's own. */
+  /** `name` is the value the caller sent; `auto` works without a router of the workspace. */
   | { readonly is: "router"; readonly name: string; readonly router: Router | undefined };
 
 const WORKSPACE_ROUTER = /^@([^/]+)\/([^/]+)$/;
 
-/** Another workspace's router and one that does not exist are told the same way. */
+/** A router of another workspace is reported like one that does not exist, so that names do not leak. */
 export function resolveTarget(
-  asked: string,
+  requested: string,
   workspaceSlug: string,
   find: (slug: string) => Router | undefined,
 ): RoutingTarget {
-  if (asked === AUTO_ROUTER) return { is: "router", name: asked, router: find(AUTO_ROUTER) };
-  if (!asked.startsWith("@")) return { is: "model", modelId: asked };
-  const [, workspace, slug] = WORKSPACE_ROUTER.exec(asked) ?? [];
+  if (requested === AUTO_ROUTER) return { is: "router", name: requested, router: find(AUTO_ROUTER) };
+  if (!requested.startsWith("@")) return { is: "model", modelId: requested };
+  const [, workspace, slug] = WORKSPACE_ROUTER.exec(requested) ?? [];
   const router = workspace === workspaceSlug && slug !== undefined ? find(slug) : undefined;
-  if (router === undefined) throw routerNotFound(asked);
-  return { is: "router", name: asked, router };
+  if (router === undefined) throw routerNotFound(requested);
+  return { is: "router", name: requested, router };
 }
 
-function routerNotFound(asked: string): Fault {
+function routerNotFound(requested: string): Fault {
   return fault("router_not_found", {
-    message: `There is no router "${asked.slice(0, 128)}" in this workspace. Send a model id or "auto".`,
+    message: `There is no router "${requested.slice(0, 128)}" in this workspace. Send a model id or "auto".`,
     param: "model",
   });
 }

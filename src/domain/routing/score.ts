@@ -7,50 +7,50 @@ import type { FilterResult, PlanningContext, PlanRequest } from "./filter.ts";
 import { expectedLatencyMs, type LatencyEstimate } from "./latency-tracker.ts";
 import type { ReachableEndpoint } from "./reachability.ts";
 
-/** Raw figures of every row, one list for each figure. */
+/** One column per metric, indexed like `FilterResult.eligible`. */
 export type CandidateMetrics = {
-  /** What an answer is expected to have. */
+  /** Expected length of the reply. */
   readonly outputTokens: Float64Array;
   readonly costNanos: Float64Array;
-  /** Undefined: never measured. */
+  /** Undefined when there is no measurement. */
   readonly latencyEstimates: readonly (LatencyEstimate | undefined)[];
-  /** Expected for this request; what was never measured counts as the pool's median. */
+  /** Expected for this request; the pool's median when there is no measurement. */
   readonly latencyMs: Float64Array;
-  /** What is not known counts as the pool's lower quartile. */
+  /** The pool's lower quartile when the quality is unknown. */
   readonly quality: Float64Array;
-  /** The row that served the session before; -1 when there is none. */
+  /** The candidate that served the session before, or -1. */
   readonly sessionIndex: number;
 };
 
-/** Beyond this many turns the cost of a conversation says nothing new. */
+/** More turns do not change the comparison of expected costs. */
 const EXPECTED_TURNS_MAX = 100;
 
 export function measureCandidates(
-  sifted: FilterResult,
+  filtered: FilterResult,
   { requirements, session, hints }: PlanRequest,
-  world: PlanningContext,
+  context: PlanningContext,
 ): CandidateMetrics {
-  const { eligible, poolCount } = sifted;
+  const { eligible, poolCount } = filtered;
   const furtherTurns = Math.min(hints?.remainingTurns ?? 0, EXPECTED_TURNS_MAX);
   const { inputTokens, maxOutputTokens, billedUnits } = requirements;
-  const { priceFactor = 1 } = world;
+  const { priceFactor = 1 } = context;
   const sessionIndex = session === undefined ? -1 : indexOfEndpoint(session.endpoint, eligible);
-  const seenBy = endpointAt(eligible, sessionIndex);
+  const sessionEndpoint = endpointAt(eligible, sessionIndex);
   const [costNanos, latencyMs, quality, outputTokens] = allocateColumns(eligible.length);
   const latencyEstimates = new Array<LatencyEstimate | undefined>(eligible.length);
-  let told: Model | undefined;
+  let currentModel: Model | undefined;
   let output = 0;
-  for (let at = 0; at < eligible.length; at += 1) {
-    const row = eligible[at];
+  for (let index = 0; index < eligible.length; index += 1) {
+    const row = eligible[index];
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
-    // Rows of one model follow each other.
-    if (model !== told) {
-      told = model;
-      output = world.trafficStats.expectedOutputTokens(model.id, maxOutputTokens);
+    // Candidates of one model are adjacent.
+    if (model !== currentModel) {
+      currentModel = model;
+      output = context.trafficStats.expectedOutputTokens(model.id, maxOutputTokens);
     }
-    outputTokens[at] = output;
-    const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
+    outputTokens[index] = output;
+    const cachedTokens = endpoint === sessionEndpoint ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     const nanos =
       billedUnits === undefined
         ? expectedNanos(
@@ -61,112 +61,112 @@ export function measureCandidates(
             furtherTurns,
           )
         : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, billedUnits);
-    // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
-    costNanos[at] = priceFactor === 1 || row.ownKey !== undefined ? nanos : nanos * priceFactor;
-    const speed = world.latency.estimate(endpoint.id, world.nowMs);
-    latencyEstimates[at] = speed;
-    latencyMs[at] = speed === undefined ? Number.NaN : expectedLatencyMs(speed, output);
-    quality[at] = model.quality === null ? Number.NaN : model.quality.score;
+    // With an own key the workspace pays the provider directly, without the gateway's margin.
+    costNanos[index] = priceFactor === 1 || row.ownKey !== undefined ? nanos : nanos * priceFactor;
+    const estimate = context.latency.estimate(endpoint.id, context.nowMs);
+    latencyEstimates[index] = estimate;
+    latencyMs[index] = estimate === undefined ? Number.NaN : expectedLatencyMs(estimate, output);
+    quality[index] = model.quality === null ? Number.NaN : model.quality.score;
   }
   fillMissing(latencyMs, MEDIAN, poolCount);
   fillMissing(quality, LOWER_QUARTILE, poolCount);
   return { outputTokens, costNanos, latencyEstimates, latencyMs, quality, sessionIndex };
 }
 
-/** A list that is asked for a place below its first looks for a property of that name, which takes a while. */
-export function endpointAt(rows: readonly ReachableEndpoint[], place: number): Endpoint | undefined {
-  return place < 0 ? undefined : rows[place]?.endpoint;
+/** A negative array index is a slow property lookup. */
+export function endpointAt(rows: readonly ReachableEndpoint[], index: number): Endpoint | undefined {
+  return index < 0 ? undefined : rows[index]?.endpoint;
 }
 
-/** Most ids differ in their length already, which is seen without reading them. */
+/** Comparing lengths first avoids most string comparisons. */
 function indexOfEndpoint(id: string, rows: readonly ReachableEndpoint[]): number {
-  for (let at = 0; at < rows.length; at += 1) {
-    const here = rows[at]?.endpoint.id ?? "";
-    if (here.length === id.length && here === id) return at;
+  for (let index = 0; index < rows.length; index += 1) {
+    const here = rows[index]?.endpoint.id ?? "";
+    if (here.length === id.length && here === id) return index;
   }
   return -1;
 }
 
-/** So many numbers fit into the object of a list itself; more of them are memory of their own, which costs more to get. */
+/** V8 stores up to this many elements inside the typed array object; longer ones need a separate allocation. */
 const INLINE_LENGTH_MAX = 8;
 
-/** Four lists: one piece of memory where they are long. */
+/** Long columns share one buffer. */
 function allocateColumns(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array] {
   if (count <= INLINE_LENGTH_MAX) {
-    const small = () => new Float64Array(count);
-    return [small(), small(), small(), small()];
+    const column = () => new Float64Array(count);
+    return [column(), column(), column(), column()];
   }
   const memory = new Float64Array(4 * count);
-  const nth = (place: number) => memory.subarray(place * count, (place + 1) * count);
-  return [nth(0), nth(1), nth(2), nth(3)];
+  const column = (index: number) => memory.subarray(index * count, (index + 1) * count);
+  return [column(0), column(1), column(2), column(3)];
 }
 
 export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
-/** Places to work in; nobody reads what was left there. */
+/** Reused scratch buffers. */
 let known = new Float64Array(64);
 let missing = new Int32Array(64);
 
-/** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
-export function fillMissing(values: Float64Array, share: number, pooled: number): void {
+/** Replaces NaN by the quantile (`share`) of the pool's known values. */
+export function fillMissing(values: Float64Array, share: number, poolCount: number): void {
   if (known.length < values.length) {
     known = new Float64Array(2 * values.length);
     missing = new Int32Array(2 * values.length);
   }
   let [knownCount, missingCount] = [0, 0];
-  for (let at = 0; at < values.length; at += 1) {
-    const value = values[at] ?? Number.NaN;
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] ?? Number.NaN;
     if (Number.isNaN(value)) {
-      missing[missingCount] = at;
+      missing[missingCount] = index;
       missingCount += 1;
-    } else if (at < pooled) {
+    } else if (index < poolCount) {
       known[knownCount] = value;
       knownCount += 1;
     }
   }
   if (missingCount === 0) return;
   const value = knownCount === 0 ? 0 : nthSmallest(known.subarray(0, knownCount), Math.floor(knownCount * share));
-  for (let at = 0; at < missingCount; at += 1) values[missing[at] ?? 0] = value;
+  for (let index = 0; index < missingCount; index += 1) values[missing[index] ?? 0] = value;
 }
 
-/** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */
+/** From 0 (worst of the pool) to 1 (best). */
 export type CandidateScores = {
   readonly weights: Weights;
   readonly total: Float64Array;
-  componentsAt(place: number): { readonly quality: number; readonly cost: number; readonly latency: number };
+  componentsAt(index: number): { readonly quality: number; readonly cost: number; readonly latency: number };
 };
 
-/** Only what is compared is worked out for all; the parts are there for whoever asks. */
+/** Only the total is computed for all; components are computed on demand. */
 export function scoreCandidates(
   { quality, costNanos, latencyMs }: CandidateMetrics,
-  pooled: number,
+  poolCount: number,
   weights: Weights,
 ): CandidateScores {
-  const ofQuality = rangeOf(quality, pooled);
-  const ofCost = rangeOf(costNanos, pooled);
-  const ofLatency = rangeOf(latencyMs, pooled);
+  const ofQuality = rangeOf(quality, poolCount);
+  const ofCost = rangeOf(costNanos, poolCount);
+  const ofLatency = rangeOf(latencyMs, poolCount);
   const sum = weights.quality + weights.cost + weights.latency;
   const total = new Float64Array(quality.length);
-  for (let at = 0; at < pooled; at += 1) {
-    const weighed =
-      weights.quality * (1 - distanceFromBest(quality[at] ?? 0, ofQuality.most, ofQuality.span)) +
-      weights.cost * (1 - distanceFromBest(costNanos[at] ?? 0, ofCost.least, ofCost.span)) +
-      weights.latency * (1 - distanceFromBest(latencyMs[at] ?? 0, ofLatency.least, ofLatency.span));
-    total[at] = sum === 0 ? 0 : weighed / sum;
+  for (let index = 0; index < poolCount; index += 1) {
+    const weighted =
+      weights.quality * (1 - distanceFromBest(quality[index] ?? 0, ofQuality.most, ofQuality.span)) +
+      weights.cost * (1 - distanceFromBest(costNanos[index] ?? 0, ofCost.least, ofCost.span)) +
+      weights.latency * (1 - distanceFromBest(latencyMs[index] ?? 0, ofLatency.least, ofLatency.span));
+    total[index] = sum === 0 ? 0 : weighted / sum;
   }
   return {
     weights,
     total,
-    componentsAt: (place) => ({
-      quality: 1 - distanceFromBest(quality[place] ?? 0, ofQuality.most, ofQuality.span),
-      cost: 1 - distanceFromBest(costNanos[place] ?? 0, ofCost.least, ofCost.span),
-      latency: 1 - distanceFromBest(latencyMs[place] ?? 0, ofLatency.least, ofLatency.span),
+    componentsAt: (index) => ({
+      quality: 1 - distanceFromBest(quality[index] ?? 0, ofQuality.most, ofQuality.span),
+      cost: 1 - distanceFromBest(costNanos[index] ?? 0, ofCost.least, ofCost.span),
+      latency: 1 - distanceFromBest(latencyMs[index] ?? 0, ofLatency.least, ofLatency.span),
     }),
   };
 }
 
-/** How far from the best of the pool, as a share of its span; where all are the same nobody is worse. */
+/** Distance from the best of the pool as a share of its range; 0 when all are equal. */
 function distanceFromBest(value: number, best: number, span: number): number {
   return span === 0 ? 0 : Math.abs(value - best) / span;
 }
@@ -174,8 +174,8 @@ function distanceFromBest(value: number, best: number, span: number): number {
 function rangeOf(values: Float64Array, count: number) {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
-  for (let at = 0; at < count; at += 1) {
-    const value = values[at] ?? 0;
+  for (let index = 0; index < count; index += 1) {
+    const value = values[index] ?? 0;
     if (value < least) least = value;
     if (value > most) most = value;
   }
@@ -188,7 +188,7 @@ const COST_TIER_WEIGHTS: Readonly<Record<CostTier, Weights>> = {
   high: { quality: 3, cost: 0.5, latency: 1 },
 };
 
-/** The router's weights, bent towards what the caller says it is ready to pay. */
+/** The router's weights, adjusted by the caller's cost tier. */
 export function weightsFor(weights: Weights, costTier: CostTier | undefined): Weights {
   if (costTier === undefined || costTier === "medium") return weights;
   const tier = COST_TIER_WEIGHTS[costTier];

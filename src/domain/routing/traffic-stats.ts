@@ -1,48 +1,46 @@
 const NEW_SAMPLE_WEIGHT = 0.1;
-/** How long an answer is taken to be until the model has given many. */
+/** The starting value of a model's average. */
 const DEFAULT_OUTPUT_TOKENS = 512;
 
-/** What one instance has learned, by model. */
 type OutputTokensByModel = readonly (readonly [modelId: string, outputTokens: number])[];
 
-/** How much models write, learned from the traffic: a decayed average for each model. */
+/** Average output tokens per model, as an exponentially weighted moving average of the traffic. */
 export class TrafficStats {
   readonly #local = new Map<string, number>();
-  /** What other instances have learned: the assumption for a model that has not answered here. */
+  /** The mean of other instances, used for models without local traffic. */
   #remote: ReadonlyMap<string, number> = new Map();
 
   /**
-   * It begins with the assumption, so that one short answer does not make a model look cheap. An answer that its caller
-   * cut short shows only that the model writes at least so much: callers who ask for one token would else make it look
-   * cheap to everybody.
+   * The average starts at a default, so that one short reply does not make a model look cheap. A reply that hit the
+   * caller's output limit is only a lower bound and never reduces the average.
    */
   recordReply(modelId: string, outputTokens: number, outputLimit: number | undefined): void {
-    // Models are catalogue rows, so the map is bounded by the catalogue.
+    // Bounded by the models of the catalogue.
     const before = this.#average(modelId);
     if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
     this.#local.set(modelId, before + NEW_SAMPLE_WEIGHT * (outputTokens - before));
   }
 
-  /** What an answer of the model is expected to have, never more than the request allows. */
+  /** Never more than the request's output limit. */
   expectedOutputTokens(modelId: string, outputLimit: number | undefined): number {
     const expected = this.#average(modelId);
     return outputLimit === undefined ? expected : Math.min(expected, outputLimit);
   }
 
-  /** What was learned here, for other instances. */
+  /** The local averages, for other instances. */
   report(max: number): OutputTokensByModel {
     return [...this.#local].slice(0, max);
   }
 
-  /** What this instance had learned before it was started anew. */
-  restore(said: OutputTokensByModel): void {
-    for (const [modelId, outputTokens] of said) if (!this.#local.has(modelId)) this.#local.set(modelId, outputTokens);
+  /** Loads what this instance reported before its restart. */
+  restore(report: OutputTokensByModel): void {
+    for (const [modelId, outputTokens] of report) if (!this.#local.has(modelId)) this.#local.set(modelId, outputTokens);
   }
 
-  /** What every other instance has learned up to now, in place of what they said before. */
-  applyReports(said: readonly OutputTokensByModel[]): void {
+  /** Replaces all earlier reports of the other instances. */
+  applyReports(reports: readonly OutputTokensByModel[]): void {
     const sums = new Map<string, { tokens: number; instances: number }>();
-    for (const [modelId, outputTokens] of said.flat()) {
+    for (const [modelId, outputTokens] of reports.flat()) {
       const { tokens, instances } = sums.get(modelId) ?? { tokens: 0, instances: 0 };
       sums.set(modelId, { tokens: tokens + outputTokens, instances: instances + 1 });
     }

@@ -1,31 +1,30 @@
 import type { ManagementToken } from "./token.ts";
 import type { Role } from "./workspace.ts";
 
-/** Someone who has signed in; memberships hang on their address. */
+/** A signed-in person; memberships belong to the email address. */
 export type Person = {
   readonly userId: string;
   readonly email: string;
   readonly name: string;
-  /** May do everything, in every workspace. */
+  /** Has all permissions in every workspace. */
   readonly operator: boolean;
   readonly sessionId: string;
-  /** When the session began. */
   readonly signedInAtMs: number;
-  /** A cookie is sent by whatever page a browser shows; a bearer only by who has it. */
+  /** Browsers attach a cookie to requests of any page, so cookie sessions need a CSRF check. */
   readonly via: "cookie" | "bearer";
 };
 
-/** Who calls the management API. */
+/** An authenticated caller of the management API. */
 export type Actor =
   | { readonly is: "operator" }
   | { readonly is: "person"; readonly person: Person }
   | { readonly is: "token"; readonly token: ManagementToken };
 
-/** What an actor is in the workspace that a call is about; the operator needs none. */
+/** An actor's role in the workspace that a request is about; the operator needs none. */
 export type Membership = {
   readonly workspaceId: string;
   readonly role: Role;
-  /** The membership; null: a token, which is nobody's. */
+  /** Null: a management token, which belongs to no member. */
   readonly memberId: string | null;
 };
 
@@ -39,7 +38,7 @@ export function isOperatorActor(actor: Actor): boolean {
   return actor.is === "operator" || (actor.is === "person" && actor.person.operator);
 }
 
-/** How the audit log calls them. */
+/** The actor's name in the audit log. */
 export function auditNameOf(actor: Actor): string {
   switch (actor.is) {
     case "operator":

@@ -14,35 +14,35 @@ export type TenantData = {
   tokens: ManagementToken[];
 };
 
-/** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
+/** Tenants in SQL; the request path reads the Directory instead. */
 export type TenancyStore = {
-  /** Of every router the version in force. Of one workspace alone where it is named. */
+  /** Routers in their current version. `workspaceId` limits the result to one workspace. */
   loadAll(workspaceId?: string): Promise<TenantData>;
   saveWorkspace(workspace: Workspace): Promise<void>;
   saveMember(member: Member): Promise<void>;
   removeMember(memberId: string): Promise<void>;
-  /** Several keys change in one transaction (a rotation touches two). */
+  /** One transaction: a rotation changes two keys. */
   saveKeys(keys: readonly ApiKey[]): Promise<void>;
   addToken(token: ManagementToken): Promise<void>;
   removeToken(tokenId: string): Promise<void>;
-  /** Adds a version; one that exists already is a conflict. */
+  /** Adds a version; an existing version number is a conflict. */
   saveRouterVersion(version: RouterVersion): Promise<void>;
-  /** Keeps a policy as the next version of a workspace's (no key), or of one of its keys', if it is another one. */
+  /** Adds the next version of a workspace's or a key's policy, if it differs from the last one. */
   savePolicyVersion(version: Omit<PolicyVersion, "version">): Promise<void>;
-  /** All versions of a workspace and its keys, oldest first. */
+  /** All policy versions of a workspace and its keys, oldest first. */
   policyHistory(workspaceId: string): Promise<PolicyVersion[]>;
   /** All versions of all routers of a workspace, oldest first. */
   routerVersions(workspaceId: string): Promise<RouterVersion[]>;
-  /** Newest first, removals included. */
+  /** Newest first, including removals. */
   routerHistory(workspaceId: string, slug: string): Promise<RouterVersion[]>;
 };
 
-/** `keyId` is the first key of the caller's line. */
+/** `keyId` is the root of the key's rotation chain. */
 export type SpendScope = { readonly keyId: string; readonly limits: readonly SpendLimit[] };
 
 /**
- * Tenants in memory: what the request path reads. Every management change is written to SQL first and put here before
- * the change is answered, so that the next request already sees it.
+ * Tenants in memory, for the request path. A management change is written to SQL and then here before it is answered, so
+ * that the next request sees it.
  */
 export class Directory {
   readonly limits = new SpendLimitRegistry();
@@ -51,7 +51,7 @@ export class Directory {
   readonly #workspaceIdBySlug = new Map<string, string>();
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, ApiKey>();
-  /** Ids of members and keys by their workspace, so that nobody looks through those of all others. */
+  /** Indexes by workspace, so that lookups do not scan all tenants. */
   readonly #memberIdsByWorkspace = new Map<string, Set<string>>();
   readonly #keyIdsByWorkspace = new Map<string, Set<string>>();
   readonly #principals = new Map<string, Principal>();
@@ -65,7 +65,7 @@ export class Directory {
     for (const token of all.tokens) this.tokens.put(token);
   }
 
-  /** One workspace as SQL has it now, in the place of all that was known of it. */
+  /** Replaces one workspace with its current state in SQL. */
   replace(workspaceId: string, now: TenantData, limits: readonly SpendLimits[]): void {
     const [workspace] = now.workspaces;
     const before = this.#workspaces.get(workspaceId);
@@ -79,7 +79,7 @@ export class Directory {
     this.#memberIdsByWorkspace.delete(workspaceId);
     this.#keyIdsByWorkspace.delete(workspaceId);
     this.#routersByWorkspace.delete(workspaceId);
-    // Members before the keys that are theirs: each key is bound once.
+    // Members come before their keys, so that each key's principal is built once.
     if (workspace !== undefined) this.putWorkspace(workspace);
     for (const member of now.members) this.putMember(member);
     for (const key of now.keys) this.putKey(key);
@@ -88,7 +88,7 @@ export class Directory {
     this.limits.replace(workspaceId, limits);
   }
 
-  /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */
+  /** Undefined for a key whose member has left or whose kind is switched off. */
   principalByDigest(digest: string): Principal | undefined {
     return this.#principals.get(digest);
   }
@@ -105,7 +105,7 @@ export class Directory {
     return lookUp(this.#memberIdsByWorkspace.get(workspaceId), this.#members);
   }
 
-  /** Who holds the seat of an address; one that is only offered is nobody's. */
+  /** The member with this address, unless the membership is pending. */
   activeMember(workspaceId: string, email: string): Member | undefined {
     return this.members(workspaceId).find((member) => member.email === email && !member.pending);
   }
@@ -122,10 +122,10 @@ export class Directory {
     return this.#keys.get(keyId);
   }
 
-  /** The first of the keys that were rotated one into the next: what is counted by key is counted by it. */
+  /** The first key of a rotation chain; spending and limits are counted under it. */
   rotationRootOf(keyId: string): string {
     let id = keyId;
-    // As many steps as there are keys, should rows ever point at each other in a circle.
+    // Bounded by the number of keys, in case rows reference each other in a cycle.
     for (let step = 0; step < this.#keys.size; step += 1) {
       const before = this.#keys.get(id)?.rotatedFrom ?? null;
       if (before === null) return id;
@@ -134,13 +134,13 @@ export class Directory {
     return id;
   }
 
-  /** Under which key a caller's spending is counted, and which limits it must keep now. */
+  /** The key under which a caller's spending is counted, and the limits that apply to it. */
   spendScopeOf({ key, workspace, member }: Principal): SpendScope {
     const keyId = key.rotatedFrom === null ? key.id : this.rotationRootOf(key.id);
     return { keyId, limits: this.limits.applicableTo(workspace.id, member?.id ?? null, keyId) };
   }
 
-  /** What a workspace and one of its keys demand together, now; undefined when the workspace is gone. */
+  /** The combined policy of a workspace and one of its keys; undefined: the workspace was deleted. */
   policyOf(workspaceId: string, keyId: string | null): Policy | undefined {
     const workspace = this.#workspaces.get(workspaceId);
     if (workspace === undefined || keyId === null) return workspace?.policy;
@@ -151,7 +151,6 @@ export class Directory {
     return [...(this.#routersByWorkspace.get(workspaceId)?.values() ?? [])];
   }
 
-  /** Only ever looked for in one workspace: nobody sees another's. */
   router(workspaceId: string, slug: string): Router | undefined {
     return this.#routersByWorkspace.get(workspaceId)?.get(slug);
   }

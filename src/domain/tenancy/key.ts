@@ -21,19 +21,19 @@ export const KEY_PREFIXES = {
 } as const;
 export type KeyKind = keyof typeof KEY_PREFIXES;
 
-/** `pending` waits for an admin's approval; `deprecated` was rotated and works until its grace ends. */
+/** `pending` waits for an admin's approval; `deprecated` was rotated and is valid until its grace period ends. */
 export const KEY_STATES = ["pending", "active", "deprecated", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
 export type ApiKey = {
   readonly id: string;
   readonly workspaceId: string;
-  /** The member a personal key belongs to. */
+  /** The owner of a personal key. */
   readonly memberId: string | null;
   readonly name: string;
   readonly kind: KeyKind;
   readonly environment: Environment;
-  /** SHA-256 of the key in hex: the key itself is kept nowhere. */
+  /** SHA-256 of the key in hex; the key itself is not stored. */
   readonly digest: string;
   readonly state: KeyState;
   readonly scopes: readonly Scope[] | null;
@@ -41,9 +41,9 @@ export type ApiKey = {
   readonly expiresAtMs: number | null;
   readonly graceUntilMs: number | null;
   readonly rpm: number | null;
-  /** What the key demands on top of its workspace; null: nothing. */
+  /** Tightens the workspace's policy; null: adds nothing. */
   readonly policy: Partial<Policy> | null;
-  /** Raised by every management change. */
+  /** Incremented by every management change. */
   readonly version: number;
   readonly createdAtMs: number;
   readonly rotatedFrom: string | null;
@@ -53,7 +53,7 @@ export function prefixOf(key: Pick<ApiKey, "kind" | "environment">): string {
   return KEY_PREFIXES[key.kind][key.environment];
 }
 
-/** Who is calling: a key that was found, with what its workspace says of it. */
+/** The caller of the inference API: a key with its workspace and member. */
 export type Principal = {
   readonly key: ApiKey;
   readonly workspace: Workspace;
@@ -61,14 +61,14 @@ export type Principal = {
   readonly allowlist: AddressList | undefined;
 };
 
-/** Owners and admins, and who has a key of the workspace itself, hear of all its requests; a member of their own. */
+/** Workspace keys, owners and admins see all requests of the workspace; members see their own. */
 export function maySeeRequestsOf({ member }: Principal, memberId: string | null | undefined): boolean {
   return member === undefined || member.role !== "member" || memberId === member.id;
 }
 
 export type KeyValidity = "valid" | "invalid" | "expired";
 
-/** A key's state and the time decide together; revoked and pending keys do not exist for a caller. */
+/** Revoked and pending keys are invalid, so that callers cannot tell them from unknown keys. */
 export function keyValidityOf(key: ApiKey, nowMs: number): KeyValidity {
   if (key.state === "revoked" || key.state === "pending") return "invalid";
   if (key.expiresAtMs !== null && nowMs >= key.expiresAtMs) return "expired";

@@ -1,39 +1,38 @@
 import type { CalendarUnit } from "../../kit/calendar.ts";
 
-/** Whose spending is limited. A personal key spends for its member, every key for its workspace. */
+/** A personal key's spending also counts for its member, and every key's for its workspace. */
 export const SPENDER_KINDS = ["workspace", "member", "key"] as const;
 export type SpenderKind = (typeof SPENDER_KINDS)[number];
 
-/** What one of them may spend in a day and in a month of UTC, in the workspace's currency; null: no limit. */
+/** Limits per UTC day and month in the workspace's currency; null: no limit. */
 export type SpendLimits = {
   readonly workspaceId: string;
   readonly of: SpenderKind;
-  /** The id of the workspace, the member or the key; of a rotated key the id of the first of its line. */
+  /** The id of the workspace, the member, or the root of the key's rotation chain. */
   readonly spenderId: string;
   readonly dayNanos: bigint | null;
   readonly monthNanos: bigint | null;
 };
 
-/** One limit that a request must keep. */
+/** One limit that applies to a request. */
 export type SpendLimit = { readonly of: SpenderKind; readonly per: CalendarUnit; readonly nanos: bigint };
 
-/** Nobody begins with a limit. */
 export function noSpendLimits(workspaceId: string, of: SpenderKind, spenderId: string): SpendLimits {
   return { workspaceId, of, spenderId, dayNanos: null, monthNanos: null };
 }
 
 export type LimitStore = {
-  /** Of one workspace alone where it is named. */
+  /** `workspaceId` limits the result to one workspace. */
   loadAll(workspaceId?: string): Promise<SpendLimits[]>;
-  /** Without any limit the row goes. */
+  /** Deletes the row if no limit is left. */
   save(limits: SpendLimits): Promise<void>;
 };
 
 const NO_LIMITS: readonly SpendLimit[] = [];
 
-/** Every limit that is set, in memory: what the request path reads. */
+/** All spend limits in memory, for the request path. */
 export class SpendLimitRegistry {
-  /** Ids of workspaces, members and keys never meet. */
+  /** By spender id: ids of workspaces, members and keys have different prefixes. */
   readonly #limits = new Map<string, SpendLimits>();
 
   put(limits: SpendLimits): void {
@@ -41,7 +40,6 @@ export class SpendLimitRegistry {
     else this.#limits.set(limits.spenderId, limits);
   }
 
-  /** All limits of a workspace, in the place of those it had. */
   replace(workspaceId: string, all: readonly SpendLimits[]): void {
     for (const { spenderId } of this.inWorkspace(workspaceId)) this.#limits.delete(spenderId);
     for (const limits of all) this.put(limits);
@@ -56,8 +54,8 @@ export class SpendLimitRegistry {
   }
 
   /**
-   * Everything that a request of these three must keep. Months come first: while a month's limit is reached, waiting
-   * for the next day is of no use, so that is the one to be told of.
+   * All limits of a request. Monthly limits come first, because the first exceeded limit is reported: waiting for the next
+   * day does not help while a monthly limit is exceeded.
    */
   applicableTo(workspaceId: string, memberId: string | null, keyId: string): readonly SpendLimit[] {
     if (this.#limits.size === 0) return NO_LIMITS;

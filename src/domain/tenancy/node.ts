@@ -1,24 +1,24 @@
 export const NODE_TOKEN_PREFIX = "nt_svc_";
 
-/** A machine of a workspace's own that serves it through a tunnel. */
+/** A workspace's own machine, connected through a tunnel. */
 export type WorkspaceNode = {
-  /** `node_…`: also the name of the host in its endpoints' addresses. */
+  /** `node_…`; also the host name in its endpoints' addresses. */
   readonly id: string;
   readonly workspaceId: string;
-  /** Unique in its workspace; a part of the ids of its models. */
+  /** Unique in its workspace; part of its models' ids. */
   readonly name: string;
-  /** Where it stands, as its workspace declares it (ISO 3166-1 alpha-2); null until it does. */
+  /** Its country as declared by the workspace (ISO 3166-1 alpha-2); null: not declared. */
   readonly country: string | null;
-  /** SHA-256 in hex of the token it connects with. */
+  /** SHA-256 in hex of its connection token. */
   readonly digest: string;
   readonly createdAtMs: number;
   readonly createdBy: string;
-  /** Which of its models stand behind a model of the catalogue: local id to catalogue id. */
+  /** Local model id to the catalogue model that it serves. */
   readonly mapping: Readonly<Record<string, string>>;
   readonly lastSeenAtMs: number | null;
 };
 
-/** What a connected node says of one of its models. */
+/** A model as a connected node announces it. */
 export type AnnouncedModel = {
   readonly id: string;
   readonly surfaces: readonly ("chat" | "embeddings")[];
@@ -35,6 +35,6 @@ export type NodeStore = {
   loadWorkspace(workspaceId: string): Promise<WorkspaceNode[]>;
   save(node: WorkspaceNode): Promise<void>;
   remove(nodeId: string): Promise<void>;
-  /** Beside everything else, without a line in the audit log: it says nothing of what anyone did. */
+  /** Written without an audit entry, because no actor made the change. */
   recordSeen(nodeIds: readonly string[], atMs: number): Promise<void>;
 };

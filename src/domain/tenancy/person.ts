@@ -1,30 +1,30 @@
 import type { Person } from "./actor.ts";
 import type { Role } from "./workspace.ts";
 
-/** A person as they are kept. */
+/** A person's account. */
 export type PersonRecord = {
   readonly id: string;
   readonly email: string;
   readonly name: string;
   readonly operator: boolean;
-  /** Can not sign in, and has no session. */
+  /** Cannot sign in and has no sessions. */
   readonly disabled: boolean;
   readonly twoFactor: boolean;
-  /** Nobody else can have made the account in their name. */
+  /** The owner of the address created the account or has signed in through SSO; an admin's link does not prove that. */
   readonly emailVerified: boolean;
   readonly createdAtMs: number;
 };
 
-/** Where the address of somebody stood who was erased: their id stays, and nobody can have mail at `.invalid`. */
+/** Replaces the address of an erased account; no mail can be delivered to `.invalid` (RFC 2606). */
 export const erasedAddress = (id: string): string => `erased-${id}@erased.invalid`;
 
 export const isErased = ({ id, email }: Pick<PersonRecord, "id" | "email">): boolean => email === erasedAddress(id);
 
-/** A person with what a list of people shows. */
+/** A person with the fields of account lists. */
 export type PersonSummary = PersonRecord & {
   readonly passkeys: number;
   readonly hasPassword: boolean;
-  /** When a session of theirs was last used; null: they have none. */
+  /** The last use of any session; null: no session exists. */
   readonly lastSeenAtMs: number | null;
 };
 
@@ -45,24 +45,23 @@ export type Passkey = {
   readonly backedUp: boolean;
 };
 
-/** Who holds a session, and the session. */
 export type SessionWithPerson = { readonly person: PersonRecord; readonly session: PersonSession };
 
-/** What the library of sign-in keeps of a link to a new password begins with this, and is no name that it looks for. */
+/** Prefix of stored password-reset identifiers. */
 export const RESET_IDENTIFIER_PREFIX = "reset:";
 
 export const LINK_KINDS = ["setup", "invitation", "sign_up", "reset"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** A link that is good once: the token in it is kept as its digest only. */
+/** A single-use link; only the digest of its token is stored. */
 export type AccountLink = {
   readonly id: string;
   readonly kind: LinkKind;
   readonly digest: string;
   readonly email: string | null;
-  /** Where an invitation leads to, and as what; in which workspace a link to a new password was made, and of whom. */
+  /** The membership that an invitation grants, or that an admin's reset link was issued for. */
   readonly membership: { readonly workspaceId: string; readonly role: Role } | null;
-  /** In the words of the audit log; with which operator token, if with one. */
+  /** The issuer's audit name; for the operator token with a digest of it. */
   readonly issuedBy: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
@@ -76,7 +75,7 @@ export type NewPerson = {
   readonly name: string;
   readonly operator: boolean;
   readonly emailVerified: boolean;
-  /** As it is kept; null: they sign in in another way. */
+  /** Null: the account has no password. */
   readonly passwordHash: string | null;
   readonly createdAtMs: number;
 };
@@ -85,93 +84,82 @@ export type NewSession = PersonSession & { readonly tokenDigest: string };
 
 export type PeopleStore = {
   /**
-   * The newest of the epochs, which are counted over all people. One begins with each change that takes away what somebody
-   * signs in with; what signs in, and began in an earlier one, writes nothing for that person.
+   * The newest credential epoch, counted over all people. Every change that revokes a credential starts an epoch for its
+   * person; a sign-in request that started before it must not write for that person.
    */
   epoch(): Promise<number>;
   person(id: string): Promise<PersonRecord | undefined>;
   personByEmail(email: string): Promise<PersonRecord | undefined>;
-  /** Newest first; all that have an id before the cursor. */
+  /** Newest first, starting after the cursor. */
   list(limit: number, cursor: string | null): Promise<{ rows: PersonSummary[]; next: string | null }>;
   summary(id: string): Promise<PersonSummary | undefined>;
-  /** Those of the addresses that belong to somebody. */
   summariesByEmail(emails: readonly string[]): Promise<PersonSummary[]>;
   countOperators(): Promise<number>;
-  /** By the digest of its token; whether it is over is for the caller to see. */
+  /** By token digest; may be expired. */
   findSession(tokenDigest: string): Promise<SessionWithPerson | undefined>;
   sessions(userId: string, nowMs: number): Promise<PersonSession[]>;
   passkeys(userId: string): Promise<Passkey[]>;
   findLink(digest: string): Promise<AccountLink | undefined>;
-  /** Whose new password a link sets, by what is kept of it; undefined: nobody's any more. */
+  /** The user of a stored reset identifier; undefined: unknown or expired. */
   findPasswordResetUser(identifier: string, nowMs: number): Promise<string | undefined>;
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<AccountLink[]>;
-  /** Workspaces in which a node or a provider key names this address as who made or changed it. */
+  /** Workspaces whose nodes or provider keys name this address as their creator or editor. */
   workspacesReferencing(email: string): Promise<string[]>;
   extendSession(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
-  /** Takes a code that signed a person in; false: it was taken before, wherever that was, and is not over. */
+  /** Marks a TOTP code as used until it expires; false: it was used before, on any instance. */
   consumeCode(userId: string, code: string, nowMs: number, untilMs: number): Promise<boolean>;
-  /** What is over leaves. */
+  /** Deletes expired sessions, links and codes. */
   sweep(nowMs: number): Promise<void>;
 };
 
-/** Changes that are written together with their line in the audit log. Those that can begin an epoch hold the person first. */
+/** Changes inside a transaction with their audit entry. Those that can start an epoch lock the person's row first. */
 export type PeopleWriter = {
   addPerson(person: NewPerson): Promise<void>;
   rename(id: string, name: string, nowMs: number): Promise<void>;
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
-  /** Sessions and links to a new password end when it is, and an epoch begins. */
+  /** Disabling ends sessions and reset links and starts an epoch. */
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
-  /** From then on it is asked for. An epoch begins, and is answered; undefined: the one that waits has another secret by now. */
+  /** Activates the factor and returns the epoch that starts; undefined: the pending factor was replaced meanwhile. */
   confirmSecondFactor(id: string, secret: string, nowMs: number): Promise<number | undefined>;
-  /** And devices that need no code for a while. An epoch begins, and is answered. */
+  /** Also removes trusted devices. Returns the epoch that starts. */
   dropSecondFactor(id: string, nowMs: number): Promise<number | undefined>;
   /**
-   * Ends all sessions, devices that need no code for a while and links to a new password. An epoch begins, and is
-   * answered; undefined: one has begun since `asOf`, and nothing was changed.
+   * Ends all sessions, trusted devices and reset links. Returns the epoch that starts; undefined: an epoch started after
+   * `asOf`, and nothing changed.
    */
   changePassword(id: string, hash: string, asOf: number, nowMs: number): Promise<number | undefined>;
-  /** The same by a link, and without passkeys. False: the link is not good any more, and all of it must be undone. */
+  /** The same through a link; also removes passkeys. False: the link is invalid, and the transaction must roll back. */
   resetPassword(id: string, identifier: string, hash: string, nowMs: number): Promise<boolean>;
-  /** Keeps a link to a new password. */
+  /** Stores a password-reset link. */
   addPasswordReset(id: string, userId: string, identifier: string, nowMs: number, expiresAtMs: number): Promise<void>;
   /**
-   * Password, passkeys, second factor and sessions, and links made in their name or to a new password: whoever made them
-   * comes in no more. What was accepted in their name counts as not accepted. The address counts as proven. Answers the
-   * epoch that begins.
+   * Removes password, passkeys, second factor and sessions, the links that the account issued and its reset links. Accepted
+   * invitations become unaccepted, and the address becomes verified. Returns the epoch that starts.
    */
   resetCredentials(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<number | undefined>;
-  /** Somebody else can have set what signs in to it. */
+  /** Another person may have set the credentials. */
   markEmailUnverified(id: string, nowMs: number): Promise<void>;
-  /** Nodes and provider keys of a workspace name nobody any more in the place of a person's address. */
+  /** Removes the address from a workspace's nodes and provider keys. */
   eraseReferences(workspaceId: string, person: Pick<PersonRecord, "id" | "email">): Promise<void>;
-  /**
-   * Leaves the id of an account that is disabled: no name, no address, nothing to sign in with. Links to the address end,
-   * and links and the platform's keys name nobody in its place.
-   */
+  /** Reduces a disabled account to its id, revokes its links and removes the address from links and platform keys. */
   erase(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   addSession(session: NewSession): Promise<void>;
-  /**
-   * Whether a person has the session, and is in no later epoch than `asOf`. Until the change is over, nothing of theirs is
-   * begun or ended beside it.
-   */
+  /** Locks the person for this transaction; false: the session ended, or an epoch started after `asOf`. */
   lockSession(userId: string, sessionId: string, asOf?: number): Promise<boolean>;
-  /**
-   * All of a person's, devices that need no code for a while, and those that were allowed and have no session yet. An
-   * epoch begins. Answers how many sessions ended.
-   */
+  /** Also ends trusted devices and approved device codes, and starts an epoch. Returns the number of ended sessions. */
   endSessions(userId: string): Promise<number>;
-  /** The same but for one session; an epoch begins where there was something to end. */
+  /** The same except for one session; starts an epoch only if something ended. */
   endOtherSessions(userId: string, except: string): Promise<number>;
-  /** One alone, and all devices of theirs. Whether there was one: only then an epoch begins. */
+  /** Ends one session and all trusted devices, and starts an epoch. False: no such session. */
   endSession(userId: string, sessionId: string): Promise<boolean>;
-  /** Ids of a person's sessions that began after one of theirs, and of sign-ins that wait for a code since then. */
+  /** Ids of the person's newer sessions, and of newer sign-ins that wait for a second factor. */
   startedAfter(userId: string, sessionId: string, nowMs: number): Promise<{ sessions: string[]; codes: string[] }>;
   addLink(link: AccountLink): Promise<void>;
-  /** False: it was used, revoked or over before. */
+  /** False: already used, revoked or expired. */
   consumeLink(id: string, nowMs: number): Promise<boolean>;
   revokeLink(id: string, nowMs: number): Promise<boolean>;
-  /** Those of a kind that are open, of one address where one is given; answers their ids. */
+  /** Revokes open links of a kind, of one address if given; returns their ids. */
   revokeLinks(kind: LinkKind, email: string | null, workspaceId: string | null, nowMs: number): Promise<string[]>;
 };
 

@@ -1,11 +1,11 @@
 import { OPEN_POLICY, type Policy } from "./policy.ts";
 
-/** Who can demand something of the endpoints of a request. */
+/** The layers that can add rules to a request's policy. */
 export type PolicySource = "workspace" | "key" | "router" | "request";
 
 export type PolicyLayer = { readonly from: PolicySource; readonly policy: Partial<Policy> | null | undefined };
 
-/** One rule that is in force, and whose it is; where lists meet, all that wrote one. */
+/** A rule in force and the layers that contribute to it. */
 export type PolicyRuleSource = { readonly rule: keyof Policy; readonly from: readonly PolicySource[] };
 
 const RULES = [
@@ -17,7 +17,7 @@ const RULES = [
   "allowedModels",
 ] as const satisfies readonly (keyof Policy)[];
 
-/** Where the rules of a policy that was put together from layers come from. */
+/** The layers behind each rule of a combined policy. */
 export function policyRuleSources(effective: Policy, layers: readonly PolicyLayer[]): PolicyRuleSource[] {
   return RULES.flatMap((rule) => {
     const from = layers.flatMap((layer) => (contributesRule(layer.policy ?? {}, rule, effective) ? [layer.from] : []));
@@ -25,7 +25,7 @@ export function policyRuleSources(effective: Policy, layers: readonly PolicyLaye
   });
 }
 
-/** Of several floors only the strictest says anything. */
+/** Of several floors only the strictest contributes. */
 function contributesRule(policy: Partial<Policy>, rule: keyof Policy, effective: Policy): boolean {
   const value = policy[rule];
   if (rule === "floor") return value !== null && value === effective.floor;

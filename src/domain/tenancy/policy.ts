@@ -1,9 +1,10 @@
-/** What a workspace demands of every endpoint that may see its traffic. */
+/** Sovereignty levels, lowest first. */
 export const LEVELS = ["L0", "L1", "L2", "L3", "L4"] as const;
 export type Level = (typeof LEVELS)[number];
-/** A data-quality state, not a rung: it satisfies no floor. */
+/** `UNCLASSIFIED` is a data-quality state, not a level: it satisfies no floor. */
 export type LevelState = Level | "UNCLASSIFIED";
 
+/** Requirements on every endpoint that may process a workspace's traffic. */
 export type Policy = {
   readonly floor: Level | null;
   /** Allowed compute countries (ISO 3166-1 alpha-2); null allows every country. */
@@ -24,15 +25,15 @@ export const OPEN_POLICY: Policy = {
   allowedModels: null,
 };
 
-/** A policy as it was from one time on, until the next version. */
+/** A policy that was in force from its creation until the next version. */
 export type PolicyVersion = {
   readonly workspaceId: string;
-  /** The key that demands it on top of its workspace; null: the workspace itself. */
+  /** The key that it tightens the workspace's policy for; null: the workspace's own policy. */
   readonly keyId: string | null;
-  /** 1, 2, 3 … for each of them. */
+  /** Counts from 1 per workspace or key. */
   readonly version: number;
   readonly createdAtMs: number;
-  /** Null: it demands nothing more. */
+  /** Null: adds no rule. */
   readonly policy: Partial<Policy> | null;
 };
 
@@ -41,8 +42,8 @@ export function levelRank(level: LevelState): number {
 }
 
 /**
- * A policy with the demands of another on top: the strictest floor, only what both allow, everything that either
- * demands or blocks. There is no way to loosen one. The same object comes back when nothing is added.
+ * Combines two policies: the stricter floor, the intersection of allowlists and the union of requirements and blocks. The
+ * result is never looser. Returns the same object if nothing is added.
  */
 export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | undefined): Policy {
   if (more === null || more === undefined) return policy;
@@ -67,7 +68,7 @@ function stricterFloor(one: Level | null, other: Level | null): Level | null {
   return levelRank(other) > levelRank(one) ? other : one;
 }
 
-/** What both lists allow; null is no list. Lists that have nothing in common allow nothing. */
+/** The intersection of two allowlists; null allows everything, and disjoint lists allow nothing. */
 function intersect(one: readonly string[] | null, other: readonly string[] | null): readonly string[] | null {
   if (one === null || other === null || one === other) return one ?? other;
   const allowed = new Set(other);

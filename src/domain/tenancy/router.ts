@@ -1,49 +1,49 @@
 import type { Effort } from "../../language/canon/call.ts";
 import type { Level, Policy } from "./policy.ts";
 
-/** How much each part of a score counts; only their proportions matter. */
+/** Relative weights of a score's parts. */
 export type Weights = { readonly quality: number; readonly cost: number; readonly latency: number };
 
-/** Where the workspace's own nodes stand: before everybody else, alone, or behind everybody else. */
+/** Whether the workspace's nodes are tried before all other endpoints, exclusively, or after them. */
 export const NODE_USES = ["first", "only", "fallback"] as const;
 export type NodeUse = (typeof NODE_USES)[number];
 
-/** A routing policy that a workspace wrote: it narrows and weighs, and loosens nothing. */
+/** A workspace's routing policy: it restricts and ranks, and never loosens the workspace's policy. */
 export type RouterSpec = {
   readonly weights: Weights;
   readonly floor: Level | null;
-  /** Least quality score of the catalogue, 0 to 1; a model whose quality is not known is below any. */
+  /** Minimum quality score, 0 to 1; a model without a score is below any minimum. */
   readonly qualityFloor: number | null;
   readonly countries: readonly string[] | null;
-  /** The models it chooses from; null: every model that the policy allows. */
+  /** Candidate models; null: every model that the policy allows. */
   readonly models: readonly string[] | null;
-  /** Models that are tried in this order when nothing of the choice could serve. */
+  /** Models that are tried in this order after all candidates failed. */
   readonly fallback: readonly string[];
-  /** How hard a model that can be told so should think when the caller says nothing of it. */
+  /** Default reasoning effort of requests that set none. */
   readonly reasoningEffort: Effort | null;
-  /** Null: nodes are weighed like everybody else, at no price. */
+  /** Null: nodes are ranked like other endpoints, with a price of zero. */
   readonly nodes: NodeUse | null;
 };
 
-/** One version of a router. A change makes the next version, and every version is kept. */
+/** One version of a router; a change adds a version, and all versions are stored. */
 export type Router = {
   readonly workspaceId: string;
   readonly slug: string;
-  /** 1, 2, 3 … */
+  /** Counts from 1. */
   readonly version: number;
   readonly createdAtMs: number;
   readonly spec: RouterSpec;
 };
 
-/** A version of the history; where `spec` is null the router was removed. */
+/** A version in the history; `spec` is null if it removed the router. */
 export type RouterVersion = Omit<Router, "spec"> & { readonly spec: RouterSpec | null };
 
-/** Holds the workspace's own weights and floors for `model: "auto"`. */
+/** The router behind `model: "auto"`; a workspace may define its own. */
 export const AUTO_ROUTER = "auto";
 
 export const EVEN_WEIGHTS: Weights = { quality: 1, cost: 1, latency: 1 };
 
-/** What a router demands of every endpoint. Its fallbacks are models it allows as well. */
+/** The policy that a router adds; fallback models are allowed too. */
 export function policyOfRouter({ floor, countries, models, fallback }: RouterSpec): Partial<Policy> {
   return { floor, countries, allowedModels: models === null ? null : [...models, ...fallback] };
 }

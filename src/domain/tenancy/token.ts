@@ -1,19 +1,19 @@
 export const TOKEN_PREFIX = "mt_svc_";
 
-/** For programs that manage a workspace: as much as an admin may, or only look. */
+/** Gives a program access to a workspace's management API, as an admin or read-only. */
 export type ManagementToken = {
   readonly id: string;
   readonly workspaceId: string;
   readonly name: string;
   readonly access: "read" | "write";
-  /** SHA-256 in hex: the token itself is kept nowhere. */
+  /** SHA-256 in hex; the token itself is not stored. */
   readonly digest: string;
   readonly createdAtMs: number;
   readonly createdBy: string;
   readonly expiresAtMs: number | null;
 };
 
-/** Tokens in memory, as the edge asks for them. */
+/** All management tokens in memory, for authentication. */
 export class TokenRegistry {
   readonly #byDigest = new Map<string, ManagementToken>();
   readonly #byId = new Map<string, ManagementToken>();
@@ -30,7 +30,6 @@ export class TokenRegistry {
     this.#byDigest.delete(token.digest);
   }
 
-  /** All tokens of a workspace, in the place of those it had. */
   replace(workspaceId: string, all: readonly ManagementToken[]): void {
     for (const { id } of this.inWorkspace(workspaceId)) this.remove(id);
     for (const token of all) this.put(token);
@@ -40,7 +39,7 @@ export class TokenRegistry {
     return [...this.#byId.values()].filter((token) => token.workspaceId === workspaceId);
   }
 
-  /** In all workspaces. */
+  /** Across all workspaces. */
   createdBy(actor: string): ManagementToken[] {
     return [...this.#byId.values()].filter(({ createdBy }) => createdBy === actor);
   }
@@ -49,7 +48,7 @@ export class TokenRegistry {
     return this.#byId.get(id);
   }
 
-  /** Undefined also for one whose time is over. */
+  /** Undefined if unknown or expired. */
   findValid(digest: string, nowMs: number): ManagementToken | undefined {
     const token = this.#byDigest.get(digest);
     return token === undefined || (token.expiresAtMs !== null && nowMs >= token.expiresAtMs) ? undefined : token;

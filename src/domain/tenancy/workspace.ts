@@ -13,7 +13,7 @@ export type Workspace = {
   readonly keyPolicy: KeyPolicy;
 };
 
-/** Whether members may have personal keys, and whether an admin must approve each. */
+/** Whether members may have personal keys, and whether an admin must approve them. */
 export type KeyPolicy = { readonly personalKeys: boolean; readonly approval: boolean };
 
 export type Member = {
@@ -22,6 +22,6 @@ export type Member = {
   readonly email: string;
   readonly role: Role;
   readonly createdAtMs: number;
-  /** An admin has written the address: nobody holds the seat before they accept an invitation to it. */
+  /** Added by an admin and not yet accepted: it grants nothing until the person accepts an invitation. */
   readonly pending: boolean;
 };

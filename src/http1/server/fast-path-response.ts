@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
-import type { ResponseHeaders, Outgoing } from "./server-message.ts";
+import type { Outgoing, ResponseHeaders } from "./server-message.ts";
 
 /** Whether the connection stays open after a message. */
 export type ConnectionPersistence = "keep-alive" | "close";

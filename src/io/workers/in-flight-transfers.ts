@@ -1,72 +1,71 @@
 import { isWalletLock } from "../../domain/fleet/coordination-store.ts";
 
+/** A ledger transaction that a worker is about to write. */
 export type IntendedTransaction = {
-  /** Of the transaction that is about to be written. */
   readonly id: string;
   readonly workspaceId: string;
-  /** Another one of the same name was made at another time. */
+  /** Tells transactions apart that share an id. */
   readonly createdAtMs: number;
 };
 
-/** What a transaction brought into its wallet; nothing, where the books do not have it. */
-export type RecordedAmount = (intended: IntendedTransaction) => Promise<bigint>;
+/** What a transaction moved into its wallet according to the ledger; zero when the ledger does not have it. */
+export type LedgerAmount = (transaction: IntendedTransaction) => Promise<bigint>;
 
 /**
- * What one worker does about money while it has a lock on it, and until it knows what came of that: what it means to
- * book, and what it did to live balances. If it dies in between, the books say how far it came, and only the difference
- * is missing.
+ * Money movements of one worker that may be half done: announced ledger transactions, and changes of live balances
+ * made under a wallet lock. If the worker crashes, comparing them with the ledger gives the difference to correct.
  */
 export class InFlightTransfers {
-  readonly #locks = new Set<number>();
-  readonly #intended = new Map<string, IntendedTransaction>();
-  /** Names of those that the worker does not know the end of yet. */
-  readonly #open = new Set<string>();
-  /** By workspace, what came into the live balance. */
-  readonly #moved = new Map<string, bigint>();
+  readonly #walletLocks = new Set<number>();
+  readonly #announced = new Map<string, IntendedTransaction>();
+  /** Ids of announced transactions whose outcome the worker does not know yet. */
+  readonly #unconfirmed = new Set<string>();
+  /** Change of the live balance, by workspace. */
+  readonly #balanceChanges = new Map<string, bigint>();
 
-  locked(lock: number, name: string): void {
-    if (isWalletLock(name)) this.#locks.add(lock);
+  lockAcquired(lock: number, name: string): void {
+    if (isWalletLock(name)) this.#walletLocks.add(lock);
   }
 
-  unlocked(lock: number): void {
-    this.#locks.delete(lock);
-    this.#forget();
+  lockReleased(lock: number): void {
+    this.#walletLocks.delete(lock);
+    this.#clearIfComplete();
   }
 
-  intend(intended: IntendedTransaction): void {
-    if (this.#locks.size === 0) return;
-    this.#intended.set(`${intended.createdAtMs} ${intended.id}`, intended);
-    this.#open.add(intended.id);
+  announce(transaction: IntendedTransaction): void {
+    if (this.#walletLocks.size === 0) return;
+    this.#announced.set(`${transaction.createdAtMs} ${transaction.id}`, transaction);
+    this.#unconfirmed.add(transaction.id);
   }
 
-  booked(id: string): void {
-    this.#open.delete(id);
-    this.#forget();
+  confirm(transactionId: string): void {
+    this.#unconfirmed.delete(transactionId);
+    this.#clearIfComplete();
   }
 
-  moved(workspaceId: string, nanos: bigint): void {
-    if (this.#locks.size + this.#open.size > 0)
-      this.#moved.set(workspaceId, (this.#moved.get(workspaceId) ?? 0n) + nanos);
+  balanceChanged(workspaceId: string, nanos: bigint): void {
+    if (this.#walletLocks.size + this.#unconfirmed.size > 0)
+      this.#balanceChanges.set(workspaceId, (this.#balanceChanges.get(workspaceId) ?? 0n) + nanos);
   }
 
-  /** By workspace, what the books have of this and the live balance has not; negative: it has too much. */
-  async missing(bookedNanos: RecordedAmount): Promise<ReadonlyMap<string, bigint>> {
-    const missing = new Map([...this.#moved].map(([workspaceId, nanos]) => [workspaceId, -nanos]));
-    for (const intended of this.#intended.values()) {
-      const { workspaceId } = intended;
-      missing.set(workspaceId, (missing.get(workspaceId) ?? 0n) + (await bookedNanos(intended)));
+  /** Amount by which each live balance must change to match the ledger. */
+  async corrections(ledgerAmount: LedgerAmount): Promise<ReadonlyMap<string, bigint>> {
+    const corrections = new Map([...this.#balanceChanges].map(([workspaceId, nanos]) => [workspaceId, -nanos]));
+    for (const transaction of this.#announced.values()) {
+      const { workspaceId } = transaction;
+      corrections.set(workspaceId, (corrections.get(workspaceId) ?? 0n) + (await ledgerAmount(transaction)));
     }
-    return missing;
+    return corrections;
   }
 
   clear(): void {
-    this.#intended.clear();
-    this.#open.clear();
-    this.#moved.clear();
+    this.#announced.clear();
+    this.#unconfirmed.clear();
+    this.#balanceChanges.clear();
   }
 
-  /** What is over is in the books and in the live balance, or in neither. */
-  #forget(): void {
-    if (this.#locks.size + this.#open.size === 0) this.clear();
+  /** Without open locks and unconfirmed transactions, ledger and live balances agree. */
+  #clearIfComplete(): void {
+    if (this.#walletLocks.size + this.#unconfirmed.size === 0) this.clear();
   }
 }

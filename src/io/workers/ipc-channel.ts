@@ -1,44 +1,47 @@
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** What JSON gives back: whoever takes it says what it is. */
-export type Parsed = ReturnType<typeof JSON.parse>;
+/** Descriptor of the pipe between primary and worker: the first one after stdio and the channel of node:cluster. */
+export const IPC_PIPE_FD = 4;
+
+export function openPipeToPrimary(): Socket {
+  return new Socket({ fd: IPC_PIPE_FD });
+}
 
 /**
- * One end of a pipe between two processes of this gateway: lists of messages as lines of JSON. What one turn of the
- * event loop says goes out in one write, so that a busy worker pays for few of them.
+ * One end of the pipe between the primary and a worker. Each line is a JSON array of frames: all frames of one
+ * event-loop tick are written together, so that a busy worker needs few system calls.
  */
 export class IpcChannel {
   readonly #pipe: Duplex;
   #outbox: unknown[] = [];
 
-  constructor(pipe: Duplex, take: (message: Parsed) => void) {
+  constructor(pipe: Duplex, onFrame: (frame: unknown) => void) {
     this.#pipe = pipe;
-    let rest = "";
+    let buffered = "";
     pipe.setEncoding("utf8");
     pipe.on("data", (text: string) => {
-      rest = rest === "" ? text : rest + text;
+      buffered = buffered === "" ? text : buffered + text;
       let from = 0;
-      for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", from)) {
-        const messages: Parsed[] = JSON.parse(rest.slice(from, end));
-        for (const message of messages) take(message);
+      for (let end = buffered.indexOf("\n"); end >= 0; end = buffered.indexOf("\n", from)) {
+        const frames: unknown = JSON.parse(buffered.slice(from, end));
+        if (Array.isArray(frames)) for (const frame of frames) onFrame(frame);
         from = end + 1;
       }
-      rest = rest.slice(from);
+      buffered = buffered.slice(from);
     });
-    // A process that died is told of by whoever watches it; here it only stops listening.
+    // The exit of the other process is handled by its supervisor.
     pipe.on("error", () => pipe.destroy());
   }
 
-  send(message: unknown): void {
-    this.#outbox.push(message);
-    if (this.#outbox.length === 1) setImmediate(() => this.flush());
+  send(frame: unknown): void {
+    this.#outbox.push(frame);
+    if (this.#outbox.length === 1) setImmediate(() => this.#flush());
   }
 
-  /** What was said goes out now. */
-  flush(): void {
-    const said = this.#outbox;
-    if (said.length === 0) return;
+  #flush(): void {
+    const frames = this.#outbox;
     this.#outbox = [];
-    if (!this.#pipe.destroyed) this.#pipe.write(`${JSON.stringify(said)}\n`);
+    if (!this.#pipe.destroyed) this.#pipe.write(`${JSON.stringify(frames)}\n`);
   }
 }

@@ -2,37 +2,37 @@ import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-st
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 
-type StoredEntry = { readonly value: string; readonly untilMs: number };
+type StoredEntry = { readonly value: string; readonly expiresAtMs: number };
 type LockWaiter = (lock: Lock) => void;
 
-/** Below this many facts it is not worth looking for those that have had their time. */
+/** Below this many entries, expired ones are not swept on `put`. */
 const SWEEP_SIZE_MIN = 256;
 
-/** A board in one process. What its holders do not let go of stays theirs: whoever hands it to others knows who died. */
+/** A coordination store in one process. Locks never expire: the RPC server releases those of a crashed worker. */
 export function memoryCoordinationStore(clock: Clock, timers: Timers): CoordinationStore {
-  const facts = new Map<string, StoredEntry>();
+  const entries = new Map<string, StoredEntry>();
   const listeners = new Map<string, Set<(message: string) => void>>();
-  /** By name, who waits for a lock that somebody has. */
+  /** Waiters by the name of a held lock. */
   const locks = new Map<string, Set<LockWaiter>>();
   let sweepAt = SWEEP_SIZE_MIN;
 
-  const alive = (name: string): string | undefined => {
-    const fact = facts.get(name);
-    if (fact === undefined || fact.untilMs > clock.monotonicMs()) return fact?.value;
-    facts.delete(name);
+  const getUnexpired = (name: string): string | undefined => {
+    const entry = entries.get(name);
+    if (entry === undefined || entry.expiresAtMs > clock.monotonicMs()) return entry?.value;
+    entries.delete(name);
     return undefined;
   };
   const sweep = () => {
-    for (const name of facts.keys()) alive(name);
-    sweepAt = Math.max(SWEEP_SIZE_MIN, 2 * facts.size);
+    for (const name of entries.keys()) getUnexpired(name);
+    sweepAt = Math.max(SWEEP_SIZE_MIN, 2 * entries.size);
   };
-  const pass = (name: string) => {
-    const waiting = locks.get(name);
-    const next = waiting?.values().next().value;
+  const passOn = (name: string) => {
+    const waiters = locks.get(name);
+    const next = waiters?.values().next().value;
     if (next === undefined) locks.delete(name);
-    else next(held(name));
+    else next(createLock(name));
   };
-  const held = (name: string): Lock => {
+  const createLock = (name: string): Lock => {
     let isHeld = true;
     return {
       get isHeld() {
@@ -41,58 +41,58 @@ export function memoryCoordinationStore(clock: Clock, timers: Timers): Coordinat
       async release() {
         if (!isHeld) return;
         isHeld = false;
-        pass(name);
+        passOn(name);
       },
     };
   };
 
   return {
     async put(name, value, ttlMs) {
-      if (facts.size >= sweepAt) sweep();
-      facts.set(name, { value, untilMs: clock.monotonicMs() + ttlMs });
+      if (entries.size >= sweepAt) sweep();
+      entries.set(name, { value, expiresAtMs: clock.monotonicMs() + ttlMs });
     },
-    get: async (name) => alive(name),
+    get: async (name) => getUnexpired(name),
     async delete(name) {
-      facts.delete(name);
+      entries.delete(name);
     },
     async list(prefix) {
       sweep();
       const found = new Map<string, string>();
-      for (const [name, { value }] of facts) if (name.startsWith(prefix)) found.set(name.slice(prefix.length), value);
+      for (const [name, { value }] of entries) if (name.startsWith(prefix)) found.set(name.slice(prefix.length), value);
       return found;
     },
     async acquireLock(name, { waitMs }) {
-      const waiting = locks.get(name);
-      if (waiting === undefined) {
+      const waiters = locks.get(name);
+      if (waiters === undefined) {
         locks.set(name, new Set());
-        return held(name);
+        return createLock(name);
       }
       if (waitMs <= 0) return undefined;
       const { promise, resolve } = Promise.withResolvers<Lock | undefined>();
       const timer = timers.after(waitMs, () => {
-        waiting.delete(turn);
+        waiters.delete(waiter);
         resolve(undefined);
       });
-      const turn: LockWaiter = (lock) => {
+      const waiter: LockWaiter = (lock) => {
         cancelTimer(timer);
-        waiting.delete(turn);
+        waiters.delete(waiter);
         resolve(lock);
       };
-      waiting.add(turn);
+      waiters.add(waiter);
       return promise;
     },
     async publish(topic, message) {
       for (const listener of listeners.get(topic) ?? []) listener(message);
     },
     subscribe(topic, listener) {
-      const all = listeners.get(topic) ?? new Set();
-      listeners.set(topic, all.add(listener));
+      const subscribers = listeners.get(topic) ?? new Set();
+      listeners.set(topic, subscribers.add(listener));
       return () => {
-        all.delete(listener);
+        subscribers.delete(listener);
       };
     },
     async close() {
-      facts.clear();
+      entries.clear();
       listeners.clear();
     },
   };

@@ -1,7 +1,8 @@
-type Family = { readonly head: string[]; type: string; readonly series: Map<string, number> };
+type FamilyHeader = { name: string; header: string[]; type: string };
+type MetricFamily = { readonly header: string[]; type: string; readonly series: Map<string, number> };
 
-/** What every worker knows of the same thing, or what is no amount: the greatest is shown. All else is added up. */
-const SAME_FOR_ALL: ReadonlySet<string> = new Set([
+/** Gauges that describe the same thing in every worker, or are no amounts: merged by their maximum, not their sum. */
+const MERGED_BY_MAX: ReadonlySet<string> = new Set([
   "gateway_draining",
   "gateway_endpoints_aside",
   "gateway_endpoints_unproven",
@@ -15,21 +16,30 @@ const SAME_FOR_ALL: ReadonlySet<string> = new Set([
   "gateway_uptime_seconds",
 ]);
 
-/** Metrics of several processes as one, in the text format of Prometheus: counts are added up. */
+/** Sums the metrics of several processes, in the Prometheus text format. */
 export class MergedMetrics {
-  readonly #families = new Map<string, Family>();
+  readonly #families = new Map<string, MetricFamily>();
 
-  /** `lasting`: only what counts up, and so outlives the process that counted it. */
-  add(text: string, what: "all" | "lasting" = "all"): this {
-    const family: { name: string; head: string[]; type: string } = { name: "", head: [], type: "" };
+  add(text: string): this {
+    return this.#add(text, () => true);
+  }
+
+  /** Adds counters and histograms, which outlive their process; a gauge does not. */
+  addWithoutGauges(text: string): this {
+    return this.#add(text, (type) => type !== "gauge");
+  }
+
+  #add(text: string, isIncluded: (type: string) => boolean): this {
+    const family: FamilyHeader = { name: "", header: [], type: "" };
     for (const line of text.split("\n")) {
       if (line === "") continue;
-      const [, word, name = "", rest = ""] = HEAD.exec(line) ?? [];
-      if (word === undefined) this.#addSeries(family, line, what);
-      else {
-        if (name !== family.name) family.head = [];
+      const [, word, name = "", rest = ""] = HEADER_LINE.exec(line) ?? [];
+      if (word === undefined) {
+        if (isIncluded(family.type)) this.#addSeries(family, line);
+      } else {
+        if (name !== family.name) family.header = [];
         family.name = name;
-        family.head.push(line);
+        family.header.push(line);
         if (word === "TYPE") family.type = rest;
       }
     }
@@ -37,23 +47,22 @@ export class MergedMetrics {
   }
 
   text(): string {
-    const parts = [...this.#families.values()].map(({ head, series }) =>
-      [...head, ...[...series].map(([name, value]) => `${name} ${value}`)].join("\n"),
+    const parts = [...this.#families.values()].map(({ header, series }) =>
+      [...header, ...[...series].map(([name, value]) => `${name} ${value}`)].join("\n"),
     );
     return `${parts.join("\n\n")}\n`;
   }
 
-  #addSeries({ name, head, type }: { name: string; head: string[]; type: string }, line: string, what: string): void {
-    if (what === "lasting" && type === "gauge") return;
+  #addSeries({ name, header, type }: FamilyHeader, line: string): void {
     const cut = line.lastIndexOf(" ");
     const series = line.slice(0, cut);
     const value = Number(line.slice(cut + 1));
-    const family = this.#families.get(name) ?? { head: [...head], type, series: new Map<string, number>() };
+    const family = this.#families.get(name) ?? { header: [...header], type, series: new Map<string, number>() };
     this.#families.set(name, family);
     const known = family.series.get(series);
     if (known === undefined) family.series.set(series, value);
-    else family.series.set(series, SAME_FOR_ALL.has(name) ? Math.max(known, value) : known + value);
+    else family.series.set(series, MERGED_BY_MAX.has(name) ? Math.max(known, value) : known + value);
   }
 }
 
-const HEAD = /^# (HELP|TYPE) (\S+) ?(.*)$/;
+const HEADER_LINE = /^# (HELP|TYPE) (\S+) ?(.*)$/;

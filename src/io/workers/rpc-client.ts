@@ -1,100 +1,120 @@
 import type { Duplex } from "node:stream";
 import { fault } from "../../contract/faults.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { IpcChannel, type Parsed } from "./ipc-channel.ts";
-import type { PrimaryNotification, RpcMethods } from "./rpc-protocol.ts";
+import { IpcChannel } from "./ipc-channel.ts";
+import { isResultOf, parseResponseFrame } from "./rpc-frames.ts";
+import type { PrimaryNotification, RpcMethod, RpcParams, RpcResult } from "./rpc-protocol.ts";
 
 type PendingCall = {
-  readonly sinceMs: number;
-  resolve(answer: Parsed): void;
+  /** Infinite for a call without a timeout. */
+  readonly sentAtMs: number;
+  resolve(result: unknown): void;
   reject(error: Error): void;
-  /** There was no answer in time. */
   onTimeout(): void;
 };
 
-/** Asked and not answered. Each is a request that waits, so more of them help nobody. */
+/** Each pending call is a waiting request: beyond this many, further ones are rejected at once. */
 const PENDING_MAX = 100_000;
-/** A primary process that takes longer than this over a sum has stopped. Waiting for a lock may take longer. */
 const CALL_TIMEOUT_MS = 5_000;
 const CHECK_INTERVAL_MS = 1_000;
 
-/** The primary process, as a worker sees it: questions out, answers back, and news in between. */
+/** A worker's connection to the primary process: calls, their responses, and notifications. */
 export class PrimaryRpcClient {
   readonly #channel: IpcChannel;
   readonly #clock: Clock;
-  /** In the order they were asked. */
+  /** In the order of their calls. */
   readonly #pending = new Map<number, PendingCall>();
-  readonly #listeners = new Set<(news: PrimaryNotification) => void>();
+  readonly #listeners = new Set<(notification: PrimaryNotification) => void>();
   #nextId = 1;
   #checkedAtMs: number;
-  /** Since a question was given up nothing was heard of it. */
+  /** True from a timeout until the next frame arrives. */
   #isUnresponsive = false;
 
   constructor(pipe: Duplex, clock: Clock) {
     this.#clock = clock;
     this.#checkedAtMs = clock.monotonicMs();
-    this.#channel = new IpcChannel(pipe, (message) => this.#dispatch(message));
+    this.#channel = new IpcChannel(pipe, (frame) => this.#onFrame(frame));
     setInterval(() => this.#expirePending(), CHECK_INTERVAL_MS).unref();
   }
 
-  ask<Name extends keyof RpcMethods>(
-    name: Name,
-    ask: RpcMethods[Name]["ask"],
-    patience: "short" | "endless" = "short",
-  ): Promise<RpcMethods[Name]["answer"]> {
-    if (this.#pending.size >= PENDING_MAX) return Promise.reject(primaryUnavailable());
-    const number = this.#nextId++;
-    const sinceMs = patience === "short" ? this.#clock.monotonicMs() : Number.POSITIVE_INFINITY;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(number, { sinceMs, resolve, reject, onTimeout: () => reject(primaryUnavailable()) });
-      this.#channel.send([number, name, ask]);
-    });
+  /** Rejects with `service_unavailable` when the primary does not respond in time. */
+  call<Method extends RpcMethod>(method: Method, params: RpcParams<Method>): Promise<RpcResult<Method>> {
+    return this.#call(method, params, this.#clock.monotonicMs());
+  }
+
+  /** Waits without a timeout: for calls that take effect however late, such as a lock. */
+  callWithoutTimeout<Method extends RpcMethod>(method: Method, params: RpcParams<Method>): Promise<RpcResult<Method>> {
+    return this.#call(method, params, Number.POSITIVE_INFINITY);
   }
 
   /**
-   * For what must be done in the end, whatever the primary does meanwhile. Resolves when it is done, or has to wait until
-   * the primary goes on: what was said reaches it once and in order, or else this process has ended, and the primary does
-   * its books from its journal.
+   * For calls that must take effect in the end (settling, releasing). Resolves when the primary has executed the call,
+   * or does not respond: the pipe delivers every call once and in order, and if this process exits before that, the
+   * primary settles from its journal.
    */
-  async callEventually<Name extends keyof RpcMethods>(name: Name, ask: RpcMethods[Name]["ask"]): Promise<void> {
-    const number = this.#nextId++;
-    this.#channel.send([number, name, ask]);
+  async callEventually<Method extends RpcMethod>(method: Method, params: RpcParams<Method>): Promise<void> {
+    const id = this.#nextId++;
+    this.#channel.send([id, method, params]);
     if (this.#isUnresponsive || this.#pending.size >= PENDING_MAX) return;
     await new Promise<void>((resolve, reject) => {
-      this.#pending.set(number, { sinceMs: this.#clock.monotonicMs(), resolve, reject, onTimeout: resolve });
+      const sentAtMs = this.#clock.monotonicMs();
+      this.#pending.set(id, { sentAtMs, resolve: () => resolve(), reject, onTimeout: resolve });
     });
   }
 
-  onNotification(listener: (news: PrimaryNotification) => void): void {
+  onNotification(listener: (notification: PrimaryNotification) => void): void {
     this.#listeners.add(listener);
   }
 
-  sendMetrics(number: number, text: string): void {
-    this.#channel.send([0, "measured", [number, text]]);
+  sendMetrics(requestId: number, text: string): void {
+    this.#channel.send([0, "metrics", [requestId, text]]);
   }
 
-  #dispatch([number, answer, problem]: Parsed): void {
+  #call<Method extends RpcMethod>(
+    method: Method,
+    params: RpcParams<Method>,
+    sentAtMs: number,
+  ): Promise<RpcResult<Method>> {
+    if (this.#pending.size >= PENDING_MAX) return Promise.reject(primaryUnavailable());
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, {
+        sentAtMs,
+        resolve(result) {
+          if (isResultOf(method, result)) resolve(result);
+          else reject(new Error(`invalid result of ${method}`));
+        },
+        reject,
+        onTimeout: () => reject(primaryUnavailable()),
+      });
+      this.#channel.send([id, method, params]);
+    });
+  }
+
+  #onFrame(received: unknown): void {
+    const frame = parseResponseFrame(received);
+    if (frame === undefined) return;
     this.#isUnresponsive = false;
-    if (number === 0) {
-      for (const listener of this.#listeners) listener(answer);
+    if (frame.is === "notification") {
+      for (const listener of this.#listeners) listener(frame.notification);
       return;
     }
-    const waiting = this.#pending.get(number);
-    this.#pending.delete(number);
-    if (problem === undefined) waiting?.resolve(answer);
-    else waiting?.reject(new Error(problem));
+    const call = this.#pending.get(frame.id);
+    this.#pending.delete(frame.id);
+    if (frame.is === "result") call?.resolve(frame.result);
+    else call?.reject(new Error(frame.message));
   }
 
   #expirePending(): void {
     const nowMs = this.#clock.monotonicMs();
-    const hasStoodStill = nowMs - this.#checkedAtMs > 2 * CHECK_INTERVAL_MS;
+    const wasStalled = nowMs - this.#checkedAtMs > 2 * CHECK_INTERVAL_MS;
     this.#checkedAtMs = nowMs;
-    // Then it was this process: what it has to say, and the answers that wait for it, go first.
-    if (hasStoodStill) return;
-    const untilMs = nowMs - CALL_TIMEOUT_MS;
-    for (const [number, { sinceMs, onTimeout }] of this.#pending) {
-      if (sinceMs > untilMs) continue;
-      this.#pending.delete(number);
+    // After an event-loop stall of this process, responses may be waiting in the pipe: they are read first.
+    if (wasStalled) return;
+    const expiredMs = nowMs - CALL_TIMEOUT_MS;
+    for (const [id, { sentAtMs, onTimeout }] of this.#pending) {
+      if (sentAtMs > expiredMs) continue;
+      this.#pending.delete(id);
       this.#isUnresponsive = true;
       onTimeout();
     }

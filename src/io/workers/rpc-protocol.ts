@@ -3,7 +3,6 @@ import type {
   DailySpend,
   HoldRequest,
   HoldVerdict,
-  KeyRef,
   RateWindowVerdict,
   SpendState,
   Withdrawal,
@@ -12,66 +11,71 @@ import type { LockOptions } from "../../domain/fleet/coordination-store.ts";
 import type { SpendLimit } from "../../domain/tenancy/limits.ts";
 import type { IntendedTransaction } from "./in-flight-transfers.ts";
 
-/** A worker's exit code where SQL or Redis did not take all that it had: whoever comes into its slot has to. */
+/** Exit code of a worker that could not flush everything to SQL or Redis: the next worker in its slot has to. */
 export const EXIT_UNFLUSHED = 75;
 
+/** Raised with every change of `RpcMethods` or `PrimaryNotification`: a worker of another version is rejected. */
+export const RPC_PROTOCOL_VERSION = 6;
+
 /**
- * What a worker asks the primary process, and what it is answered. JSON knows no numbers that are large enough for
- * money: every amount is the text of a whole number. On the pipe a question is `[number, name, ask]`, an answer
- * `[number, answer]` or `[number, null, why there is none]`; with the number 0 workers are told news, and tell metrics
- * that were asked for.
+ * The calls of a worker to the primary process. Methods of `SharedState` and `CoordinationStore` keep their names.
+ * JSON numbers cannot hold every amount, so amounts travel as decimal strings.
+ *
+ * Frames: request `[id, method, params]`; response `[id, result]` or `[id, null, error message]`; id 0 is a
+ * notification (`PrimaryNotification`) or, from a worker, `[0, "metrics", [requestId, text]]`.
  */
 export type RpcMethods = {
-  /** The first thing a worker says; the answer tells it who it is. */
-  hello: { ask: { readonly protocol: number }; answer: WorkerAssignment };
-  /** It could serve; the first of all says what the banner shows. */
-  up: { ask: StartupInfo; answer: null };
-  /** It serves. */
-  ready: { ask: null; answer: null };
-  /** The metrics of all workers, as one text. */
-  metrics: { ask: null; answer: string };
+  /** First call of a worker: exchanges the protocol version for an assignment. */
+  join: { params: { readonly protocol: number }; result: WorkerAssignment };
+  /** Startup finished; the first worker's values are printed in the banner. */
+  reportStarted: { params: StartupInfo; result: null };
+  /** The worker accepts connections. */
+  reportReady: { params: null; result: null };
+  /** Merged Prometheus text of all workers. */
+  collectMetrics: { params: null; result: string };
 
-  window: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
-  look: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
-  touch: { ask: string; answer: null };
-  hold: { ask: HoldParams; answer: HoldVerdictResult };
-  settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
-  leave: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
-  giveBack: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
-  credit: { ask: readonly [workspaceId: string, nanos: string, booking: string | null]; answer: null };
-  intend: { ask: IntendedTransaction; answer: null };
-  take: { ask: Stringified<Withdrawal>; answer: string };
-  wallet: { ask: string; answer: readonly [balanceNanos: string, heldNanos: string] };
-  restoreSpend: { ask: readonly Stringified<DailySpend>[]; answer: null };
+  consumeRateWindow: { params: RateWindowParams; result: RateWindowVerdict };
+  peekRateWindow: { params: RateWindowParams; result: RateWindowVerdict };
+  bumpVersion: { params: string; result: null };
+  hold: { params: HoldParams; result: HoldVerdictResult };
+  settle: { params: readonly [requestId: string, workspaceId: string, nanos: string]; result: null };
+  handOver: { params: readonly [requestId: string, workspaceId: string]; result: null };
+  releaseHold: { params: readonly [requestId: string, workspaceId: string]; result: null };
+  credit: { params: readonly [workspaceId: string, nanos: string, booking: string | null]; result: null };
+  announceBooking: { params: IntendedTransaction; result: null };
+  withdraw: { params: Stringified<Withdrawal>; result: string };
+  wallet: { params: string; result: readonly [balanceNanos: string, heldNanos: string] };
+  restoreSpend: { params: readonly Stringified<DailySpend>[]; result: null };
   spending: {
-    ask: readonly [spenderId: string, workspaceId: string, atMs: number];
-    answer: { readonly day: Stringified<SpendState>; readonly month: Stringified<SpendState> };
+    params: readonly [spenderId: string, workspaceId: string, atMs: number];
+    result: { readonly day: Stringified<SpendState>; readonly month: Stringified<SpendState> };
   };
-  claim: { ask: readonly [IdempotencyKeyUse, requestId: string]; answer: ClaimVerdictResult };
-  remember: { ask: Stringified<ChargedKeyUse>; answer: null };
-  release: { ask: readonly [key: string, requestId: string]; answer: null };
-  sweep: { ask: number; answer: number };
+  claimIdempotencyKey: { params: readonly [use: IdempotencyKeyUse, requestId: string]; result: ClaimVerdictResult };
+  recordKeyUse: { params: Stringified<ChargedKeyUse>; result: null };
+  releaseClaim: { params: readonly [key: string, requestId: string]; result: null };
+  sweepHolds: { params: number; result: number };
 
-  put: { ask: readonly [name: string, value: string, ttlMs: number]; answer: null };
-  read: { ask: string; answer: string | null };
-  drop: { ask: string; answer: null };
-  list: { ask: string; answer: readonly (readonly [name: string, value: string])[] };
-  /** Answers the number that the lock is let go of by; null where another has it. */
-  lock: { ask: readonly [name: string, LockOptions]; answer: number | null };
-  unlock: { ask: number; answer: null };
-  tell: { ask: readonly [topic: string, message: string]; answer: null };
+  put: { params: readonly [name: string, value: string, ttlMs: number]; result: null };
+  get: { params: string; result: string | null };
+  delete: { params: string; result: null };
+  list: { params: string; result: readonly (readonly [name: string, value: string])[] };
+  /** The result identifies the lock for `releaseLock`; null when another worker holds it. */
+  acquireLock: { params: readonly [name: string, options: LockOptions]; result: number | null };
+  releaseLock: { params: number; result: null };
+  publish: { params: readonly [topic: string, message: string]; result: null };
 };
 
-/** Workers of another version of this would misread what they are told. Raised with every change of `Asks` or `News`. */
-export const RPC_PROTOCOL_VERSION = 5;
+export type RpcMethod = keyof RpcMethods;
+export type RpcParams<Method extends RpcMethod> = RpcMethods[Method]["params"];
+export type RpcResult<Method extends RpcMethod> = RpcMethods[Method]["result"];
 
 export type WorkerAssignment = {
   readonly slot: number;
-  /** For what is its own: the journal, uploads. */
+  /** Holds the worker's own journal and uploads. */
   readonly folder: string;
-  /** Folders of processes that do not come back: it reads their journals first. */
+  /** Folders of workers that are not started any more: this worker replays their journals first. */
   readonly orphanedFolders: readonly string[];
-  /** Where others serve already: it listens when it can serve too, and not before. Null for the very first worker. */
+  /** Address that other workers already serve, where this one listens once it is ready; null for the first worker. */
   readonly origin: string | null;
 };
 
@@ -81,17 +85,20 @@ export type StartupInfo = {
   readonly setupLink: string | null;
 };
 
-/** What a worker is told without having asked. */
+/** Messages from the primary that are not responses. */
 export type PrimaryNotification =
-  /** Serve no more: finish what runs, and end. `lingering`: others serve on, so idle connections may stay a while. */
-  | { readonly is: "drain"; readonly lingering: "no" | "yes" }
-  | { readonly is: "told"; readonly topic: string; readonly message: string }
-  /** Say what your metrics are. */
-  | { readonly is: "measure"; readonly number: number };
+  /** Finish running requests and exit. `keepIdleConnections`: other workers keep serving, so idle clients may stay. */
+  | { readonly is: "drain"; readonly keepIdleConnections: boolean }
+  | { readonly is: "published"; readonly topic: string; readonly message: string }
+  /** The worker sends its metrics under this request id. */
+  | { readonly is: "metrics_requested"; readonly requestId: number };
 
-/** The same with every amount as text. */
-type Stringified<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };
+/** `T` with every amount as a decimal string. */
+export type Stringified<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };
 
+export type RateWindowParams = readonly [keyId: string, workspaceId: string, limit: number];
+
+/** A tuple instead of an object: it is sent with every request. */
 export type HoldParams = readonly [
   requestId: string,
   workspaceId: string,
@@ -102,8 +109,8 @@ export type HoldParams = readonly [
   limits: readonly Stringified<SpendLimit>[],
 ];
 
-type HoldVerdictResult = StringifiedVerdict<HoldVerdict>;
-type ClaimVerdictResult =
+export type HoldVerdictResult = StringifiedVerdict<HoldVerdict>;
+export type ClaimVerdictResult =
   | Exclude<ClaimVerdict, { is: "remembered" }>
   | { readonly is: "remembered"; readonly first: Stringified<ChargedKeyUse> };
 
@@ -113,13 +120,13 @@ type StringifiedVerdict<T> = T extends { readonly limit: SpendLimit }
 
 export function encodeHold(request: HoldRequest): HoldParams {
   const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
-  const written = limits.map((limit) => ({ ...limit, nanos: String(limit.nanos) }));
-  return [requestId, workspaceId, keyId, memberId, String(nanos), atMs, written];
+  const encoded = limits.map((limit) => ({ ...limit, nanos: String(limit.nanos) }));
+  return [requestId, workspaceId, keyId, memberId, String(nanos), atMs, encoded];
 }
 
 export function decodeHold([requestId, workspaceId, keyId, memberId, nanos, atMs, limits]: HoldParams): HoldRequest {
-  const read = limits.map((limit) => ({ ...limit, nanos: BigInt(limit.nanos) }));
-  return { requestId, workspaceId, keyId, memberId, nanos: BigInt(nanos), atMs, limits: read };
+  const decoded = limits.map((limit) => ({ ...limit, nanos: BigInt(limit.nanos) }));
+  return { requestId, workspaceId, keyId, memberId, nanos: BigInt(nanos), atMs, limits: decoded };
 }
 
 export function encodeHoldVerdict(verdict: HoldVerdict): HoldVerdictResult {
@@ -128,8 +135,7 @@ export function encodeHoldVerdict(verdict: HoldVerdict): HoldVerdictResult {
   if (verdict.is === "insufficient_credits")
     return { is: verdict.is, availableNanos: String(verdict.availableNanos), neededNanos };
   const { is, limit, resetsAtMs } = verdict;
-  const spend = { spentNanos: String(verdict.spentNanos), heldNanos: String(verdict.heldNanos) };
-  return { is, limit: { ...limit, nanos: String(limit.nanos) }, neededNanos, resetsAtMs, ...spend };
+  return { is, limit: { ...limit, nanos: String(limit.nanos) }, neededNanos, resetsAtMs, ...encodeSpend(verdict) };
 }
 
 export function decodeHoldVerdict(verdict: HoldVerdictResult): HoldVerdict {
@@ -138,8 +144,7 @@ export function decodeHoldVerdict(verdict: HoldVerdictResult): HoldVerdict {
   if (verdict.is === "insufficient_credits")
     return { is: verdict.is, availableNanos: BigInt(verdict.availableNanos), neededNanos };
   const { is, limit, resetsAtMs } = verdict;
-  const spend = { spentNanos: BigInt(verdict.spentNanos), heldNanos: BigInt(verdict.heldNanos) };
-  return { is, limit: { ...limit, nanos: BigInt(limit.nanos) }, neededNanos, resetsAtMs, ...spend };
+  return { is, limit: { ...limit, nanos: BigInt(limit.nanos) }, neededNanos, resetsAtMs, ...decodeSpend(verdict) };
 }
 
 export function encodeSpend({ spentNanos, heldNanos }: SpendState): Stringified<SpendState> {
@@ -148,8 +153,4 @@ export function encodeSpend({ spentNanos, heldNanos }: SpendState): Stringified<
 
 export function decodeSpend({ spentNanos, heldNanos }: Stringified<SpendState>): SpendState {
   return { spentNanos: BigInt(spentNanos), heldNanos: BigInt(heldNanos) };
-}
-
-export function keyRef([id, workspaceId]: RpcMethods["window"]["ask"]): KeyRef {
-  return { id, workspaceId };
 }

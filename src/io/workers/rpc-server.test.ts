@@ -3,44 +3,43 @@ import { expect, test } from "vitest";
 import type { HoldRequest } from "../../domain/admission/shared-state.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory-state.ts";
-import { primaryCoordinationStore } from "./board.ts";
 import { memoryCoordinationStore } from "./memory-coordination-store.ts";
-import { ReservationRegistry } from "./reservation-registry.ts";
 import { PrimaryRpcClient } from "./rpc-client.ts";
 import { type RecordedOutcomes, WorkerRpcServer } from "./rpc-server.ts";
-import { primarySharedState } from "./state.ts";
-import { versionedState } from "./versioned-state.ts";
+import { ReservationRegistry, versionedState } from "./shared-resources.ts";
+import { primaryCoordinationStore, primarySharedState } from "./worker-context.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12);
 const EUR = 1_000_000_000n;
 const HUGE = 2n ** 70n + 1n;
 const clock = { nowMs: () => NOW_MS, monotonicMs: () => 1_000 };
 
-/** A primary process with workers, all of them in this one. */
-function crew() {
-  let word = 0;
-  const state = versionedState(memoryState(clock), () => `v${word++}`);
-  const board = memoryCoordinationStore(clock, systemTimers);
+/** A primary and its workers, all in this process. */
+function startPrimary() {
+  let versions = 0;
+  const state = versionedState(memoryState(clock), () => `v${versions++}`);
+  const coordination = memoryCoordinationStore(clock, systemTimers);
   const reservations = new ReservationRegistry<WorkerRpcServer>();
-  const desks: WorkerRpcServer[] = [];
+  const servers: WorkerRpcServer[] = [];
   const worker = () => {
     const [here, there] = duplexPair();
-    const refused = () => {
-      throw new Error("not asked here");
+    const unused = () => {
+      throw new Error("unexpected call");
     };
-    const desk = new WorkerRpcServer(
+    const server = new WorkerRpcServer(
       there,
-      { state, board, reservations },
+      { state, coordination, reservations },
       {
-        ...{ hello: refused, up: refused, ready: refused, metrics: refused },
-        publish: (topic, message) => {
-          for (const one of desks) one.tell({ is: "told", topic, message });
+        ...{ join: unused, reportStarted: unused, reportReady: unused, collectMetrics: unused },
+        publish: ([topic, message]) => {
+          for (const each of servers) each.notify({ is: "published", topic, message });
+          return null;
         },
       },
     );
-    desks.push(desk);
+    servers.push(server);
     const primary = new PrimaryRpcClient(here, clock);
-    return { desk, state: primarySharedState(primary), board: primaryCoordinationStore(primary) };
+    return { server, state: primarySharedState(primary), coordination: primaryCoordinationStore(primary) };
   };
   return { state, worker };
 }
@@ -50,8 +49,8 @@ const holdOf = (requestId: string, nanos: bigint, limits: HoldRequest["limits"] 
 });
 const spentBy = { id: "key", workspaceId: "ws" };
 
-test("SCALE-04 what workers ask through the pipe is answered as it is in one process, to the last nano", async () => {
-  const { worker } = crew();
+test("SCALE-04 calls over the pipe give the same results as in one process, to the last nano-unit", async () => {
+  const { worker } = startPrimary();
   const { state } = worker();
   const alone = memoryState(clock);
   const limit = { of: "key", per: "day", nanos: 9n * EUR } as const;
@@ -91,8 +90,8 @@ test("SCALE-04 what workers ask through the pipe is answered as it is in one pro
   await expect(state.settle({ requestId: "r", workspaceId: "ws" }, -1n)).rejects.toThrow("would create money");
 });
 
-test("SCALE-04 KEY-04 a change that one worker tells of is another version for all at the next call", async () => {
-  const { worker } = crew();
+test("SCALE-04 KEY-04 a change by one worker gives every worker a new workspace version on its next call", async () => {
+  const { worker } = startPrimary();
   const [one, other] = [worker(), worker()];
   const before = await other.state.peekRateWindow(spentBy, 1);
   const versions = [before.version];
@@ -104,8 +103,8 @@ test("SCALE-04 KEY-04 a change that one worker tells of is another version for a
   expect((await other.state.peekRateWindow({ id: "k2", workspaceId: "ws2" }, 1)).version).toBe(before.version);
 });
 
-test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or given back, and others keep theirs", async () => {
-  const { worker } = crew();
+test("SCALE-04 BILL-07 a crashed worker's holds are settled by what the store recorded; other workers keep theirs", async () => {
+  const { worker } = startPrimary();
   const [dead, alive] = [worker(), worker()];
   await alive.state.credit("ws", 10n * EUR);
   for (const id of ["charged", "lost", "settled"]) await dead.state.hold(holdOf(id, EUR));
@@ -114,87 +113,87 @@ test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or
   await dead.state.claimIdempotencyKey({ key: "k1", body: "b" }, "charged");
   await dead.state.claimIdempotencyKey({ key: "k2", body: "b" }, "lost");
   const use = { key: "k1", body: "b", workspaceId: "ws", requestId: "charged", status: 200, currency: "EUR" };
-  const booked: RecordedOutcomes = {
+  const outcomes: RecordedOutcomes = {
     chargedNanos: async (id) => (id === "charged" ? 7n : 0n),
     keyUse: async (key) => (key === "k1" ? { ...use, nanos: 7n, expiresAtMs: NOW_MS + 1000 } : undefined),
-    bookedNanos: async () => 0n,
+    ledgerAmount: async () => 0n,
   };
-  await dead.desk.leave();
-  for (let again = 0; again < 2; again += 1) await dead.desk.release(booked);
+  await dead.server.workerExited();
+  for (let again = 0; again < 2; again += 1) await dead.server.settleReservations(outcomes);
   expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR - 7n, heldNanos: EUR });
   expect(await alive.state.claimIdempotencyKey({ key: "k1", body: "b" }, "next")).toMatchObject({ is: "remembered" });
   expect(await alive.state.claimIdempotencyKey({ key: "k2", body: "b" }, "next")).toMatchObject({ is: "claimed" });
 });
 
-test.each(["after it had said so", "while it stood still", "and is not buried before that"])(
-  "SCALE-04 BILL-07 BILL-09 what another worker has taken up of one that died %s stays with that one, and is charged there",
+test.each(["after a hand-over", "while it was stalled", "during its recovery"])(
+  "SCALE-04 BILL-07 BILL-09 a request that another worker resumed %s stays with that worker and is charged once",
   async (when) => {
-    const { worker } = crew();
+    const { worker } = startPrimary();
     const [dead, alive] = [worker(), worker()];
-    const taken = { requestId: "twice", workspaceId: "ws" };
+    const resumed = { requestId: "twice", workspaceId: "ws" };
     await alive.state.credit("ws", 10n * EUR);
     const run = async ({ state }: typeof dead) => {
       await state.claimIdempotencyKey({ key: "k", body: "b" }, "twice");
       await state.hold(holdOf("twice", EUR));
     };
     await run(dead);
-    if (when !== "and is not buried before that") await run(alive);
-    if (when === "after it had said so") await dead.state.handOver(taken);
-    await dead.desk.leave();
-    await dead.desk.release({
+    if (when !== "during its recovery") await run(alive);
+    if (when === "after a hand-over") await dead.state.handOver(resumed);
+    await dead.server.workerExited();
+    await dead.server.settleReservations({
       chargedNanos: async () => {
         await run(alive);
         return 0n;
       },
       keyUse: async () => undefined,
-      bookedNanos: async () => 0n,
+      ledgerAmount: async () => 0n,
     });
     expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
     expect(await alive.state.claimIdempotencyKey({ key: "k", body: "b" }, "next")).toMatchObject({ is: "running" });
-    await alive.state.settle(taken, 7n);
+    await alive.state.settle(resumed, 7n);
     expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR - 7n, heldNanos: 0n });
   },
 );
 
-test("SCALE-04 a lock is one worker's at a time; the next has it when it is let go of, or when its holder died", async () => {
-  const { worker } = crew();
+test("SCALE-04 a lock has one holder; the next waiter gets it on release, or when the holder crashes", async () => {
+  const { worker } = startPrimary();
   const [one, two, three] = [worker(), worker(), worker()];
-  const first = await one.board.acquireLock("name", { ttlMs: 1, waitMs: 0 });
+  const first = await one.coordination.acquireLock("name", { ttlMs: 1, waitMs: 0 });
   expect(first?.isHeld).toBe(true);
-  expect(await two.board.acquireLock("name", { ttlMs: 1, waitMs: 0 })).toBeUndefined();
-  const waiting = two.board.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
+  expect(await two.coordination.acquireLock("name", { ttlMs: 1, waitMs: 0 })).toBeUndefined();
+  const waiting = two.coordination.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
   await first?.release();
   expect(first?.isHeld).toBe(false);
   expect((await waiting)?.isHeld).toBe(true);
-  const last = three.board.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
-  await two.desk.leave();
+  const last = three.coordination.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
+  await two.server.workerExited();
   const held = await last;
   expect(held?.isHeld).toBe(true);
-  // Whoever died while it waited is not given it.
+  // A worker that crashed while it waited does not get the lock.
   const [dead, next] = [worker(), worker()];
-  void dead.board.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
-  await dead.board.get("whatever was asked after it");
-  await dead.desk.leave();
-  const given = next.board.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
+  void dead.coordination.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
+  await dead.coordination.get("any");
+  await dead.server.workerExited();
+  const given = next.coordination.acquireLock("name", { ttlMs: 1, waitMs: 60_000 });
   await held?.release();
   expect((await given)?.isHeld).toBe(true);
 });
 
-test("SCALE-04 facts on the board and what is told there reach every worker", async () => {
-  const { worker } = crew();
+test("SCALE-04 entries and published messages reach every worker", async () => {
+  const { worker } = startPrimary();
   const [one, other] = [worker(), worker()];
-  const heard: string[] = [];
-  const deaf = other.board.subscribe("topic", (message) => heard.push(message));
-  one.board.subscribe("topic", (message) => heard.push(message));
-  await one.board.put("instance:a", "http://ä", 1000);
-  await one.board.put("instance:b", "", 0);
-  expect(await other.board.list("instance:")).toEqual(new Map([["a", "http://ä"]]));
-  expect(await other.board.get("instance:b")).toBeUndefined();
-  await other.board.delete("instance:a");
-  expect(await one.board.get("instance:a")).toBeUndefined();
-  await one.board.publish("topic", "1");
-  await one.board.publish("elsewhere", "2");
-  deaf();
-  await one.board.publish("topic", "3");
-  expect(heard).toEqual(["1", "1", "3"]);
+  const received: string[] = [];
+  const unsubscribe = other.coordination.subscribe("topic", (message) => received.push(message));
+  one.coordination.subscribe("topic", (message) => received.push(message));
+  await one.coordination.put("instance:a", "http://ä", 1000);
+  await one.coordination.put("instance:b", "", 0);
+  expect(await other.coordination.list("instance:")).toEqual(new Map([["a", "http://ä"]]));
+  expect(await other.coordination.get("instance:b")).toBeUndefined();
+  await other.coordination.delete("instance:a");
+  expect(await one.coordination.get("instance:a")).toBeUndefined();
+  await one.coordination.publish("topic", "1");
+  await one.coordination.publish("elsewhere", "2");
+  unsubscribe();
+  await one.coordination.publish("topic", "3");
+  expect(received).toEqual(["1", "1", "3"]);
 });

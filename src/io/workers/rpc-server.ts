@@ -1,57 +1,50 @@
 import type { Duplex } from "node:stream";
 import type { ChargedKeyUse } from "../../domain/admission/idempotency.ts";
-import type { SharedState } from "../../domain/admission/shared-state.ts";
-import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-store.ts";
+import type { Lock } from "../../domain/fleet/coordination-store.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
-import { InFlightTransfers, type RecordedAmount } from "./in-flight-transfers.ts";
-import { IpcChannel, type Parsed } from "./ipc-channel.ts";
-import type { ReservationRegistry } from "./reservation-registry.ts";
+import { InFlightTransfers, type LedgerAmount } from "./in-flight-transfers.ts";
+import { IpcChannel } from "./ipc-channel.ts";
+import { callHandler, parseRequestFrame } from "./rpc-frames.ts";
 import {
   decodeHold,
   encodeHoldVerdict,
   encodeSpend,
-  keyRef,
   type PrimaryNotification,
-  type RpcMethods,
+  type RpcMethod,
+  type RpcParams,
+  type RpcResult,
 } from "./rpc-protocol.ts";
+import type { SharedResources } from "./shared-resources.ts";
 
-/** What workers share when nothing outside this machine keeps it for them. */
-export type SharedResources = {
-  readonly state: SharedState;
-  readonly board: CoordinationStore;
-  readonly reservations: ReservationRegistry<WorkerRpcServer>;
-};
-
-/** What the books say of a request whose worker has died. */
+/** What the store knows about the requests of a crashed worker, after its journal was replayed. */
 export type RecordedOutcomes = {
-  /** Nothing, where the books do not know it. */
+  /** Zero when the store does not have the request. */
   chargedNanos(requestId: string): Promise<bigint>;
-  /** By an `Idempotency-Key` that it had taken. */
-  keyUse(key: string): Promise<ChargedKeyUse | undefined>;
-  /** By a transaction that it meant to write. */
-  readonly bookedNanos: RecordedAmount;
-};
-
-/** What is asked of a worker's own place among the others. */
-export type WorkerHandlers = {
-  readonly [Name in "hello" | "up" | "ready" | "metrics"]: (
-    ask: RpcMethods[Name]["ask"],
-  ) => MaybePromise<RpcMethods[Name]["answer"]>;
-} & {
-  /** Reaches all workers. */
-  readonly publish: (topic: string, message: string) => void;
+  keyUse(idempotencyKey: string): Promise<ChargedKeyUse | undefined>;
+  readonly ledgerAmount: LedgerAmount;
 };
 
 type RpcHandlers = {
-  readonly [Name in keyof RpcMethods]: (ask: RpcMethods[Name]["ask"]) => MaybePromise<RpcMethods[Name]["answer"]>;
+  readonly [Method in RpcMethod]: (params: RpcParams<Method>) => MaybePromise<RpcResult<Method>>;
 };
+
+/** Handlers that concern the worker's own lifecycle; the spawner implements them. */
+export type LifecycleHandlers = Pick<
+  RpcHandlers,
+  "join" | "reportStarted" | "reportReady" | "collectMetrics" | "publish"
+>;
+type CoordinationHandlers = Pick<RpcHandlers, "put" | "get" | "delete" | "list" | "acquireLock" | "releaseLock">;
+type StateHandlers = Omit<RpcHandlers, keyof LifecycleHandlers | keyof CoordinationHandlers>;
 
 const METRICS_TIMEOUT_MS = 1_000;
 
-/** The primary's end of the pipe to one worker. It knows what the worker has taken, for when it dies. */
+/**
+ * The primary's end of the pipe to one worker: executes its calls on the shared resources, and records what the worker
+ * has reserved, so that it can be released when the worker crashes.
+ */
 export class WorkerRpcServer {
   readonly #channel: IpcChannel;
-  readonly #shared: SharedResources;
+  readonly #shared: SharedResources<WorkerRpcServer>;
   readonly #handlers: RpcHandlers;
   readonly #locks = new Map<number, Lock>();
   readonly #transfers = new InFlightTransfers();
@@ -60,57 +53,53 @@ export class WorkerRpcServer {
   #nextId = 1;
   #hasExited = false;
 
-  constructor(pipe: Duplex, shared: SharedResources, place: WorkerHandlers) {
+  constructor(pipe: Duplex, shared: SharedResources<WorkerRpcServer>, lifecycle: LifecycleHandlers) {
     this.#shared = shared;
-    this.#handlers = {
-      ...this.#stateHandlers(shared.state),
-      ...this.#coordinationHandlers(shared.board, place),
-      ...ofPlace(place),
-    };
-    this.#channel = new IpcChannel(pipe, (message) => this.#dispatch(message));
+    this.#handlers = { ...this.#stateHandlers(), ...this.#coordinationHandlers(), ...lifecycle };
+    this.#channel = new IpcChannel(pipe, (frame) => this.#onFrame(frame));
   }
 
-  tell(news: PrimaryNotification): void {
-    this.#channel.send([0, news]);
+  notify(notification: PrimaryNotification): void {
+    this.#channel.send([0, notification]);
   }
 
-  /** The worker's metrics as it told them last. */
+  /** The metrics that the worker sent last. */
   get lastMetrics(): string | undefined {
     return this.#lastMetrics;
   }
 
-  /** The worker's metrics; those it told last where it does not say in time. */
-  measure(): Promise<string | undefined> {
+  /** Current metrics of the worker, or its last ones when it does not respond in time. */
+  requestMetrics(): Promise<string | undefined> {
     if (this.#hasExited) return Promise.resolve(this.#lastMetrics);
-    const number = this.#nextId++;
+    const requestId = this.#nextId++;
     return new Promise((resolve) => {
-      const settle = () => {
-        clearTimeout(late);
-        this.#metricsRequests.delete(number);
+      const finish = () => {
+        clearTimeout(timeout);
+        this.#metricsRequests.delete(requestId);
         resolve(this.#lastMetrics);
       };
-      const late = setTimeout(settle, METRICS_TIMEOUT_MS);
-      this.#metricsRequests.set(number, settle);
-      this.tell({ is: "measure", number });
+      const timeout = setTimeout(finish, METRICS_TIMEOUT_MS);
+      this.#metricsRequests.set(requestId, finish);
+      this.notify({ is: "metrics_requested", requestId });
     });
   }
 
-  /** The worker has ended: what it locked is free. Money waits until its journal has been read: `release`. */
-  async leave(): Promise<void> {
+  /** The worker process has exited: releases its locks. Holds stay until its journal is replayed. */
+  async workerExited(): Promise<void> {
     this.#hasExited = true;
     for (const lock of this.#locks.values()) await lock.release();
     this.#locks.clear();
   }
 
-  /** What the worker reserved ends as its journal says: charged, or given back. */
-  async release({ chargedNanos, keyUse, bookedNanos }: RecordedOutcomes): Promise<void> {
+  /** Settles or releases what the worker had reserved, by what the store recorded. Idempotent. */
+  async settleReservations({ chargedNanos, keyUse, ledgerAmount }: RecordedOutcomes): Promise<void> {
     const { state, reservations } = this.#shared;
-    const missing = await this.#transfers.missing(bookedNanos);
+    const corrections = await this.#transfers.corrections(ledgerAmount);
     this.#transfers.clear();
-    for (const [workspaceId, nanos] of missing) if (nanos !== 0n) await state.credit(workspaceId, nanos);
+    for (const [workspaceId, nanos] of corrections) if (nanos !== 0n) await state.credit(workspaceId, nanos);
     for (const [requestId, workspaceId] of reservations.holdsOf(this)) {
       const nanos = await chargedNanos(requestId);
-      // It may have been taken up meanwhile.
+      // Another worker may have resumed the request while the store was read.
       if (!reservations.ownsHold(this, requestId)) continue;
       reservations.removeHold(requestId);
       await state.settle({ requestId, workspaceId }, nanos);
@@ -124,37 +113,35 @@ export class WorkerRpcServer {
     }
   }
 
-  #dispatch([number, name, ask]: Parsed): void {
-    if (number === 0) {
-      const [measure, text]: readonly [number, string] = ask;
-      this.#lastMetrics = text;
-      this.#metricsRequests.get(measure)?.();
+  #onFrame(received: unknown): void {
+    const frame = parseRequestFrame(received);
+    if (frame === undefined) return;
+    if (frame.is === "metrics") {
+      this.#lastMetrics = frame.text;
+      this.#metricsRequests.get(frame.requestId)?.();
       return;
     }
-    const asked: keyof RpcMethods = name;
-    const problem = (error: unknown) =>
-      this.#channel.send([number, null, error instanceof Error ? error.message : String(error)]);
+    const { id, method, params } = frame;
+    const fail = (error: unknown) =>
+      this.#channel.send([id, null, error instanceof Error ? error.message : String(error)]);
     try {
-      const answering: (ask: Parsed) => MaybePromise<unknown> = this.#handlers[asked];
-      const answer = answering(ask);
-      if (answer instanceof Promise) answer.then((value) => this.#channel.send([number, value]), problem);
-      else this.#channel.send([number, answer]);
+      const result = callHandler<RpcMethod, MaybePromise<unknown>>(this.#handlers, method, params);
+      if (result instanceof Promise) result.then((value: unknown) => this.#channel.send([id, value]), fail);
+      else this.#channel.send([id, result]);
     } catch (error) {
-      problem(error);
+      fail(error);
     }
   }
 
-  #stateHandlers(
-    state: SharedState,
-  ): Omit<RpcHandlers, keyof WorkerHandlers | "put" | "read" | "drop" | "list" | "lock" | "unlock"> {
-    const { reservations } = this.#shared;
+  #stateHandlers(): StateHandlers {
+    const { state, reservations } = this.#shared;
     return {
-      window: (ask) => state.consumeRateWindow(keyRef(ask), ask[2]),
-      look: (ask) => state.peekRateWindow(keyRef(ask), ask[2]),
-      touch: (workspaceId) => asNull(state.bumpVersion(workspaceId)),
-      hold: (ask) =>
-        chain(state.hold(decodeHold(ask)), (verdict) => {
-          if (verdict.is === "held") reservations.addHold(this, ask[0], ask[1]);
+      consumeRateWindow: ([id, workspaceId, limit]) => state.consumeRateWindow({ id, workspaceId }, limit),
+      peekRateWindow: ([id, workspaceId, limit]) => state.peekRateWindow({ id, workspaceId }, limit),
+      bumpVersion: (workspaceId) => thenNull(state.bumpVersion(workspaceId)),
+      hold: (params) =>
+        chain(state.hold(decodeHold(params)), (verdict) => {
+          if (verdict.is === "held") reservations.addHold(this, params[0], params[1]);
           return encodeHoldVerdict(verdict);
         }),
       settle: ([requestId, workspaceId, nanos]) =>
@@ -162,91 +149,86 @@ export class WorkerRpcServer {
           reservations.removeHold(requestId);
           return null;
         }),
-      leave: ([requestId, workspaceId]) =>
+      handOver: ([requestId, workspaceId]) =>
         chain(state.handOver({ requestId, workspaceId }), () => {
           reservations.handOver(this, requestId);
           return null;
         }),
-      giveBack: ([requestId, workspaceId]) => chain(state.releaseHold({ requestId, workspaceId }), () => null),
+      releaseHold: ([requestId, workspaceId]) => chain(state.releaseHold({ requestId, workspaceId }), () => null),
       credit: ([workspaceId, nanos, booking]) => {
-        this.#transfers.moved(workspaceId, BigInt(nanos));
-        if (booking !== null) this.#transfers.booked(booking);
-        return asNull(state.credit(workspaceId, BigInt(nanos)));
+        this.#transfers.balanceChanged(workspaceId, BigInt(nanos));
+        if (booking !== null) this.#transfers.confirm(booking);
+        return thenNull(state.credit(workspaceId, BigInt(nanos)));
       },
-      intend: (intended) => {
-        this.#transfers.intend(intended);
+      announceBooking: (transaction) => {
+        this.#transfers.announce(transaction);
         return null;
       },
-      take: async ({ nanos, reserveNanos, ...taking }) => {
-        const taken = await state.withdraw({ ...taking, nanos: BigInt(nanos), reserveNanos: BigInt(reserveNanos) });
-        this.#transfers.moved(taking.workspaceId, -taken);
-        return String(taken);
+      withdraw: async ({ nanos, reserveNanos, ...withdrawal }) => {
+        const amounts = { nanos: BigInt(nanos), reserveNanos: BigInt(reserveNanos) };
+        const withdrawn = await state.withdraw({ ...withdrawal, ...amounts });
+        this.#transfers.balanceChanged(withdrawal.workspaceId, -withdrawn);
+        return String(withdrawn);
       },
       wallet: async (workspaceId) => {
         const { balanceNanos, heldNanos } = await state.wallet(workspaceId);
         return [String(balanceNanos), String(heldNanos)];
       },
-      restoreSpend: (spends) => asNull(state.restoreSpend(spends.map((one) => ({ ...one, nanos: BigInt(one.nanos) })))),
+      restoreSpend: (spends) =>
+        thenNull(state.restoreSpend(spends.map((spend) => ({ ...spend, nanos: BigInt(spend.nanos) })))),
       spending: async ([id, workspaceId, atMs]) => {
         const { day, month } = await state.spending({ id, workspaceId }, atMs);
         return { day: encodeSpend(day), month: encodeSpend(month) };
       },
-      claim: ([use, requestId]) =>
+      claimIdempotencyKey: ([use, requestId]) =>
         chain(state.claimIdempotencyKey(use, requestId), (verdict) => {
           if (verdict.is === "claimed") reservations.addClaim(this, use.key, requestId);
           if (verdict.is !== "remembered") return verdict;
           return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
         }),
-      remember: (use) =>
+      recordKeyUse: (use) =>
         chain(state.recordKeyUse({ ...use, nanos: BigInt(use.nanos) }), () => {
           reservations.removeClaim(use.key, use.requestId);
           return null;
         }),
-      release: ([key, requestId]) =>
+      releaseClaim: ([key, requestId]) =>
         chain(state.releaseClaim(key, requestId), () => {
           reservations.removeClaim(key, requestId);
           return null;
         }),
-      sweep: (maxAgeMs) => state.sweepHolds(maxAgeMs),
+      sweepHolds: (maxAgeMs) => state.sweepHolds(maxAgeMs),
     };
   }
 
-  #coordinationHandlers(board: CoordinationStore, place: WorkerHandlers) {
+  #coordinationHandlers(): CoordinationHandlers {
+    const { coordination } = this.#shared;
     return {
-      put: ([name, value, ttlMs]: RpcMethods["put"]["ask"]) => asNull(board.put(name, value, ttlMs)),
-      read: async (name: string) => (await board.get(name)) ?? null,
-      drop: (name: string) => asNull(board.delete(name)),
-      list: async (prefix: string) => [...(await board.list(prefix))],
-      lock: async ([name, wait]: RpcMethods["lock"]["ask"]) => {
-        const lock = await board.acquireLock(name, wait);
+      put: ([name, value, ttlMs]) => thenNull(coordination.put(name, value, ttlMs)),
+      get: async (name) => (await coordination.get(name)) ?? null,
+      delete: (name) => thenNull(coordination.delete(name)),
+      list: async (prefix) => [...(await coordination.list(prefix))],
+      acquireLock: async ([name, options]) => {
+        const lock = await coordination.acquireLock(name, options);
         if (lock === undefined) return null;
-        // Whoever died while it waited does not need it any more.
+        // The worker crashed while it waited for the lock.
         if (this.#hasExited) await lock.release();
-        const number = this.#nextId++;
-        this.#locks.set(number, lock);
-        this.#transfers.locked(number, name);
-        return number;
+        const id = this.#nextId++;
+        this.#locks.set(id, lock);
+        this.#transfers.lockAcquired(id, name);
+        return id;
       },
-      unlock: async (number: number) => {
-        const lock = this.#locks.get(number);
-        this.#locks.delete(number);
-        this.#transfers.unlocked(number);
+      releaseLock: async (id) => {
+        const lock = this.#locks.get(id);
+        this.#locks.delete(id);
+        this.#transfers.lockReleased(id);
         await lock?.release();
         return null;
       },
-      tell: ([topic, message]: RpcMethods["tell"]["ask"]) => {
-        place.publish(topic, message);
-        return null;
-      },
     };
   }
 }
 
-function ofPlace({ hello, up, ready, metrics }: WorkerHandlers) {
-  return { hello, up, ready, metrics };
-}
-
-async function asNull(work: Promise<void>): Promise<null> {
+async function thenNull(work: Promise<void>): Promise<null> {
   await work;
   return null;
 }

@@ -1,25 +1,26 @@
-import cluster, { type Worker } from "node:cluster";
+import cluster, { type Worker as ClusterWorker } from "node:cluster";
 import { Duplex } from "node:stream";
-import type { Parsed } from "./ipc-channel.ts";
+import { isJsonObject } from "../../kit/json.ts";
+import { IPC_PIPE_FD } from "./ipc-channel.ts";
 import { MergedMetrics } from "./merged-metrics.ts";
-import { PIPE_FD } from "./pipe.ts";
 import { RPC_PROTOCOL_VERSION, type StartupInfo, type WorkerAssignment } from "./rpc-protocol.ts";
-import { type RecordedOutcomes, type SharedResources, type WorkerHandlers, WorkerRpcServer } from "./rpc-server.ts";
+import { type LifecycleHandlers, type RecordedOutcomes, WorkerRpcServer } from "./rpc-server.ts";
+import type { SharedResources } from "./shared-resources.ts";
 import type { WorkerProcess } from "./worker-supervisor.ts";
 
 export type WorkerSpawnerDeps = {
-  readonly shared: SharedResources;
+  readonly shared: SharedResources<WorkerRpcServer>;
   readonly assign: (slot: number) => WorkerAssignment;
 };
 
 /**
- * Worker processes that share the port. Connections are handed to them in turn through the channel of node:cluster;
- * what they ask goes through a pipe of its own, so that no answer waits behind a connection.
+ * Forks worker processes that share the port. node:cluster hands them connections round-robin; their RPC calls use a
+ * separate pipe, so that no response waits behind a connection.
  */
 export class WorkerSpawner {
   readonly #deps: WorkerSpawnerDeps;
   readonly #servers = new Map<WorkerProcess, WorkerRpcServer>();
-  /** What workers that have ended had counted. */
+  /** Counters and histograms of exited workers. */
   readonly #exitedMetrics = new MergedMetrics();
 
   constructor(deps: WorkerSpawnerDeps) {
@@ -28,78 +29,80 @@ export class WorkerSpawner {
     cluster.schedulingPolicy = cluster.SCHED_RR;
   }
 
+  /** Throws when the system cannot create a process. */
   spawn(slot: number): WorkerProcess {
-    const worker = cluster.fork();
+    const child = cluster.fork();
     const ready = Promise.withResolvers<StartupInfo>();
-    // It could not be started at all; `close` follows where it could.
-    worker.on("error", (error) => ready.reject(error));
+    // Emitted when the process could not be created; otherwise `close` follows.
+    child.on("error", (error) => ready.reject(error));
     ready.promise.catch(() => undefined);
-    const { promise: exited, resolve: end } = Promise.withResolvers<string>();
-    const desk = new WorkerRpcServer(pipeTo(worker), this.#deps.shared, this.#workerHandlers(slot, ready));
-    const hand: WorkerProcess = {
+    const exit = Promise.withResolvers<string>();
+    const server = new WorkerRpcServer(pipeTo(child), this.#deps.shared, this.#lifecycleHandlers(slot, ready));
+    const worker: WorkerProcess = {
       slot,
-      pid: worker.process.pid,
+      pid: child.process.pid,
       ready: ready.promise,
-      exited,
-      drain: (lingering) => desk.tell({ is: "drain", lingering }),
-      kill: () => void worker.process.kill("SIGKILL"),
+      exited: exit.promise,
+      drain: ({ keepIdleConnections }) => server.notify({ is: "drain", keepIdleConnections }),
+      kill: () => void child.process.kill("SIGKILL"),
     };
-    this.#servers.set(hand, desk);
-    const untaken = trackUnacceptedConnections(worker.process);
-    // Not "exit": what it said last may still be in the pipe.
-    worker.process.once("close", (code: number | null, signal: string | null) => {
-      const how = signal ?? `exit code ${code}`;
-      for (const connection of untaken()) connection.close();
-      ready.reject(new Error(`a worker ended while it started (${how})`));
-      void desk.leave().then(() => end(how));
+    this.#servers.set(worker, server);
+    const unacceptedConnections = trackUnacceptedConnections(child.process);
+    // `close` instead of `exit`: its last calls may still be in the pipe.
+    child.process.once("close", (code: number | null, signal: string | null) => {
+      const exitStatus = signal ?? `exit code ${code}`;
+      for (const connection of unacceptedConnections()) connection.close();
+      ready.reject(new Error(`a worker exited during startup (${exitStatus})`));
+      void server.workerExited().then(() => exit.resolve(exitStatus));
     });
-    return hand;
+    return worker;
   }
 
-  /** What the worker reserved ends as the books say, and its counts are kept. Again is no harm. */
-  async settleReservations(hand: WorkerProcess, booked: RecordedOutcomes): Promise<void> {
-    const desk = this.#servers.get(hand);
-    if (desk === undefined) return;
-    await desk.release(booked);
-    this.#servers.delete(hand);
-    if (desk.lastMetrics !== undefined) this.#exitedMetrics.add(desk.lastMetrics, "lasting");
+  /** Settles what an exited worker had reserved, and keeps its counters. Idempotent. */
+  async settleReservations(worker: WorkerProcess, outcomes: RecordedOutcomes): Promise<void> {
+    const server = this.#servers.get(worker);
+    if (server === undefined) return;
+    await server.settleReservations(outcomes);
+    this.#servers.delete(worker);
+    if (server.lastMetrics !== undefined) this.#exitedMetrics.addWithoutGauges(server.lastMetrics);
   }
 
-  #workerHandlers(slot: number, ready: PromiseWithResolvers<StartupInfo>): WorkerHandlers {
-    let shown: StartupInfo | undefined;
+  #lifecycleHandlers(slot: number, ready: PromiseWithResolvers<StartupInfo>): LifecycleHandlers {
+    let startup: StartupInfo | undefined;
     return {
-      hello: ({ protocol }) => {
+      join: ({ protocol }) => {
         if (protocol !== RPC_PROTOCOL_VERSION)
           throw new Error("this version is not the one that the gateway was started with: stop it and start it again");
         return this.#deps.assign(slot);
       },
-      up: (up) => {
-        shown = up;
+      reportStarted: (info) => {
+        startup = info;
         return null;
       },
-      ready: () => {
-        if (shown !== undefined) ready.resolve(shown);
+      reportReady: () => {
+        if (startup !== undefined) ready.resolve(startup);
         return null;
       },
-      metrics: () => this.#collectAllMetrics(),
-      publish: (topic, message) => {
-        for (const desk of this.#servers.values()) desk.tell({ is: "told", topic, message });
+      collectMetrics: () => this.#collectMetrics(),
+      publish: ([topic, message]) => {
+        for (const server of this.#servers.values()) server.notify({ is: "published", topic, message });
+        return null;
       },
     };
   }
 
-  async #collectAllMetrics(): Promise<string> {
-    const texts = await Promise.all([...this.#servers.values()].map((desk) => desk.measure()));
+  async #collectMetrics(): Promise<string> {
+    const texts = await Promise.all([...this.#servers.values()].map((server) => server.requestMetrics()));
     const merged = new MergedMetrics();
     for (const text of texts) if (text !== undefined) merged.add(text);
-    // Last, so that the order stays that of a worker.
+    // Added last, so that the order of families is that of a running worker.
     return merged.add(this.#exitedMetrics.text()).text();
   }
 }
 
-function pipeTo({ process: { stdio } }: Worker): Duplex {
-  // Without any where there are too many open files.
-  const pipe = stdio?.[PIPE_FD];
+function pipeTo({ process: { stdio } }: ClusterWorker): Duplex {
+  // Missing when the limit of open files is reached.
+  const pipe = stdio?.[IPC_PIPE_FD];
   if (pipe instanceof Duplex) return pipe;
   throw new Error("a worker was started without its pipe");
 }
@@ -107,20 +110,25 @@ function pipeTo({ process: { stdio } }: Worker): Duplex {
 type HandedConnection = { close(): void };
 
 /**
- * Connections that were handed to a worker and that it has not taken. node:cluster waits for its word for ever, and keeps
- * them open: were they not closed when it dies, their clients would wait with it.
+ * Connections that were sent to a worker and not acknowledged by it. node:cluster keeps them open until then, so they
+ * are closed here when the worker crashes: otherwise their clients would wait forever.
  */
-function trackUnacceptedConnections(child: Worker["process"]): () => Iterable<HandedConnection> {
-  const handed = new Map<unknown, HandedConnection>();
+function trackUnacceptedConnections(child: ClusterWorker["process"]): () => Iterable<HandedConnection> {
+  const unaccepted = new Map<unknown, HandedConnection>();
   child.send = new Proxy(child.send, {
-    apply(send, self, args: Parsed[]) {
+    apply(send, self, args: unknown[]) {
       const [message, connection] = args;
-      if (message?.act === "newconn" && typeof connection?.close === "function") handed.set(message.seq, connection);
+      if (isJsonObject(message) && message["act"] === "newconn" && isClosable(connection))
+        unaccepted.set(message["seq"], connection);
       return Reflect.apply(send, self, args);
     },
   });
-  child.on("internalMessage", (message: Parsed) => {
-    if (message?.ack !== undefined) handed.delete(message.ack);
+  child.on("internalMessage", (message: unknown) => {
+    if (isJsonObject(message) && message["ack"] !== undefined) unaccepted.delete(message["ack"]);
   });
-  return () => handed.values();
+  return () => unaccepted.values();
+}
+
+function isClosable(value: unknown): value is HandedConnection {
+  return typeof value === "object" && value !== null && "close" in value && typeof value.close === "function";
 }

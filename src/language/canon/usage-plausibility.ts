@@ -48,18 +48,22 @@ export type ReportedUsage = {
 
 export function isImplausibleUsage(
   { usage, outputWeight, promptReads = 1 }: ReportedUsage,
-  context: number | null,
-  end: UsageCeiling,
+  contextTokens: number | null,
+  ceiling: UsageCeiling,
 ): boolean {
-  const most = plausibleTokensMax(context);
-  const isBeyond = (one: TokenCounts, prompts: number) => one.inputTokens + one.outputTokens > most * prompts;
-  if (isBeyond(tokensOutsidePrompts(usage), promptReads) || (usage.prompts ?? []).some((one) => isBeyond(one, 1)))
+  const tokensMax = plausibleTokensMax(contextTokens);
+  const exceeds = (tokens: TokenCounts, prompts: number) =>
+    tokens.inputTokens + tokens.outputTokens > tokensMax * prompts;
+  if (exceeds(tokensOutsidePrompts(usage), promptReads) || (usage.prompts ?? []).some((tokens) => exceeds(tokens, 1)))
     return true;
   const { inputTokens, outputTokens, reasoningTokens } = usage;
-  if (inputTokens > end.inputTokens) return true;
+  if (inputTokens > ceiling.inputTokens) return true;
   const writtenTokens = outputTokens - reasoningTokens;
-  if (outputTokens <= end.outputTokens && writtenTokens <= end.visibleOutputTokens) return false;
+  if (outputTokens <= ceiling.outputTokens && writtenTokens <= ceiling.visibleOutputTokens) return false;
   // Text that was received is plausible whatever limit was requested.
-  const seen = PLAUSIBLE_FACTOR * tokensOfWeight(outputWeight());
-  return outputTokens > Math.max(seen, end.outputTokens) || writtenTokens > Math.max(seen, end.visibleOutputTokens);
+  const visibleTokensMax = PLAUSIBLE_FACTOR * tokensOfWeight(outputWeight());
+  return (
+    outputTokens > Math.max(visibleTokensMax, ceiling.outputTokens) ||
+    writtenTokens > Math.max(visibleTokensMax, ceiling.visibleOutputTokens)
+  );
 }

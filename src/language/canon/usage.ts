@@ -31,8 +31,8 @@ export const NO_TOKENS: TokenCounts = {
 export const IMPLAUSIBLE_TOKENS: TokenCounts = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
 
 /** Cumulative reports: the latest wins, but an implausible one does not replace a valid one. */
-export function latestUsage<T extends TokenCounts>(before: T | undefined, told: T | undefined): T | undefined {
-  return told === undefined || (told === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : told;
+export function latestUsage<T extends TokenCounts>(before: T | undefined, reported: T | undefined): T | undefined {
+  return reported === undefined || (reported === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : reported;
 }
 
 const TOKENS_MAX = 1_000_000_000;
@@ -42,26 +42,26 @@ export function isTokenCount(figure: number): boolean {
 }
 
 export function sumTokens(all: readonly TokenCounts[]): TokenCounts {
-  return all.reduce((sum, one) => combineTokens(sum, one, 1), NO_TOKENS);
+  return all.reduce((sum, addend) => combineTokens(sum, addend, 1), NO_TOKENS);
 }
 
 /** Usage that belongs to no separately reported prompt. */
 export function tokensOutsidePrompts(usage: Usage): TokenCounts {
   if (usage.prompts === undefined) return usage;
   const { prompts, ...sum } = usage;
-  return prompts.reduce((rest, one) => combineTokens(rest, one, -1), sum);
+  return prompts.reduce((rest, addend) => combineTokens(rest, addend, -1), sum);
 }
 
-function combineTokens(one: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
-  const hourLong = (one.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
+function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
+  const hourLong = (addend.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
   return {
-    inputTokens: one.inputTokens + sign * other.inputTokens,
-    cachedTokens: one.cachedTokens + sign * other.cachedTokens,
-    cacheWriteTokens: one.cacheWriteTokens + sign * other.cacheWriteTokens,
+    inputTokens: addend.inputTokens + sign * other.inputTokens,
+    cachedTokens: addend.cachedTokens + sign * other.cachedTokens,
+    cacheWriteTokens: addend.cacheWriteTokens + sign * other.cacheWriteTokens,
     ...(hourLong === 0 ? {} : { cacheWrite1hTokens: hourLong }),
-    outputTokens: one.outputTokens + sign * other.outputTokens,
-    reasoningTokens: one.reasoningTokens + sign * other.reasoningTokens,
-    audioInputTokens: one.audioInputTokens + sign * other.audioInputTokens,
-    audioOutputTokens: one.audioOutputTokens + sign * other.audioOutputTokens,
+    outputTokens: addend.outputTokens + sign * other.outputTokens,
+    reasoningTokens: addend.reasoningTokens + sign * other.reasoningTokens,
+    audioInputTokens: addend.audioInputTokens + sign * other.audioInputTokens,
+    audioOutputTokens: addend.audioOutputTokens + sign * other.audioOutputTokens,
   };
 }

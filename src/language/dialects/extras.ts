@@ -67,9 +67,11 @@ const MESSAGES: ExtrasReader = (request) => {
   for (const [at, tool] of listOf(tools).entries()) found.push(...extrasInMessageTool(tool, `tools.${at}`));
   // Tools can also be added mid-conversation.
   for (const [at, message] of listOf(messages).entries())
-    for (const [place, block] of listOf(isJsonObject(message) ? message["content"] : undefined).entries())
+    for (const [blockIndex, block] of listOf(isJsonObject(message) ? message["content"] : undefined).entries())
       if (isJsonObject(block) && block["type"] === "tool_addition")
-        found.push(...extrasInMessageTool(inlineDefinition(block["tool"]), `messages.${at}.content.${place}.tool`));
+        found.push(
+          ...extrasInMessageTool(inlineDefinition(block["tool"]), `messages.${at}.content.${blockIndex}.tool`),
+        );
   return found;
 };
 
@@ -131,12 +133,12 @@ export type ExtraUses = Readonly<Partial<Record<BillableExtraName, number>>>;
 
 /** Server tool uses reported in `usage`; implausible counts are replaced by the uses seen in the blocks. */
 export function extraUsesInMessage(usage: unknown, seen: ExtraUses): ExtraUses | undefined {
-  const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
-  if (!isJsonObject(told)) return undefined;
+  const reported = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
+  if (!isJsonObject(reported)) return undefined;
   return {
-    ...usesEntry("web_search", told["web_search_requests"], seen),
-    ...usesEntry("web_fetch", told["web_fetch_requests"], seen),
-    ...usesEntry("code_execution", told["code_execution_requests"], seen),
+    ...usesEntry("web_search", reported["web_search_requests"], seen),
+    ...usesEntry("web_fetch", reported["web_fetch_requests"], seen),
+    ...usesEntry("code_execution", reported["code_execution_requests"], seen),
   };
 }
 
@@ -151,8 +153,8 @@ export const PROMPTS_MAX = 50;
  * Without separate reports each run counts as one prompt.
  */
 export function promptCountInMessage(usage: unknown, runs: number): number {
-  const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
-  const prompts = told.filter((one) => isJsonObject(one) && PROMPT_ITERATION_TYPES.has(one["type"])).length;
+  const reported = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
+  const prompts = reported.filter((one) => isJsonObject(one) && PROMPT_ITERATION_TYPES.has(one["type"])).length;
   if (prompts > 0) return Math.min(prompts, PROMPTS_MAX);
   const uses = Object.values(extraUsesInMessage(usage, NO_USES) ?? {}).reduce((sum, count) => sum + count, 0);
   return Math.min(1 + Math.max(uses, runs), PROMPTS_MAX);
@@ -197,10 +199,10 @@ export function extraUsesInBlocks(blocks: readonly unknown[]): ExtraUses {
 }
 
 /** The larger count of each extra, since reported counts may lag. */
-export function maxExtraUses(told: ExtraUses | undefined, seen: ExtraUses): ExtraUses | undefined {
-  const names = EXTRAS.filter((name) => told?.[name] !== undefined || seen[name] !== undefined);
-  if (names.length === 0) return told;
-  return Object.fromEntries(names.map((name) => [name, Math.max(told?.[name] ?? 0, seen[name] ?? 0)]));
+export function maxExtraUses(reported: ExtraUses | undefined, seen: ExtraUses): ExtraUses | undefined {
+  const names = EXTRAS.filter((name) => reported?.[name] !== undefined || seen[name] !== undefined);
+  if (names.length === 0) return reported;
+  return Object.fromEntries(names.map((name) => [name, Math.max(reported?.[name] ?? 0, seen[name] ?? 0)]));
 }
 
 const ITEM_EXTRAS: Readonly<Record<string, BillableExtraName>> = {

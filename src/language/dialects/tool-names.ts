@@ -19,7 +19,7 @@ export function shortenToolNames(call: Call, max: number): ShortenedToolNames {
   const short = new Map<string, string>();
   for (const name of toolNamesIn(call)) if (name.length > max) short.set(name, shortenName(name, max));
   if (short.size === 0) return { call, restoreNames: (events) => events, reader: (reader) => reader };
-  const long = new Map([...short].map(([name, made]) => [made, name]));
+  const long = new Map([...short].map(([name, shortened]) => [shortened, name]));
   const restoreNames = (events: readonly ReplyEvent[]): readonly ReplyEvent[] =>
     events.map((event) => (event.is === "tool_call" ? { ...event, name: long.get(event.name) ?? event.name } : event));
   return {
@@ -56,8 +56,8 @@ function allowedToolNames(parameters: Call["openAiParameters"]): string[] {
 
 function renameTools(call: Call, wire: (name: string) => string): Call {
   const { turns, tools, toolChoice, openAiParameters } = call;
-  const part = (one: Part): Part => (one.is === "tool_call" ? { ...one, name: wire(one.name) } : one);
-  const turn = (one: ConversationTurn): ConversationTurn => ({ ...one, parts: one.parts.map(part) });
+  const part = (item: Part): Part => (item.is === "tool_call" ? { ...item, name: wire(item.name) } : item);
+  const turn = (item: ConversationTurn): ConversationTurn => ({ ...item, parts: item.parts.map(part) });
   return {
     ...call,
     turns: turns.map(turn),

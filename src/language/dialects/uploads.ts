@@ -17,7 +17,7 @@ export function fileReferencesIn(
     const item = items[at];
     if (!referencesFile(item, 0)) continue;
     const content = item?.["content"];
-    const block = Array.isArray(content) ? content.findIndex((one) => referencesFile(one, 0)) : -1;
+    const block = Array.isArray(content) ? content.findIndex((item) => referencesFile(item, 0)) : -1;
     found.push(pathOf(at, block < 0 ? "" : `.content.${block}`));
   }
   return found;
@@ -25,7 +25,7 @@ export function fileReferencesIn(
 
 function referencesFile(value: unknown, depth: number): boolean {
   if (depth > DEPTH_MAX) return false;
-  if (Array.isArray(value)) return value.some((one) => referencesFile(one, depth + 1));
+  if (Array.isArray(value)) return value.some((item) => referencesFile(item, depth + 1));
   if (!isJsonObject(value)) return false;
   const { file_id: id, type } = value;
   const isNamed = typeof id === "string" && id !== "" && !PRODUCED_FILE.test(String(type));
@@ -48,18 +48,18 @@ const CALLER_TOOL_TYPES: ReadonlySet<unknown> = new Set([undefined, null, "funct
 /** Paths of account resources in server tools. */
 export function storedResourcesInTools(tools: readonly OfferedTool[]): string[] {
   return tools.flatMap(({ tool, path }) => {
-    const place = CALLER_TOOL_TYPES.has(tool["type"]) ? undefined : firstStoredResource(tool, path, 0);
-    return place === undefined ? [] : [place];
+    const resourcePath = CALLER_TOOL_TYPES.has(tool["type"]) ? undefined : firstStoredResource(tool, path, 0);
+    return resourcePath === undefined ? [] : [resourcePath];
   });
 }
 
 function firstStoredResource(value: unknown, path: string, depth: number): string | undefined {
   if (depth > DEPTH_MAX || typeof value !== "object" || value === null) return undefined;
   for (const [name, inner] of Object.entries(value)) {
-    const place = isStoredResource(name, inner)
+    const resourcePath = isStoredResource(name, inner)
       ? `${path}.${name}`
       : firstStoredResource(inner, `${path}.${name}`, depth + 1);
-    if (place !== undefined) return place;
+    if (resourcePath !== undefined) return resourcePath;
   }
   return undefined;
 }
@@ -75,6 +75,8 @@ export function storedResourcesInContainer(container: unknown): string[] {
   if (typeof container === "string") return ["container"];
   if (!isJsonObject(container)) return [];
   if (typeof container["id"] === "string") return ["container.id"];
-  const made = listOf(container["skills"]).findIndex((skill) => isJsonObject(skill) && skill["type"] !== "anthropic");
-  return made < 0 ? [] : [`container.skills.${made}.skill_id`];
+  const customIndex = listOf(container["skills"]).findIndex(
+    (skill) => isJsonObject(skill) && skill["type"] !== "anthropic",
+  );
+  return customIndex < 0 ? [] : [`container.skills.${customIndex}.skill_id`];
 }

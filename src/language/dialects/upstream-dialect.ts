@@ -76,8 +76,8 @@ export type UpstreamDialect = {
   /** JSON body. Throws a Fault with the field's name if the dialect cannot express the call. */
   encodeRequest(call: Call, facts: ModelFacts): string;
   /** Undefined if the bytes are not a reply of this dialect. */
-  decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined;
-  openReader(asked?: ReplyContext): ReplyEventReader;
+  decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined;
+  openReader(context?: ReplyContext): ReplyEventReader;
   decodeProblem(
     body: unknown,
     status: number | null,

@@ -97,19 +97,19 @@ describe("how long it was", () => {
   });
 
   test.each([
-    ["the end of its last segment", { untilSeconds: 42, tokens: 8 }, byItsClock, 42],
-    ["an end in milliseconds, too", { untilSeconds: 9_800, tokens: 8 }, byItsClock, 10],
-    ["an end beyond its size", { untilSeconds: 60, tokens: 8 }, byItsClock, 51.5],
-    ["its words, which nobody says faster", { untilSeconds: 0, tokens: 240 }, byItsClock, 30],
-    ["more words than its size allows", { untilSeconds: 42, tokens: 10_000 }, byItsClock, 51.5],
-    ["all of it within what was measured", { untilSeconds: 9, tokens: 80 }, byItsClock, 10],
-    ["more, of a file in which there is no more", { untilSeconds: 11, tokens: 240 }, measured, 10],
+    ["the end of its last segment", { endSeconds: 42, tokens: 8 }, byItsClock, 42],
+    ["an end in milliseconds, too", { endSeconds: 9_800, tokens: 8 }, byItsClock, 10],
+    ["an end beyond its size", { endSeconds: 60, tokens: 8 }, byItsClock, 51.5],
+    ["its words, which nobody says faster", { endSeconds: 0, tokens: 240 }, byItsClock, 30],
+    ["more words than its size allows", { endSeconds: 42, tokens: 10_000 }, byItsClock, 51.5],
+    ["all of it within what was measured", { endSeconds: 9, tokens: 80 }, byItsClock, 10],
+    ["more, of a file in which there is no more", { endSeconds: 11, tokens: 240 }, measured, 10],
   ])("STT-01 BILL-02 a report in milliseconds, and none: the transcript tells, by %s", (_, shown, file, seconds) => {
     expect([billableSeconds(10_400, file, shown), secondsWithoutReport(file, shown)]).toEqual([seconds, seconds]);
   });
 
   test("STT-01 BILL-02 no report makes a transcript cheaper than it shows, where the file may have more in it", () => {
-    const shown = { untilSeconds: 40, tokens: 160 };
+    const shown = { endSeconds: 40, tokens: 160 };
     for (const [seconds, bytes] of [
       [51.2, 1_200_000],
       [2.2, 191_000],

@@ -5,9 +5,9 @@ const BLOCK_SAMPLES = 4_096;
 const SAMPLE_BYTES = 2;
 const STREAMINFO_BYTES = 34;
 const LAST_BLOCK = 0x80;
-/** The size of the block is told in 16 bits; 24 kHz. */
+/** Block size in 16 bits; 24 kHz. */
 const BLOCK_AND_RATE = 0x77;
-/** One channel, 16 bits a sample. */
+/** One channel, 16 bits per sample. */
 const CHANNEL_AND_SIZE = 0x08;
 const VERBATIM = 0x02;
 
@@ -17,7 +17,7 @@ const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** FLAC of raw samples at 24 kHz, mono, uncompressed. As from an encoder that streams, the file does not tell its length. */
+/** Encodes 24 kHz mono samples uncompressed. As from a streaming encoder, the total length is not stated. */
 export function encodeFlac(samples: Buffer): Buffer {
   const parts = [Buffer.from("fLaC", "latin1"), streamInfo()];
   const blockBytes = BLOCK_SAMPLES * SAMPLE_BYTES;
@@ -33,7 +33,7 @@ function streamInfo(): Buffer {
   block.writeUIntBE(STREAMINFO_BYTES, 1, 3);
   block.writeUInt16BE(BLOCK_SAMPLES, 4);
   block.writeUInt16BE(BLOCK_SAMPLES, 6);
-  // Rate in 20 bits, channels less one in 3, bits less one in 5.
+  // Rate in 20 bits, channels minus one in 3, bits minus one in 5.
   block.writeUInt32BE(((SPEECH_PCM.rateHz << 12) | (15 << 4)) >>> 0, 14);
   return block;
 }
@@ -52,7 +52,7 @@ function flacFrame(samples: Buffer, number: number): Buffer {
   return bytes;
 }
 
-/** Frame numbers are written as UTF-8 writes characters; the number of a frame here stays below its surrogates. */
+/** Frame numbers use UTF-8 coding; they stay below the surrogate range here. */
 function codedNumber(number: number): Buffer {
   return Buffer.from(String.fromCodePoint(number), "utf8");
 }

@@ -15,7 +15,7 @@ const CRC32 = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc >>> 0;
 });
 
-/** Ogg Opus, mono, silent packets of 20 ms. The last page says where exactly the audio ends. */
+/** Ogg Opus, mono, silent 20 ms packets. The last page states the exact end. */
 export function silentOpus(seconds: number): Buffer {
   const endAt = PRE_SKIP + Math.round(seconds * OPUS_RATE_HZ);
   const packets = Math.ceil(endAt / PACKET_SAMPLES);
@@ -53,7 +53,7 @@ function opusTags(): Buffer {
   return packet;
 }
 
-/** Packets here are shorter than a lace can tell, so each takes one. */
+/** Packets are shorter than 255 bytes, so each takes one lacing value. */
 function oggPage(
   { flags, granule, index }: { readonly flags: number; readonly granule: number; readonly index: number },
   packets: readonly Buffer[],

@@ -6,12 +6,11 @@ import { silentOpus } from "./opus.ts";
 const CHARACTERS_PER_SECOND = 15;
 const SECONDS_MIN = 0.5;
 
-/** How long the simulated voice takes for a text. */
 export function speechSeconds(text: string): number {
   return Math.max(SECONDS_MIN, [...text].length / CHARACTERS_PER_SECOND);
 }
 
-/** Audio of a length, the same bytes every time, that real decoders take. Formats made of frames are rounded up to whole ones. */
+/** Deterministic audio that real decoders accept. Frame-based formats are rounded up to whole frames. */
 export function synthesizeSpeech(format: AudioFormat, seconds: number): Buffer {
   switch (format) {
     case "pcm":
@@ -34,7 +33,7 @@ export function synthesizeSpeech(format: AudioFormat, seconds: number): Buffer {
 const TONE_HZ = 400;
 const AMPLITUDE = 2_000;
 
-/** A soft tone as raw samples of 16 bits. Its period is whole, so that it can be repeated. */
+/** A quiet tone as raw 16-bit samples; its period is a whole number of samples, so it can be repeated. */
 export function tone(seconds: number): Buffer {
   const samples = Math.round(seconds * SPEECH_PCM.rateHz);
   const periodSamples = SPEECH_PCM.rateHz / TONE_HZ;
@@ -47,12 +46,12 @@ export function tone(seconds: number): Buffer {
 
 const RATE_HZ = 24_000;
 
-/** MPEG 2 layer III, 32 kbit/s, mono. Side information of zeros means silence. */
+/** MPEG-2 layer III, 32 kbit/s, mono. Zeroed side information means silence. */
 const MP3_HEADER = Buffer.from([0xff, 0xf3, 0x44, 0xc4]);
 const MP3_FRAME_BYTES = 96;
 const MP3_FRAME_SAMPLES = 576;
 
-/** AAC-LC, mono: one channel without any band, and the end mark. */
+/** AAC-LC, mono: one channel without bands, and the end marker. */
 const AAC_BODY = Buffer.from([0x00, 0x00, 0x00, 0x07]);
 const AAC_FRAME_SAMPLES = 1_024;
 const AAC_RATE_INDEX = 6;

@@ -10,16 +10,18 @@ const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
 export type SignatureCarrier = "block" | "call";
 export type CarriedSignature = { readonly carrier: SignatureCarrier; readonly signature: ReasoningSignature };
 
-export function encodeSignature({ family, data }: ReasoningSignature, place: SignatureCarrier): string {
-  return family === "anthropic" && place === "block" && !PREFIX.test(data) ? data : `svc:${place}:${family}:${data}`;
+export function encodeSignature({ family, data }: ReasoningSignature, carrier: SignatureCarrier): string {
+  return family === "anthropic" && carrier === "block" && !PREFIX.test(data)
+    ? data
+    : `svc:${carrier}:${family}:${data}`;
 }
 
 export function decodeSignature(text: string): CarriedSignature {
   const match = PREFIX.exec(text);
   if (match === null) return { carrier: "block", signature: { family: "anthropic", data: text } };
-  const [whole, place, family] = match;
+  const [whole, carrier, family] = match;
   return {
-    carrier: place === "call" ? "call" : "block",
+    carrier: carrier === "call" ? "call" : "block",
     signature: { family: familyOf(family), data: text.slice(whole.length) },
   };
 }

@@ -14,13 +14,13 @@ export function decodeReasoning(request: ChatRequest): ReasoningSettings | undef
       message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
       param: "reasoning.exclude",
     });
-  const controls = reasoningFields(request);
-  if (controls.length === 0) return reasoning || thinking ? { effort: "medium", budgetTokens: null } : undefined;
-  rejectConflicts(controls);
-  const said = controls.map(({ value }) => value);
-  if (said.includes("none")) return { effort: "none", budgetTokens: null };
-  const effort = said.find((one): one is Effort => typeof one === "string" && one !== "on");
-  const budgetTokens = said.find((one) => typeof one === "number") ?? null;
+  const fields = reasoningFields(request);
+  if (fields.length === 0) return reasoning || thinking ? { effort: "medium", budgetTokens: null } : undefined;
+  rejectConflicts(fields);
+  const values = fields.map(({ value }) => value);
+  if (values.includes("none")) return { effort: "none", budgetTokens: null };
+  const effort = values.find((value_): value_ is Effort => typeof value_ === "string" && value_ !== "on");
+  const budgetTokens = values.find((value_) => typeof value_ === "number") ?? null;
   return { effort: effort ?? (budgetTokens === null ? "medium" : effortForBudget(budgetTokens)), budgetTokens };
 }
 
@@ -57,20 +57,20 @@ function reasoningField(field: string, value: ReasoningField["value"] | null | u
   return value == null ? [] : [{ field, value }];
 }
 
-function rejectConflicts(controls: readonly ReasoningField[]): void {
-  for (const [at, one] of controls.entries()) {
-    const other = controls.slice(at + 1).find(({ value }) => !areCompatible(one.value, value));
+function rejectConflicts(fields: readonly ReasoningField[]): void {
+  for (const [at, value_] of fields.entries()) {
+    const other = fields.slice(at + 1).find(({ value }) => !areCompatible(value_.value, value));
     if (other === undefined) continue;
     throw fault("invalid_value", {
-      message: `Fields "${one.field}" and "${other.field}": both say how hard to think, and differ (${one.value} and ${other.value}). Send one of them.`,
-      param: one.field,
+      message: `Fields "${value_.field}" and "${other.field}": both say how hard to think, and differ (${value_.value} and ${other.value}). Send one of them.`,
+      param: value_.field,
     });
   }
 }
 
 /** An effort and a token budget are compatible, because there is no standard mapping between them. */
-function areCompatible(one: ReasoningField["value"], other: ReasoningField["value"]): boolean {
-  if (one === other) return true;
-  if (one === "none" || other === "none") return one === "minimal" || other === "minimal";
-  return one === "on" || other === "on" || typeof one !== typeof other;
+function areCompatible(value_: ReasoningField["value"], other: ReasoningField["value"]): boolean {
+  if (value_ === other) return true;
+  if (value_ === "none" || other === "none") return value_ === "minimal" || other === "minimal";
+  return value_ === "on" || other === "on" || typeof value_ !== typeof other;
 }

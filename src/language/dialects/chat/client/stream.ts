@@ -15,7 +15,7 @@ export class ChunkWriter implements ReplyWriter {
   readonly #after: string;
   readonly #usageNull: string;
   #details = 0;
-  #begun = false;
+  #hasBegun = false;
 
   constructor(head: ReplyHead, includeUsage: boolean) {
     this.#head = head;
@@ -38,19 +38,19 @@ export class ChunkWriter implements ReplyWriter {
 
   /** The role chunk precedes the first visible content. */
   #role(): string {
-    if (this.#begun) return "";
-    this.#begun = true;
+    if (this.#hasBegun) return "";
+    this.#hasBegun = true;
     return `${this.#before}{"role":"assistant","content":"","refusal":null}${this.#after}`;
   }
 
-  close({ finish, usage: counted, cost }: ReplyClosing): string {
+  close({ finish, usage: billed, cost }: ReplyClosing): string {
     const end =
       finish === undefined
         ? ""
         : `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${finish.reason}"}]${this.#usageNull}}\n\n`;
     if (!this.#includeUsage) return `${end}data: [DONE]\n\n`;
     const { id, createdSeconds, model } = this.#head;
-    const usage = encodeUsage(counted, cost);
+    const usage = encodeUsage(billed, cost);
     const chunk = { id, object: "chat.completion.chunk", created: createdSeconds, model, choices: [], usage };
     return `${end}data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
   }

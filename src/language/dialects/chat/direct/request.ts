@@ -63,19 +63,19 @@ export function historyPatches(
   body: ParsedBody,
   facts: HistoryFacts,
 ): HistoryPatches | undefined {
-  const server = historyRules(facts, body);
-  const isOther = (message: JsonObject) => isRefused(message, server);
-  const isMarkedTool = (tool: JsonObject) => server.cacheControl === "cut" && hasCacheControl(tool);
+  const rules = historyRules(facts, body);
+  const isOther = (message: JsonObject) => isRefused(message, rules);
+  const isMarkedTool = (tool: JsonObject) => rules.cacheControl === "cut" && hasCacheControl(tool);
   if (!messages.some(isOther) && !tools?.some(isMarkedTool)) return undefined;
-  const found = new Set<string>();
+  const dropped_ = new Set<string>();
   const patches = [
-    ...listPatches(body, "messages", isOther, (message) => patchesFor(message, server, found)),
+    ...listPatches(body, "messages", isOther, (message) => patchesFor(message, rules, dropped_)),
     ...listPatches(body, "tools", isMarkedTool, ({ value }) => {
-      if (isNonEmpty(value[CACHE_CONTROL])) found.add(`tools: ${CACHE_CONTROL}`);
+      if (isNonEmpty(value[CACHE_CONTROL])) dropped_.add(`tools: ${CACHE_CONTROL}`);
       return [{ key: CACHE_CONTROL, json: null }];
     }),
   ];
-  return { patches, dropped: [...found] };
+  return { patches, dropped: [...dropped_] };
 }
 
 /** Rewrites the matching items of one list and keeps all other bytes. */
@@ -116,12 +116,12 @@ function stripLevel(quirks: readonly Quirk[]): HistoryRules["strips"] {
   return quirks.includes(THOUGHTLESS_HISTORY) ? "reasoning" : "foreign_signatures";
 }
 
-function isRefused(message: JsonObject, server: HistoryRules): boolean {
+function isRefused(message: JsonObject, rules: HistoryRules): boolean {
   const { role } = message;
   // Non-assistant messages need rewriting only for cache_control and names.
-  if (server.cacheControl === "kept" && server.strips !== "everything" && (role === "user" || role === "system"))
+  if (rules.cacheControl === "kept" && rules.strips !== "everything" && (role === "user" || role === "system"))
     return false;
-  for (const key in message) if (retainedValue(role, key, message[key], server) !== message[key]) return true;
+  for (const key in message) if (retainedValue(role, key, message[key], rules) !== message[key]) return true;
   return false;
 }
 
@@ -136,20 +136,20 @@ function withUniqueKeys(text: string): ParsedBody | undefined {
   return "problem" in unique ? undefined : unique;
 }
 
-function patchesFor(message: ParsedBody, server: HistoryRules, found: Set<string>): MemberPatch[] {
+function patchesFor(message: ParsedBody, rules: HistoryRules, dropped_: Set<string>): MemberPatch[] {
   const { role } = message.value;
   return message.members.spans.flatMap(({ key }) => {
     const value = message.value[key];
-    if (retainedValue(role, key, value, server) === value) return [];
-    const lost = droppedName(key, value, server);
-    if (lost !== undefined) found.add(`messages: ${lost}`);
-    const exact = retainedValue(role, key, losslessMember(message, key), server);
+    if (retainedValue(role, key, value, rules) === value) return [];
+    const lost = droppedName(key, value, rules);
+    if (lost !== undefined) dropped_.add(`messages: ${lost}`);
+    const exact = retainedValue(role, key, losslessMember(message, key), rules);
     return [{ key, json: exact === undefined ? null : JSON.stringify(exact) }];
   });
 }
 
 /** Log name of removed content; undefined if nothing of value is lost. */
-function droppedName(key: string, value: unknown, server: HistoryRules): string | undefined {
+function droppedName(key: string, value: unknown, rules: HistoryRules): string | undefined {
   switch (key) {
     case "role":
     case "tool_call_id":
@@ -159,37 +159,37 @@ function droppedName(key: string, value: unknown, server: HistoryRules): string 
         ? CACHE_CONTROL
         : undefined;
     case "tool_calls":
-      return listOf(value).some((call) => hasForeignSignature(call, server)) ? "tool_calls.extra_content" : undefined;
+      return listOf(value).some((call) => hasForeignSignature(call, rules)) ? "tool_calls.extra_content" : undefined;
     default:
       return isNonEmpty(value) ? key : undefined;
   }
 }
 
 /** The part of a member to send: the same value if unchanged, undefined if removed. */
-function retainedValue(role: unknown, key: string, value: unknown, server: HistoryRules): unknown {
+function retainedValue(role: unknown, key: string, value: unknown, rules: HistoryRules): unknown {
   switch (key) {
     case "role":
-      return value === "developer" && server.developerRole === "unknown" ? "system" : value;
+      return value === "developer" && rules.developerRole === "unknown" ? "system" : value;
     case "tool_call_id":
-      return isRenamed(value, server) ? server.toolIds?.encode(String(value)) : value;
+      return isRenamed(value, rules) ? rules.toolIds?.encode(String(value)) : value;
     case "content":
-      return server.cacheControl === "cut" ? retainedParts(value) : value;
+      return rules.cacheControl === "cut" ? retainedParts(value) : value;
     case CACHE_CONTROL:
-      return server.cacheControl === "cut" ? undefined : value;
+      return rules.cacheControl === "cut" ? undefined : value;
     case "name":
-      return server.strips === "everything" && role !== "tool" ? undefined : value;
+      return rules.strips === "everything" && role !== "tool" ? undefined : value;
     default:
-      return role === "assistant" ? retainedInAssistant(key, value, server) : value;
+      return role === "assistant" ? retainedInAssistant(key, value, rules) : value;
   }
 }
 
-function retainedInAssistant(key: string, value: unknown, server: HistoryRules): unknown {
-  if (key === "tool_calls") return retainedCalls(value, server);
-  if (server.strips === "everything")
+function retainedInAssistant(key: string, value: unknown, rules: HistoryRules): unknown {
+  if (key === "tool_calls") return retainedCalls(value, rules);
+  if (rules.strips === "everything")
     return REPLY_EXTRAS.has(key) || (key === "refusal" && value === null) ? undefined : value;
   if (key !== "reasoning_content" && key !== "reasoning_details") return value;
-  if (server.strips === "reasoning") return undefined;
-  return key === "reasoning_details" && Array.isArray(value) ? retainedDetails(value, server) : value;
+  if (rules.strips === "reasoning") return undefined;
+  return key === "reasoning_details" && Array.isArray(value) ? retainedDetails(value, rules) : value;
 }
 
 function retainedDetails(details: readonly unknown[], { signer }: HistoryRules): unknown {
@@ -211,21 +211,21 @@ function hasCacheControl(value: unknown): value is JsonObject {
   return isJsonObject(value) && value[CACHE_CONTROL] !== undefined;
 }
 
-function retainedCalls(value: unknown, server: HistoryRules): unknown {
-  if (!Array.isArray(value) || !value.some((call) => needsRewrite(call, server))) return value;
-  return value.map((call) => (needsRewrite(call, server) ? retainedCall(call, server) : call));
+function retainedCalls(value: unknown, rules: HistoryRules): unknown {
+  if (!Array.isArray(value) || !value.some((call) => needsRewrite(call, rules))) return value;
+  return value.map((call) => (needsRewrite(call, rules) ? retainedCall(call, rules) : call));
 }
 
-function needsRewrite(call: unknown, server: HistoryRules): call is JsonObject {
-  return isJsonObject(call) && (hasForeignSignature(call, server) || isRenamed(call["id"], server));
+function needsRewrite(call: unknown, rules: HistoryRules): call is JsonObject {
+  return isJsonObject(call) && (hasForeignSignature(call, rules) || isRenamed(call["id"], rules));
 }
 
-function retainedCall(call: JsonObject, server: HistoryRules): JsonObject {
+function retainedCall(call: JsonObject, rules: HistoryRules): JsonObject {
   const { extra_content, ...plain } = call;
   return {
     ...plain,
-    ...(hasForeignSignature(call, server) || extra_content === undefined ? {} : { extra_content }),
-    ...(isRenamed(call["id"], server) ? { id: server.toolIds?.encode(String(call["id"])) } : {}),
+    ...(hasForeignSignature(call, rules) || extra_content === undefined ? {} : { extra_content }),
+    ...(isRenamed(call["id"], rules) ? { id: rules.toolIds?.encode(String(call["id"])) } : {}),
   };
 }
 

@@ -17,10 +17,10 @@ const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 export class DirectChatStream implements ReplyStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
-  readonly #mender: ReplyNormalizer;
+  readonly #normalizer: ReplyNormalizer;
   #usage: Usage | undefined;
   #wireUsage: unknown;
-  #held: { readonly chunk: JsonObject; readonly data: string } | undefined;
+  #usageFrame: { readonly chunk: JsonObject; readonly data: string } | undefined;
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
@@ -30,7 +30,7 @@ export class DirectChatStream implements ReplyStream {
   constructor(ownId: string, includeUsage: boolean) {
     this.#ownId = ownId;
     this.#includeUsage = includeUsage;
-    this.#mender = new ReplyNormalizer(ownId, "delta");
+    this.#normalizer = new ReplyNormalizer(ownId, "delta");
   }
 
   get usage(): Usage | undefined {
@@ -51,8 +51,8 @@ export class DirectChatStream implements ReplyStream {
 
   read(frame: StreamFrame): StreamPiece {
     if (frame.data === END_MARKER) return { is: "end", text: "" };
-    const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
-    return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
+    const matched = this.#template === undefined ? undefined : this.#matchTemplate(this.#template, frame);
+    return matched ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
   }
 
   #parse(frame: StreamFrame): StreamPiece {
@@ -65,17 +65,17 @@ export class DirectChatStream implements ReplyStream {
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
     this.#head ??= chunk;
-    const mended = this.#mender.normalize(choices);
-    if (mended === undefined) return this.#readChunk(chunk, choices, frame);
-    const data = patchMember(frame.data, "choices", JSON.stringify(mended));
+    const normalized = this.#normalizer.normalize(choices);
+    if (normalized === undefined) return this.#readChunk(chunk, choices, frame);
+    const data = patchMember(frame.data, "choices", JSON.stringify(normalized));
     // The event name prevents a normalized frame from becoming the template.
-    return this.#readChunk({ ...chunk, choices: mended }, mended, { event: "mended", data });
+    return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "mended", data });
   }
 
   /** Some servers omit the empty `choices` of the usage frame. */
   #readBare({ choices, usage }: JsonObject): StreamPiece {
     if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
-    if (usage != null) this.#figures(usage);
+    if (usage != null) this.#recordUsage(usage);
     return { is: "figures" };
   }
 
@@ -84,24 +84,28 @@ export class DirectChatStream implements ReplyStream {
     this.#outputWeight += weight;
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
-    if (usage != null) this.#figures(usage);
+    if (usage != null) this.#recordUsage(usage);
     // Clients that did not request usage do not see the provider's null.
-    const hidden = !this.#includeUsage && chunk["usage"] === null;
-    const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
-    if (weight > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, weight, own);
-    const text = `data: ${own}\n\n`;
+    const hidesUsage = !this.#includeUsage && chunk["usage"] === null;
+    const rewritten = (hidesUsage ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
+    if (weight > 0 && !finishes && frame.event === null)
+      this.#template = templateOf(frame.data, chunk, weight, rewritten);
+    const text = `data: ${rewritten}\n\n`;
     return { is: weight > 0 || finishes ? "content" : "preamble", text };
   }
 
   /** Hot path: most frames differ from the template only in their text and are not parsed. */
-  #like({ start, end, ownStart, ownEnd }: FrameTemplate, { data, event }: StreamFrame): StreamPiece | undefined {
+  #matchTemplate(
+    { start, end, ownStart, ownEnd }: FrameTemplate,
+    { data, event }: StreamFrame,
+  ): StreamPiece | undefined {
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
-    const words = data.slice(from, to);
-    if (NOT_PLAIN.test(words)) return undefined;
-    this.#outputWeight += weightOf(words);
-    return { is: "content", text: ownStart + words + ownEnd };
+    const text_ = data.slice(from, to);
+    if (NOT_PLAIN.test(text_)) return undefined;
+    this.#outputWeight += weightOf(text_);
+    return { is: "content", text: ownStart + text_ + ownEnd };
   }
 
   #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean; usage: unknown } {
@@ -120,20 +124,20 @@ export class DirectChatStream implements ReplyStream {
   }
 
   /** Usage is cumulative: the last report wins. */
-  #figures(usage: unknown): void {
+  #recordUsage(usage: unknown): void {
     this.#usage = latestUsage(this.#usage, decodeUsage(usage));
     this.#wireUsage = usage;
   }
 
   #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): StreamPiece {
-    this.#figures(chunk["usage"]);
+    this.#recordUsage(chunk["usage"]);
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
       // Usage beside content: the content is relayed now, the usage with the last frame.
       const text = `data: ${withoutUsage(data, chunk, this.#ownId)}\n\n`;
       return { is: weight > 0 || finishes ? "content" : "preamble", text };
     }
-    this.#held = { chunk, data };
+    this.#usageFrame = { chunk, data };
     return { is: "figures" };
   }
 
@@ -141,11 +145,11 @@ export class DirectChatStream implements ReplyStream {
     return encodeStreamError(envelope);
   }
 
-  close(counted: Usage, shown: ReportedCost | undefined): string {
+  close(billed: Usage, cost: ReportedCost | undefined): string {
     if (!this.#includeUsage) return END_OF_STREAM;
-    const usage = JSON.stringify(encodeDirectUsage(this.#wireUsage, counted, shown));
-    if (this.#held !== undefined) {
-      const { chunk, data } = this.#held;
+    const usage = JSON.stringify(encodeDirectUsage(this.#wireUsage, billed, cost));
+    if (this.#usageFrame !== undefined) {
+      const { chunk, data } = this.#usageFrame;
       return `data: ${patchMember(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;
     }
     const { created = 0, model = "" } = this.#head ?? {};
@@ -165,25 +169,25 @@ type FrameTemplate = {
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
 
 /** Position of the text if it is one plain string that occurs once; otherwise undefined. */
-function templateOf(data: string, chunk: JsonObject, weight: number, own: string): FrameTemplate | undefined {
+function templateOf(data: string, chunk: JsonObject, weight: number, rewritten: string): FrameTemplate | undefined {
   const choices = chunk["choices"];
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
   const delta = isJsonObject(choice) ? choice["delta"] : undefined;
   if (!isJsonObject(delta)) return undefined;
   for (const key of ["content", "reasoning_content", "reasoning"]) {
-    const words = delta[key];
-    if (typeof words !== "string" || weightOf(words) !== weight || NOT_PLAIN.test(words)) continue;
-    const member = `"${key}":"${words}"`;
+    const text_ = delta[key];
+    if (typeof text_ !== "string" || weightOf(text_) !== weight || NOT_PLAIN.test(text_)) continue;
+    const member = `"${key}":"${text_}"`;
     const at = data.indexOf(member);
     if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;
     const from = at + key.length + 4;
-    const ownAt = own.indexOf(member);
-    const ownFrom = ownAt + key.length + 4;
+    const rewrittenAt = rewritten.indexOf(member);
+    const rewrittenFrom = rewrittenAt + key.length + 4;
     return {
       start: flatten(data.slice(0, from)),
-      end: flatten(data.slice(from + words.length)),
-      ownStart: flatten(`data: ${own.slice(0, ownFrom)}`),
-      ownEnd: flatten(`${own.slice(ownFrom + words.length)}\n\n`),
+      end: flatten(data.slice(from + text_.length)),
+      ownStart: flatten(`data: ${rewritten.slice(0, rewrittenFrom)}`),
+      ownEnd: flatten(`${rewritten.slice(rewrittenFrom + text_.length)}\n\n`),
     };
   }
   return undefined;

@@ -22,6 +22,6 @@ export const chatUpstream: UpstreamDialect = {
   encodeRequest: encodeRequest,
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   decodeReply,
-  openReader: (asked) => new ChatReader("delta", asked),
+  openReader: (context) => new ChatReader("delta", context),
   decodeProblem,
 };

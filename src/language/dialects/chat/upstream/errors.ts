@@ -29,8 +29,8 @@ export function decodeProblem(body: unknown, status: number | null): UpstreamPro
   const words = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(first["detail"]) ?? "";
   const code = INVALID_KEY.test(words) ? "invalid_api_key" : textOf(inner["code"]);
   const type = textOf(inner["type"]);
-  const said = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
-  return problem(message, code, type, said ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);
+  const value = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
+  return problem(message, code, type, value ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);
 }
 
 function problem(
@@ -39,9 +39,9 @@ function problem(
   type: string | null,
   status: number | null,
 ): UpstreamProblem {
-  const said = (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX);
-  const seconds = retryHintSeconds(said);
-  return { message: said, code, type, status, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
+  const value = (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX);
+  const seconds = retryHintSeconds(value);
+  return { message: value, code, type, status, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
 }
 
 const RETRY_HINT = /\btry again in ((?:\d{1,6}(?:\.\d{1,6})?(?:ms|h|m|s))+)/i;
@@ -68,18 +68,18 @@ function textOf(value: unknown): string | null {
 }
 
 /** A message, or the list of a validator, which some servers nest in `detail`. */
-function messageIn(said: unknown): string | null {
-  const places = isJsonObject(said) ? said["detail"] : said;
-  if (!Array.isArray(places)) return textOf(said);
-  const lines = places.flatMap((item) => (isJsonObject(item) ? validationLine(item) : []));
+function messageIn(value: unknown): string | null {
+  const issues = isJsonObject(value) ? value["detail"] : value;
+  if (!Array.isArray(issues)) return textOf(value);
+  const lines = issues.flatMap((item) => (isJsonObject(item) ? validationLine(item) : []));
   return lines.length === 0 ? null : lines.join("; ");
 }
 
 /** Path and message only: the rejected input is not repeated. */
 function validationLine({ loc, msg }: JsonObject): string[] {
   if (typeof msg !== "string") return [];
-  const place = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
-  return [place === "" ? msg : `${place}: ${msg}`];
+  const path = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
+  return [path === "" ? msg : `${path}: ${msg}`];
 }
 
 const ABORTED_MESSAGE = "the model gave its answer up";

@@ -41,6 +41,6 @@ function audio(source: MediaSource, param: string): JsonObject {
 function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "file", file: { file_id: source.id } };
   if (source.is === "url") throw unsupportedMedia(param, "a file inside the request");
-  const { is: type, ...said } = encodeFile(source, filename, param);
-  return type === "text" ? { type, ...said } : { type, file: said };
+  const { is: type, ...encoded } = encodeFile(source, filename, param);
+  return type === "text" ? { type, ...encoded } : { type, file: encoded };
 }

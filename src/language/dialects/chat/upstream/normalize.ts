@@ -44,37 +44,37 @@ export class ReplyNormalizer {
   /** Undefined if nothing needs normalizing. */
   normalize(choices: readonly unknown[]): readonly unknown[] | undefined {
     let changed = false;
-    const mended = choices.map((choice) => {
-      const better = isJsonObject(choice) ? this.#choice(choice) : undefined;
-      if (better !== undefined) changed = true;
-      return better ?? choice;
+    const normalized = choices.map((choice) => {
+      const replacement = isJsonObject(choice) ? this.#normalizeChoice(choice) : undefined;
+      if (replacement !== undefined) changed = true;
+      return replacement ?? choice;
     });
-    return changed ? mended : undefined;
+    return changed ? normalized : undefined;
   }
 
-  #choice(choice: JsonObject): JsonObject | undefined {
-    const said = choice[this.#form];
-    const saidBetter = isJsonObject(said) ? this.#said(said) : undefined;
+  #normalizeChoice(choice: JsonObject): JsonObject | undefined {
+    const content_ = choice[this.#form];
+    const normalizedContent = isJsonObject(content_) ? this.#normalizeContent(content_) : undefined;
     const reason = choice["finish_reason"];
     const renamed = typeof reason === "string" ? REASONS.get(reason) : undefined;
-    if (saidBetter === undefined && renamed === undefined) return undefined;
+    if (normalizedContent === undefined && renamed === undefined) return undefined;
     return {
       ...choice,
-      [this.#form]: saidBetter ?? said,
+      [this.#form]: normalizedContent ?? content_,
       ...(renamed === undefined ? {} : { finish_reason: renamed }),
     };
   }
 
-  #said(said: JsonObject): JsonObject | undefined {
-    const { content, tool_calls: calls } = said;
-    const reasoning = renamedReasoning(said);
+  #normalizeContent(content_: JsonObject): JsonObject | undefined {
+    const { content, tool_calls: calls } = content_;
+    const reasoning = renamedReasoning(content_);
     if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
     const changes = {
       ...reasoning,
       ...(Array.isArray(content) ? flattenContent(content) : {}),
       ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
     };
-    return Object.keys(changes).length === 0 ? undefined : { ...said, ...changes };
+    return Object.keys(changes).length === 0 ? undefined : { ...content_, ...changes };
   }
 
   #toolCalls(calls: readonly unknown[]): JsonObject {
@@ -98,71 +98,76 @@ class ToolCallNormalizer {
 
   normalize(calls: readonly unknown[]): JsonObject {
     let changed = false;
-    const better = calls.map((call, at) => {
+    const replacement = calls.map((call, at) => {
       const changes = isJsonObject(call) ? this.#toolCall(call, at) : {};
       if (Object.keys(changes).length === 0) return call;
       changed = true;
       return isJsonObject(call) ? { ...call, ...changes } : call;
     });
-    return changed ? { tool_calls: better } : {};
+    return changed ? { tool_calls: replacement } : {};
   }
 
   #toolCall(call: JsonObject, at: number): JsonObject {
-    const called = isJsonObject(call["function"]) ? call["function"] : {};
+    const fn = isJsonObject(call["function"]) ? call["function"] : {};
     const id = textIn(call["id"]);
-    const isOpening = textIn(called["name"]) !== undefined;
-    const argumentsText = textIn(called["arguments"])?.trim();
-    const index = this.#form === "message" ? at : this.#indexOf(call["index"], { id, isOpening, argumentsText });
+    const isOpening = textIn(fn["name"]) !== undefined;
+    const argumentsText = textIn(fn["arguments"])?.trim();
+    const index = this.#form === "message" ? at : this.#callIndex(call["index"], { id, isOpening, argumentsText });
     this.#latest = index;
     const known = this.#calls.get(index);
     if (known === undefined && (id !== undefined || isOpening))
-      this.#calls.set(index, { id: id ?? this.#madeId(index), isIdGenerated: id === undefined, isComplete: false });
-    const own = this.#calls.get(index);
-    if (own !== undefined && argumentsText) own.isComplete = argumentsText.endsWith("}");
-    else if (own !== undefined && isJsonObject(called["arguments"])) own.isComplete = true;
+      this.#calls.set(index, {
+        id: id ?? this.#generatedId(index),
+        isIdGenerated: id === undefined,
+        isComplete: false,
+      });
+    const current = this.#calls.get(index);
+    if (current !== undefined && argumentsText) current.isComplete = argumentsText.endsWith("}");
+    else if (current !== undefined && isJsonObject(fn["arguments"])) current.isComplete = true;
     return {
       ...(this.#form === "delta" && call["index"] !== index ? { index } : {}),
       // A generated id is sent once; a later id of the server would contradict it.
-      ...(own?.isIdGenerated === true && known === undefined ? { id: own.id } : {}),
-      ...(own?.isIdGenerated === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
+      ...(current?.isIdGenerated === true && known === undefined ? { id: current.id } : {}),
+      ...(current?.isIdGenerated === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
       ...(isOpening && textIn(call["type"]) === undefined ? { type: "function" } : {}),
-      ...this.#arguments(called, isOpening),
+      ...this.#arguments(fn, isOpening),
     };
   }
 
   /** Short enough for servers that limit the length of ids. */
-  #madeId(index: number): string {
+  #generatedId(index: number): string {
     return `call_${this.#ownId.slice(-24)}_${index}`;
   }
 
   /** Without an index the id identifies the call; a name or new id opens one, other fragments continue the latest. */
-  #indexOf(stated: unknown, sign: CallFragment): number {
-    const { id, isOpening } = sign;
-    if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return this.#placeOf(stated, sign);
+  #callIndex(statedIndex: unknown, fragment: CallFragment): number {
+    const { id, isOpening } = fragment;
+    if (typeof statedIndex === "number" && Number.isInteger(statedIndex) && statedIndex >= 0)
+      return this.#resolveIndex(statedIndex, fragment);
     for (const [index, known] of this.#calls) if (id !== undefined && known.id === id) return index;
     return isOpening || id !== undefined ? this.#calls.size : this.#latest;
   }
 
   /** Some servers give every call the same index: a fragment that opens after a complete call is a new call. */
-  #placeOf(stated: number, { id, isOpening, argumentsText }: CallFragment): number {
-    const place = this.#moved.get(stated) ?? stated;
-    const known = this.#calls.get(place);
-    if (!isOpening || known === undefined || !known.isComplete) return place;
+  #resolveIndex(statedIndex: number, { id, isOpening, argumentsText }: CallFragment): number {
+    const resolved = this.#moved.get(statedIndex) ?? statedIndex;
+    const known = this.#calls.get(resolved);
+    if (!isOpening || known === undefined || !known.isComplete) return resolved;
     // Some servers repeat the name in every fragment: without ids only a new JSON object marks a new call.
-    const isOther = known.isIdGenerated
+    const isNewCall = known.isIdGenerated
       ? id === undefined && argumentsText?.startsWith("{")
       : id !== undefined && id !== known.id;
-    if (!isOther) return place;
+    if (!isNewCall) return resolved;
     const next = Math.max(...this.#calls.keys()) + 1;
-    this.#moved.set(stated, next);
+    this.#moved.set(statedIndex, next);
     return next;
   }
 
-  #arguments(called: JsonObject, opens: boolean): JsonObject {
-    const value = called["arguments"];
-    if (isJsonObject(value)) return { function: { ...called, arguments: JSON.stringify(value) } };
+  #arguments(fn: JsonObject, opens: boolean): JsonObject {
+    const value = fn["arguments"];
+    if (isJsonObject(value)) return { function: { ...fn, arguments: JSON.stringify(value) } };
     if (!opens || (value != null && (value !== "" || this.#form === "delta"))) return {};
-    return { function: { ...called, arguments: this.#form === "message" ? "{}" : "" } };
+    return { function: { ...fn, arguments: this.#form === "message" ? "{}" : "" } };
   }
 }
 
@@ -188,8 +193,8 @@ function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObj
 
 /** Text parts and thinking parts, which are lists of text themselves. */
 function flattenContent(parts: readonly unknown[]): JsonObject {
-  const thoughts = parts.map((part) => (isJsonObject(part) ? textOf(part["thinking"]) : "")).join("");
-  return { content: textOf(parts), ...(thoughts === "" ? {} : { reasoning_content: thoughts }) };
+  const reasoning = parts.map((part) => (isJsonObject(part) ? textOf(part["thinking"]) : "")).join("");
+  return { content: textOf(parts), ...(reasoning === "" ? {} : { reasoning_content: reasoning }) };
 }
 
 function textOf(value: unknown): string {

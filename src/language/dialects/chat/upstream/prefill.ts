@@ -13,34 +13,34 @@ export function prefillOf(turns: readonly ConversationTurn[]): string | undefine
 
 /** Removes the prefill from the start of a reply, if the server repeats it. */
 export class PrefillEcho {
-  readonly #words: string;
-  #heard = 0;
+  readonly #prefill: string;
+  #matchedChars = 0;
   #isOver = false;
 
-  constructor(words: string) {
-    this.#words = words;
+  constructor(prefill: string) {
+    this.#prefill = prefill;
   }
 
   /** Returns the part of `text` that is not an echo. */
   strip(text: string): string {
     if (this.#isOver) return text;
-    if (this.#words.startsWith(text, this.#heard)) {
-      this.#heard += text.length;
-      this.#isOver = this.#heard === this.#words.length;
+    if (this.#prefill.startsWith(text, this.#matchedChars)) {
+      this.#matchedChars += text.length;
+      this.#isOver = this.#matchedChars === this.#prefill.length;
       return "";
     }
-    const awaited = this.#words.slice(this.#heard);
-    if (text.startsWith(awaited)) {
+    const remaining = this.#prefill.slice(this.#matchedChars);
+    if (text.startsWith(remaining)) {
       this.#isOver = true;
-      return text.slice(awaited.length);
+      return text.slice(remaining.length);
     }
     return this.close() + text;
   }
 
   /** Releases text that matched the start of the prefill but did not continue like it. */
   close(): string {
-    const own = this.#isOver ? "" : this.#words.slice(0, this.#heard);
+    const released = this.#isOver ? "" : this.#prefill.slice(0, this.#matchedChars);
     this.#isOver = true;
-    return own;
+    return released;
   }
 }

@@ -20,9 +20,9 @@ export class ReasoningReader {
     this.#form = form;
   }
 
-  add(said: JsonObject): readonly ReplyEvent[] {
-    const plain = textIn(said["reasoning_content"]);
-    const details = detailsIn(said["reasoning_details"]);
+  add(message: JsonObject): readonly ReplyEvent[] {
+    const plain = textIn(message["reasoning_content"]);
+    const details = detailsIn(message["reasoning_details"]);
     if (plain === undefined && details.length === 0) return [];
     const events: ReplyEvent[] = [];
     const isSame = details.map(detailText).join("") === plain;
@@ -46,7 +46,7 @@ export class ReasoningReader {
     return detail?.signature ? [{ is: "reasoning_detail", detail }] : [];
   }
 
-  #piece(wire: ReasoningDetailWire, tell: "aloud" | "silent", events: ReplyEvent[]): void {
+  #piece(wire: ReasoningDetailWire, visibility: "aloud" | "silent", events: ReplyEvent[]): void {
     if (wire.type === "reasoning.encrypted") {
       events.push(...this.close());
       const detail = decodeDetail(wire);
@@ -60,7 +60,7 @@ export class ReasoningReader {
     const text = detailText(wire);
     // The block repeats plain text that was already emitted.
     const isRepeated = this.#block.text === "" && text === this.#plain;
-    if (text !== "" && tell === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
+    if (text !== "" && visibility === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
     this.#block.text += text;
     this.#block.signature += wire.signature ?? "";
     this.#block.format ??= wire.format ?? null;
@@ -73,8 +73,8 @@ function detailText({ type, text, summary }: ReasoningDetailWire): string {
 
 function detailsIn(value: unknown): ReasoningDetailWire[] {
   if (!Array.isArray(value)) return [];
-  return value.flatMap((one) => {
-    const parsed = ReasoningDetailWire.safeParse(one);
+  return value.flatMap((item) => {
+    const parsed = ReasoningDetailWire.safeParse(item);
     return parsed.success ? [parsed.data] : [];
   });
 }

@@ -5,7 +5,7 @@ import { problemInChunk } from "./errors.ts";
 import { ChatReader } from "./stream.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
+export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = parseJsonObject(bytes);
   if ("problem" in parsed) return undefined;
   const body = parsed.value;
@@ -13,13 +13,13 @@ export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly Reply
   const isAnswer =
     Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
   if (!isAnswer && problemInChunk(body, null) === undefined) return undefined;
-  const reader = new ChatReader("message", asked);
+  const reader = new ChatReader("message", context);
   const events = reader.readChunk(body, null);
   if (events === undefined || events.some(({ is }) => is === "problem")) return events;
-  const ended = reader.end();
+  const endEvents = reader.end();
   // A whole reply is complete even without content and finish reason.
-  const finish: ReplyEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
+  const finish: ReplyEvent[] = [...events, ...endEvents].some(({ is }) => is === "finish")
     ? []
     : [{ is: "finish", reason: "stop" }];
-  return [...events, ...ended.slice(0, -1), ...finish, { is: "end" }];
+  return [...events, ...endEvents.slice(0, -1), ...finish, { is: "end" }];
 }

@@ -86,8 +86,8 @@ function passedParameters({ openAiParameters = {} }: Call): JsonObject {
     openAiParameters[row] == null ? [] : [[row, openAiParameters[row]] as const],
   );
   // top_logprobs requires logprobs.
-  const asked = openAiParameters.top_logprobs != null && openAiParameters.logprobs == null ? { logprobs: true } : {};
-  return { ...asked, ...Object.fromEntries(sent) };
+  const implied = openAiParameters.top_logprobs != null && openAiParameters.logprobs == null ? { logprobs: true } : {};
+  return { ...implied, ...Object.fromEntries(sent) };
 }
 
 /** Quirk: the server always streams usage and rejects stream_options. */

@@ -14,24 +14,24 @@ const NOTHING: readonly ReplyEvent[] = [];
 /** Decodes chat completions into canonical events: the chunks of a stream, or one whole reply. */
 export class ChatReader implements ReplyEventReader {
   readonly #form: "delta" | "message";
-  readonly #asked: ReplyContext | undefined;
-  readonly #thoughts: ReasoningReader;
+  readonly #context: ReplyContext | undefined;
+  readonly #reasoning: ReasoningReader;
   readonly #calls = new ToolCallReader();
   readonly #echo: PrefillEcho | undefined;
-  #mender: ReplyNormalizer | undefined;
+  #normalizer: ReplyNormalizer | undefined;
   #upstreamId: string | undefined;
   #usage: TokenCounts | undefined;
-  #begun = false;
-  #said = false;
-  #stated: string | undefined;
+  #hasBegun = false;
+  #hasContent = false;
+  #statedReason: string | undefined;
   #stopSequence: string | undefined;
   #finish: FinishReason | undefined;
 
-  constructor(form: "delta" | "message", asked?: ReplyContext) {
+  constructor(form: "delta" | "message", context?: ReplyContext) {
     this.#form = form;
-    this.#asked = asked;
-    this.#thoughts = new ReasoningReader(form);
-    this.#echo = prefillEchoFor(asked);
+    this.#context = context;
+    this.#reasoning = new ReasoningReader(form);
+    this.#echo = prefillEchoFor(context);
   }
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
@@ -48,7 +48,7 @@ export class ChatReader implements ReplyEventReader {
     if (!Array.isArray(choices) && (choices != null || (choices === undefined && chunk["usage"] == null)))
       return undefined;
     this.#upstreamId ??= textIn(chunk["id"]);
-    const choice = Array.isArray(choices) ? this.#mended(choices) : undefined;
+    const choice = Array.isArray(choices) ? this.#normalizedChoice(choices) : undefined;
     const events: ReplyEvent[] = choice === undefined ? [] : [...this.#read(choice)];
     // Some servers put usage into the last choice.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
@@ -61,42 +61,42 @@ export class ChatReader implements ReplyEventReader {
   /** The end marker implies "stop" if the server sent no finish reason. */
   end(): readonly ReplyEvent[] {
     const events: ReplyEvent[] = [...this.#close()];
-    if (this.#said && this.#finish === undefined) events.push(...this.#finished("stop"));
+    if (this.#hasContent && this.#finish === undefined) events.push(...this.#finishEvents("stop"));
     return this.#afterBegin([...events, { is: "end" }]);
   }
 
   /** The reply begins with its first content, not with empty chunks. */
   #afterBegin(events: readonly ReplyEvent[]): readonly ReplyEvent[] {
-    if (this.#begun || events.length === 0) return events;
-    this.#begun = true;
+    if (this.#hasBegun || events.length === 0) return events;
+    this.#hasBegun = true;
     return [{ is: "begin", upstreamId: this.#upstreamId ?? null }, ...events];
   }
 
   /** Requests ask for one choice only. */
-  #mended(choices: readonly unknown[]): JsonObject | undefined {
+  #normalizedChoice(choices: readonly unknown[]): JsonObject | undefined {
     if (choices.length === 0) return undefined;
-    this.#mender ??= new ReplyNormalizer(this.#idSeed(), this.#form);
-    const list = (this.#mender.normalize(choices) ?? choices).filter(isJsonObject);
+    this.#normalizer ??= new ReplyNormalizer(this.#idSeed(), this.#form);
+    const list = (this.#normalizer.normalize(choices) ?? choices).filter(isJsonObject);
     return list.find(({ index }) => index === 0) ?? list[0];
   }
 
   /** Without ids from the server, the number of turns keeps the ids of two replies apart. */
   #idSeed(): string {
-    const own = this.#upstreamId?.replace(/[^a-zA-Z0-9_-]/g, "");
-    return own || `turn${this.#asked?.call.turns.length ?? 0}`;
+    const upstreamId = this.#upstreamId?.replace(/[^a-zA-Z0-9_-]/g, "");
+    return upstreamId || `turn${this.#context?.call.turns.length ?? 0}`;
   }
 
   #read(choice: JsonObject): readonly ReplyEvent[] {
-    const said = choice[this.#form];
-    if (!isJsonObject(said)) return NOTHING;
-    const thoughts = this.#thoughts.add(said);
-    const words = [...this.#text(said["content"]), ...textEvents("refusal", said["refusal"])];
-    const calls = listIn(said["tool_calls"]).flatMap((call, at) => this.#call(call, at));
-    const cited = listIn(said["annotations"]).flatMap(citationsIn);
-    if (thoughts.length + words.length + calls.length + cited.length === 0) return NOTHING;
-    this.#said = true;
-    const closed = words.length + calls.length > 0 ? this.#thoughts.close() : NOTHING;
-    return [...thoughts, ...closed, ...words, ...calls, ...cited];
+    const message = choice[this.#form];
+    if (!isJsonObject(message)) return NOTHING;
+    const reasoning = this.#reasoning.add(message);
+    const texts = [...this.#text(message["content"]), ...textEvents("refusal", message["refusal"])];
+    const calls = listIn(message["tool_calls"]).flatMap((call, at) => this.#call(call, at));
+    const citations = listIn(message["annotations"]).flatMap(citationsIn);
+    if (reasoning.length + texts.length + calls.length + citations.length === 0) return NOTHING;
+    this.#hasContent = true;
+    const closed = texts.length + calls.length > 0 ? this.#reasoning.close() : NOTHING;
+    return [...reasoning, ...closed, ...texts, ...calls, ...citations];
   }
 
   #text(content: unknown): readonly ReplyEvent[] {
@@ -105,29 +105,29 @@ export class ChatReader implements ReplyEventReader {
   }
 
   #close(): readonly ReplyEvent[] {
-    return [...textEvents("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
+    return [...textEvents("text", this.#echo?.close()), ...this.#reasoning.close(), ...this.#calls.close()];
   }
 
   /** In a whole reply the position identifies a call: some servers send a meaningless index. */
   #call(call: unknown, at: number): readonly ReplyEvent[] {
     if (!isJsonObject(call)) return NOTHING;
-    const stated = call["index"];
-    return this.#calls.add(call, this.#form === "delta" && typeof stated === "number" ? stated : at);
+    const statedReason = call["index"];
+    return this.#calls.add(call, this.#form === "delta" && typeof statedReason === "number" ? statedReason : at);
   }
 
   /** Some servers send the reason early and a call after it, so only changes are emitted. */
   #conclude(choice: JsonObject): readonly ReplyEvent[] {
-    const stated = textIn(choice["finish_reason"]);
-    if (stated !== undefined) {
-      this.#stated = stated;
+    const statedReason = textIn(choice["finish_reason"]);
+    if (statedReason !== undefined) {
+      this.#statedReason = statedReason;
       this.#stopSequence = this.#ownSequence(choice["stop_reason"] ?? choice["matched_stop"]) ?? this.#stopSequence;
     }
-    return this.#stated === undefined ? NOTHING : this.#finished(this.#stated);
+    return this.#statedReason === undefined ? NOTHING : this.#finishEvents(this.#statedReason);
   }
 
-  #finished(stated: string): readonly ReplyEvent[] {
+  #finishEvents(statedReason: string): readonly ReplyEvent[] {
     const closed = this.#close();
-    const reason = finishReason(stated, this.#calls.count > 0 ? "calls" : "no_calls");
+    const reason = finishReason(statedReason, this.#calls.count > 0 ? "calls" : "no_calls");
     if (reason === this.#finish) return closed;
     this.#finish = reason;
     const sequence = reason === "stop" ? this.#stopSequence : undefined;
@@ -135,19 +135,19 @@ export class ChatReader implements ReplyEventReader {
   }
 
   /** Some servers report the stop sequence; one that the caller did not send is not reported. */
-  #ownSequence(told: unknown): string | undefined {
-    return typeof told === "string" && this.#asked?.call.stop.includes(told) ? told : undefined;
+  #ownSequence(reported: unknown): string | undefined {
+    return typeof reported === "string" && this.#context?.call.stop.includes(reported) ? reported : undefined;
   }
 }
 
-function prefillEchoFor(asked: ReplyContext | undefined): PrefillEcho | undefined {
-  const words = asked?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(asked.call.turns) : undefined;
-  return words === undefined ? undefined : new PrefillEcho(words);
+function prefillEchoFor(context: ReplyContext | undefined): PrefillEcho | undefined {
+  const texts = context?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(context.call.turns) : undefined;
+  return texts === undefined ? undefined : new PrefillEcho(texts);
 }
 
 /** A reply with tool calls always finishes with "tool_calls", whatever the server states. */
-function finishReason(stated: string, calls: "calls" | "no_calls"): FinishReason {
-  if (stated === "length" || stated === "content_filter") return stated;
+function finishReason(statedReason: string, calls: "calls" | "no_calls"): FinishReason {
+  if (statedReason === "length" || statedReason === "content_filter") return statedReason;
   return calls === "calls" ? "tool_calls" : "stop";
 }
 

@@ -24,12 +24,12 @@ export class ToolCallReader {
 
   /** `index` is the server's own and need not start at 0. */
   add(wire: JsonObject, index: number): readonly ReplyEvent[] {
-    const called = isJsonObject(wire["function"]) ? wire["function"] : {};
-    const call = this.#at(index);
+    const fn = isJsonObject(wire["function"]) ? wire["function"] : {};
+    const call = this.#callAt(index);
     call.id ??= textIn(wire["id"]);
     call.signature ??= signatureOf(wire);
-    const opening = this.#open(call, textIn(called["name"]));
-    const text = textIn(called["arguments"]) ?? "";
+    const opening = this.#open(call, textIn(fn["name"]));
+    const text = textIn(fn["arguments"]) ?? "";
     if (call.index === undefined) {
       call.heldArguments += text;
       return [];
@@ -39,7 +39,7 @@ export class ToolCallReader {
     return all === "" ? opening : [...opening, ...write(call, call.index, all)];
   }
 
-  #at(index: number): OpenToolCall {
+  #callAt(index: number): OpenToolCall {
     const known = this.#calls.get(index);
     if (known !== undefined) return known;
     const call: OpenToolCall = { id: undefined, index: undefined, heldArguments: "", state: "empty", signature: null };

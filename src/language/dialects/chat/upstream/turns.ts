@@ -40,7 +40,7 @@ class MessageList {
    * Prepended to the next user message: images of tool results, which are text only in this dialect, and later
    * instructions.
    */
-  #waiting: JsonObject[] = [];
+  #pending: JsonObject[] = [];
   /** Tool results must directly follow their calls. */
   #resultsAt: number | undefined;
 
@@ -53,23 +53,23 @@ class MessageList {
     switch (role) {
       case "system":
       case "developer":
-        this.#instruct(parts, param);
+        this.#addInstructions(parts, param);
         return;
       case "assistant":
-        this.#answer(parts, param);
-        this.#results(parts, param);
+        this.#addAssistant(parts, param);
+        this.#addResults(parts, param);
         return;
       case "user":
       case "tool":
         // Tool results precede other content of the turn.
-        this.#results(parts, param);
-        this.#say(role, parts, param);
+        this.#addResults(parts, param);
+        this.#addUserMessage(role, parts, param);
         return;
     }
   }
 
   finish(): readonly JsonObject[] {
-    this.#sayWaiting();
+    this.#flushPending();
     if (this.#messages.length === 0)
       throw fault("invalid_value", {
         message: "messages has nothing to answer to: no turn has content.",
@@ -78,7 +78,7 @@ class MessageList {
     return this.#messages;
   }
 
-  #instruct(parts: readonly Part[], param: string): void {
+  #addInstructions(parts: readonly Part[], param: string): void {
     const content = joined(textsOf(parts, param), "\n\n");
     if (content === "") return;
     const [first] = this.#messages;
@@ -87,13 +87,13 @@ class MessageList {
     else if (first["role"] === "system" && this.#messages.length === 1)
       this.#messages[0] = { role: "system", content: `${first["content"]}\n\n${content}` };
     else if (this.#quirks.includes(ALL_ROLES)) {
-      this.#sayWaiting();
+      this.#flushPending();
       this.#messages.push({ role: "system", content });
-    } else this.#waiting.push({ type: "text", text: content });
+    } else this.#pending.push({ type: "text", text: content });
   }
 
-  #answer(parts: readonly Part[], param: string): void {
-    this.#sayWaiting();
+  #addAssistant(parts: readonly Part[], param: string): void {
+    this.#flushPending();
     const calls = parts.flatMap((part) => (part.is === "tool_call" ? [this.#call(part)] : []));
     // Other dialects split one text into several blocks.
     const text = textsOf(parts, param).join("");
@@ -117,49 +117,48 @@ class MessageList {
     };
   }
 
-  #results(parts: readonly Part[], param: string): void {
+  #addResults(parts: readonly Part[], param: string): void {
     for (const [at, part] of parts.entries())
-      if (part.is === "tool_result") this.#result(part, `${param}.content.${at}`);
+      if (part.is === "tool_result") this.#addResult(part, `${param}.content.${at}`);
   }
 
-  #result({ callId, content, failed }: ToolResultPart, param: string): void {
+  #addResult({ callId, content, failed }: ToolResultPart, param: string): void {
     const id = this.#ids.encode(callId);
-    const pictures = content.flatMap((part, at) =>
+    const images = content.flatMap((part, at) =>
       part.is === "image" ? [mediaPart(part, `${param}.content.${at}`)] : [],
     );
     const message = {
       role: "tool",
       tool_call_id: id,
-      content: resultMessageText(resultText(content), pictures.length, failed ? "failed" : "done"),
+      content: resultMessageText(resultText(content), images.length, failed ? "failed" : "done"),
     };
     this.#resultsAt ??= this.#messages.length;
     this.#messages.splice(this.#resultsAt, 0, message);
     this.#resultsAt += 1;
-    if (pictures.length > 0)
-      this.#waiting.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
+    if (images.length > 0) this.#pending.push({ type: "text", text: `From the result of tool call ${id}:` }, ...images);
   }
 
   /** A turn that contains only tool results adds no user message. */
-  #say(role: "user" | "tool", parts: readonly Part[], param: string): void {
+  #addUserMessage(role: "user" | "tool", parts: readonly Part[], param: string): void {
     const hasResults = parts.some(({ is }) => is === "tool_result");
-    const said = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
-    if (said.length === 0 && (hasResults || role === "tool")) return;
-    const content = [...this.#waiting, ...said];
-    this.#waiting = [];
+    const content = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
+    if (content.length === 0 && (hasResults || role === "tool")) return;
+    const content = [...this.#pending, ...content];
+    this.#pending = [];
     this.#messages.push({ role: "user", content: contentOf(content) });
   }
 
-  #sayWaiting(): void {
-    if (this.#waiting.length > 0) this.#messages.push({ role: "user", content: contentOf(this.#waiting) });
-    this.#waiting = [];
+  #flushPending(): void {
+    if (this.#pending.length > 0) this.#messages.push({ role: "user", content: contentOf(this.#pending) });
+    this.#pending = [];
   }
 }
 
 /** The dialect has no failure flag, so the text states it. */
-function resultMessageText(text: string, pictures: number, outcome: "done" | "failed"): string {
-  const said = text === "" && pictures > 0 ? "(The result is a picture, in the next message.)" : text;
-  if (outcome === "done") return said;
-  return said === "" ? "The tool failed." : `The tool failed: ${said}`;
+function resultMessageText(text: string, images: number, outcome: "done" | "failed"): string {
+  const content = text === "" && images > 0 ? "(The result is a picture, in the next message.)" : text;
+  if (outcome === "done") return content;
+  return content === "" ? "The tool failed." : `The tool failed: ${content}`;
 }
 
 function userPart(part: Part, param: string): JsonObject[] {
@@ -181,18 +180,18 @@ function userPart(part: Part, param: string): JsonObject[] {
 
 /** Text only becomes a string, because not every server accepts a list. */
 function contentOf(parts: readonly JsonObject[]): string | readonly JsonObject[] {
-  const words = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
-  return words.length === parts.length ? joined(words, "\n\n") : parts;
+  const texts = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+  return texts.length === parts.length ? joined(texts, "\n\n") : parts;
 }
 
 function textsOf(parts: readonly Part[], param: string): string[] {
   return parts.flatMap((part, at) => {
     if (part.is === "text" || part.is === "refusal") return [part.text];
     if (part.is === "image" || part.is === "audio" || part.is === "file") {
-      const place = `${param}.content.${at}`;
+      const path = `${param}.content.${at}`;
       throw fault("invalid_value", {
-        message: `${place}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
-        param: place,
+        message: `${path}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
+        param: path,
       });
     }
     return [];

@@ -14,34 +14,42 @@ export function decodeUsage(wire: unknown): TokenCounts | undefined {
   const output = wire["completion_tokens_details"] ?? NO_DETAILS;
   if (!isJsonObject(input) || !isJsonObject(output)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_cache_hit_tokens, cached_tokens } = wire;
-  const { cached_tokens: cached, cache_write_tokens, cache_creation_input_tokens, audio_tokens: heard } = input;
-  const { reasoning_tokens, audio_tokens: spoken } = output;
-  const isWhole =
-    isFigure(total_tokens) && isFigure(prompt_cache_hit_tokens) && isFigure(cached_tokens) && isFigure(cached);
-  const isDetailed = isFigure(cache_write_tokens) && isFigure(cache_creation_input_tokens) && isFigure(heard);
-  if (!isWhole || !isDetailed || !isFigure(reasoning_tokens) || !isFigure(spoken)) return undefined;
-  if (!isFigure(prompt_tokens) || !isFigure(completion_tokens)) return undefined;
+  const { cached_tokens: cached, cache_write_tokens, cache_creation_input_tokens, audio_tokens: audioInput } = input;
+  const { reasoning_tokens, audio_tokens: audioOutput } = output;
+  const areTotalsValid =
+    isOptionalNumber(total_tokens) &&
+    isOptionalNumber(prompt_cache_hit_tokens) &&
+    isOptionalNumber(cached_tokens) &&
+    isOptionalNumber(cached);
+  const areDetailsValid =
+    isOptionalNumber(cache_write_tokens) &&
+    isOptionalNumber(cache_creation_input_tokens) &&
+    isOptionalNumber(audioInput);
+  if (!areTotalsValid || !areDetailsValid || !isOptionalNumber(reasoning_tokens) || !isOptionalNumber(audioOutput))
+    return undefined;
+  if (!isOptionalNumber(prompt_tokens) || !isOptionalNumber(completion_tokens)) return undefined;
   if (prompt_tokens == null || completion_tokens == null) return undefined;
   const reasoningTokens = reasoning_tokens ?? 0;
-  const isApart = reasoningTokens > 0 && total_tokens === prompt_tokens + completion_tokens + reasoningTokens;
+  const isReasoningExcluded =
+    reasoningTokens > 0 && total_tokens === prompt_tokens + completion_tokens + reasoningTokens;
   const usage: TokenCounts = {
     inputTokens: prompt_tokens,
     cachedTokens: cached ?? prompt_cache_hit_tokens ?? cached_tokens ?? 0,
     cacheWriteTokens: cache_write_tokens ?? cache_creation_input_tokens ?? 0,
-    outputTokens: isApart ? completion_tokens + reasoningTokens : completion_tokens,
+    outputTokens: isReasoningExcluded ? completion_tokens + reasoningTokens : completion_tokens,
     reasoningTokens,
-    audioInputTokens: heard ?? 0,
-    audioOutputTokens: spoken ?? 0,
+    audioInputTokens: audioInput ?? 0,
+    audioOutputTokens: audioOutput ?? 0,
   };
-  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 /** A number, or absent. */
-function isFigure(value: unknown): value is number | null | undefined {
+function isOptionalNumber(value: unknown): value is number | null | undefined {
   return value === undefined || value === null || Number.isFinite(value);
 }
 
-function isPossible(usage: TokenCounts): boolean {
+function isPlausible(usage: TokenCounts): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return (
     isTokenCount(inputTokens) &&

@@ -25,6 +25,6 @@ export const converseUpstream: UpstreamDialect = {
   conflictsWithEffort,
   encodeRequest: encodeRequest,
   decodeReply,
-  openReader: (asked) => new ConverseReader(asked),
+  openReader: (context) => new ConverseReader(context),
   decodeProblem,
 };

@@ -28,14 +28,14 @@ export function decodeProblem(
   status: number | null,
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): UpstreamProblem {
-  const said = isJsonObject(body) ? body : {};
-  return problem(exceptionName(headers["x-amzn-errortype"] ?? said["__type"]), messageIn(said), status);
+  const fields = isJsonObject(body) ? body : {};
+  return problem(exceptionName(headers["x-amzn-errortype"] ?? fields["__type"]), messageIn(fields), status);
 }
 
 export function decodeException(name: string, data: string): UpstreamProblem {
-  const said = tryParseJsonObject(data) ?? {};
+  const fields = tryParseJsonObject(data) ?? {};
   const code = exceptionName(name);
-  return problem(code, messageIn(said), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
+  return problem(code, messageIn(fields), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
 }
 
 function problem(code: string | null, message: string | null, status: number | null): UpstreamProblem {

@@ -33,11 +33,11 @@ export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   switch (facts.thinking) {
     case "nova": {
       if (effort === "none") return { fields: {}, maxTokens, effectiveEffort: effort };
-      const word = exceedsHighLimits(call, effort) ? "medium" : EFFORT_LEVELS[effort];
+      const level = exceedsHighLimits(call, effort) ? "medium" : EFFORT_LEVELS[effort];
       return {
-        fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } },
+        fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: level } },
         maxTokens,
-        effectiveEffort: word,
+        effectiveEffort: level,
       };
     }
     case "effort": {
@@ -53,7 +53,7 @@ export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
 
 /** At high effort, Nova rejects output limits and sampling. */
 function exceedsHighLimits({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
-  return EFFORT_LEVELS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
+  return EFFORT_LEVELS[effort] === "high" && [maxOutputTokens, temperature, topP].some((value) => value !== undefined);
 }
 
 export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {

@@ -31,18 +31,18 @@ export class ReplyAssembler {
   readonly #sequences: readonly string[];
   readonly #open = new Map<number, OpenBlock>();
   #calls = 0;
-  #answered = false;
+  #hasAnswer = false;
   /** Text beside a structured reply; used only if the tool is never called. */
-  #aside = "";
+  #surroundingText = "";
 
-  constructor(asked: ReplyContext | undefined) {
-    this.#byTool = asked !== undefined && usesAnswerTool(asked);
-    this.#sequences = asked === undefined ? [] : stopSequencesOf(asked.call);
+  constructor(context: ReplyContext | undefined) {
+    this.#byTool = context !== undefined && usesAnswerTool(context);
+    this.#sequences = context === undefined ? [] : stopSequencesOf(context.call);
   }
 
   openTool(index: number, id: string, name: string): ReplyEvent[] {
     if (this.#byTool && name === ANSWER_TOOL) {
-      this.#answered = true;
+      this.#hasAnswer = true;
       this.#open.set(index, { is: "answer", empty: true });
       return [];
     }
@@ -53,27 +53,27 @@ export class ReplyAssembler {
 
   /** Text and reasoning blocks have no start event: their first delta opens them. */
   add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): ReplyEvent[] {
-    if (text != null) return this.#said(text);
-    if (toolUse != null) return this.#argued(index, toolUse.input ?? "");
+    if (text != null) return this.#addText(text);
+    if (toolUse != null) return this.#addArguments(index, toolUse.input ?? "");
     if (citation != null) return [citationEvent(citation)];
     if (reasoningContent == null) return [];
     const block = this.#reasoningAt(index);
-    const { text: thought, signature, redactedContent } = reasoningContent;
+    const { text: reasoningText, signature, redactedContent } = reasoningContent;
     if (signature != null) block.signature += signature;
     if (redactedContent != null) block.redacted.push(Buffer.from(redactedContent, "base64"));
-    if (thought == null || thought === "") return [];
-    block.text += thought;
-    return [{ is: "reasoning", text: thought }];
+    if (reasoningText == null || reasoningText === "") return [];
+    block.text += reasoningText;
+    return [{ is: "reasoning", text: reasoningText }];
   }
 
-  #said(text: string): ReplyEvent[] {
+  #addText(text: string): ReplyEvent[] {
     if (text === "") return [];
     if (!this.#byTool) return [{ is: "text", text }];
-    this.#aside += text;
+    this.#surroundingText += text;
     return [];
   }
 
-  #argued(index: number, text: string): ReplyEvent[] {
+  #addArguments(index: number, text: string): ReplyEvent[] {
     const block = this.#open.get(index);
     if (block === undefined || block.is === "reasoning" || text === "") return [];
     block.empty = false;
@@ -109,19 +109,19 @@ export class ReplyAssembler {
       const message = "the model wrote something that its provider could not read";
       return [...events, { is: "problem", problem: { message, code: reason, type: null, status: 502 } }];
     }
-    if (!this.#answered && this.#aside !== "") events.push({ is: "text", text: this.#aside });
+    if (!this.#hasAnswer && this.#surroundingText !== "") events.push({ is: "text", text: this.#surroundingText });
     return [...events, this.#finish(reason)];
   }
 
   /** The provider does not report which sequence matched; it is known only if the caller sent one. */
-  #finish(stated: string): ReplyEvent {
-    const reason = this.#reasonFor(stated);
-    const [sequence, ...others] = stated === "stop_sequence" && reason === "stop" ? this.#sequences : [];
+  #finish(statedReason: string): ReplyEvent {
+    const reason = this.#reasonFor(statedReason);
+    const [sequence, ...others] = statedReason === "stop_sequence" && reason === "stop" ? this.#sequences : [];
     return { is: "finish", reason, ...(sequence === undefined || others.length > 0 ? {} : { stopSequence: sequence }) };
   }
 
-  #reasonFor(stated: string): FinishReason {
-    switch (stated) {
+  #reasonFor(statedReason: string): FinishReason {
+    switch (statedReason) {
       case "max_tokens":
       case "model_context_window_exceeded":
         return "length";

@@ -6,15 +6,15 @@ import { type WireBlock, WireReply } from "../wire.ts";
 import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
+export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = WireReply.safeParse(parse(bytes));
   if (!parsed.success) return undefined;
   const { output, stopReason, usage } = parsed.data;
-  const assembly = new ReplyAssembler(asked);
+  const assembler = new ReplyAssembler(context);
   const events: ReplyEvent[] = [{ is: "begin", upstreamId: null }];
   for (const [index, block] of (output.message.content ?? []).entries())
-    events.push(...readBlock(assembly, index, block));
-  events.push(...assembly.stop(stopReason), ...assembly.end(usage));
+    events.push(...readBlock(assembler, index, block));
+  events.push(...assembler.stop(stopReason), ...assembler.end(usage));
   // Malformed model output is not a reply: another endpoint may succeed.
   return events.some(({ is }) => is === "problem") ? undefined : events;
 }
@@ -29,26 +29,26 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function readBlock(assembly: ReplyAssembler, index: number, block: WireBlock): ReplyEvent[] {
+function readBlock(assembler: ReplyAssembler, index: number, block: WireBlock): ReplyEvent[] {
   const { text, toolUse, reasoningContent, citationsContent } = block;
-  if (text != null) return assembly.add(index, { text });
+  if (text != null) return assembler.add(index, { text });
   if (toolUse != null) {
-    const opened = assembly.openTool(index, toolUse.toolUseId, toolUse.name);
+    const openEvents = assembler.openTool(index, toolUse.toolUseId, toolUse.name);
     return [
-      ...opened,
-      ...assembly.add(index, { toolUse: { input: argumentsOf(toolUse.input) } }),
-      ...assembly.close(index),
+      ...openEvents,
+      ...assembler.add(index, { toolUse: { input: argumentsOf(toolUse.input) } }),
+      ...assembler.close(index),
     ];
   }
   if (reasoningContent != null) {
     const { reasoningText, redactedContent } = reasoningContent;
     return [
-      ...assembly.add(index, { reasoningContent: { ...reasoningText, redactedContent } }),
-      ...assembly.close(index),
+      ...assembler.add(index, { reasoningContent: { ...reasoningText, redactedContent } }),
+      ...assembler.close(index),
     ];
   }
-  const texts = (citationsContent?.content ?? []).flatMap((part) => assembly.add(index, { text: part.text ?? "" }));
-  const citations = (citationsContent?.citations ?? []).flatMap((citation) => assembly.add(index, { citation }));
+  const texts = (citationsContent?.content ?? []).flatMap((part) => assembler.add(index, { text: part.text ?? "" }));
+  const citations = (citationsContent?.citations ?? []).flatMap((citation) => assembler.add(index, { citation }));
   return [...texts, ...citations];
 }
 

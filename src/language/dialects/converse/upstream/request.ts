@@ -26,9 +26,9 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   });
   const { toolConfig, instruction } = planTools(call, facts);
   const thinking = planReasoning(call, facts);
-  const told = [instruction, call.responseFormat.is === "json_object" ? JSON_ONLY : undefined];
-  const system = [...conversation.system, ...told.flatMap((text) => (text === undefined ? [] : [{ text }]))];
-  const kept = withCachePointLimit(
+  const instructions = [instruction, call.responseFormat.is === "json_object" ? JSON_ONLY : undefined];
+  const system = [...conversation.system, ...instructions.flatMap((text) => (text === undefined ? [] : [{ text }]))];
+  const limited = withCachePointLimit(
     toolConfig?.tools ?? [],
     system,
     ...conversation.messages.map(({ content }) => content),
@@ -36,10 +36,10 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   const inferenceConfig = inferenceOf(call, thinking.maxTokens);
   const outputConfig = outputOf(call.responseFormat, facts);
   return JSON.stringify({
-    messages: conversation.messages.map(({ role, content }) => ({ role, content: kept(content) })),
-    ...(system.length === 0 ? {} : { system: kept(system) }),
+    messages: conversation.messages.map(({ role, content }) => ({ role, content: limited(content) })),
+    ...(system.length === 0 ? {} : { system: limited(system) }),
     ...(isEmpty(inferenceConfig) ? {} : { inferenceConfig }),
-    ...(toolConfig === undefined ? {} : { toolConfig: { ...toolConfig, tools: kept(toolConfig.tools) } }),
+    ...(toolConfig === undefined ? {} : { toolConfig: { ...toolConfig, tools: limited(toolConfig.tools) } }),
     ...(isEmpty(thinking.fields) ? {} : { additionalModelRequestFields: thinking.fields }),
     ...(outputConfig === undefined ? {} : { outputConfig }),
   });

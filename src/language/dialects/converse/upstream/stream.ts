@@ -8,10 +8,10 @@ import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Usage follows the stop reason, so the stop reason is not the end of the stream. */
 export class ConverseReader implements ReplyEventReader {
-  readonly #assembly: ReplyAssembler;
+  readonly #assembler: ReplyAssembler;
 
-  constructor(asked?: ReplyContext) {
-    this.#assembly = new ReplyAssembler(asked);
+  constructor(context?: ReplyContext) {
+    this.#assembler = new ReplyAssembler(context);
   }
 
   read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
@@ -29,15 +29,15 @@ export class ConverseReader implements ReplyEventReader {
         return this.#delta(payload);
       case "contentBlockStop": {
         const stop = BlockStop.safeParse(payload);
-        return stop.success ? this.#assembly.close(stop.data.contentBlockIndex) : undefined;
+        return stop.success ? this.#assembler.close(stop.data.contentBlockIndex) : undefined;
       }
       case "messageStop": {
         const stop = MessageStop.safeParse(payload);
-        return stop.success ? this.#assembly.stop(stop.data.stopReason) : undefined;
+        return stop.success ? this.#assembler.stop(stop.data.stopReason) : undefined;
       }
       case "metadata": {
         const metadata = Metadata.safeParse(payload);
-        return metadata.success ? this.#assembly.end(metadata.data.usage) : undefined;
+        return metadata.success ? this.#assembler.end(metadata.data.usage) : undefined;
       }
       // Events of later API versions are ignored.
       default:
@@ -50,11 +50,11 @@ export class ConverseReader implements ReplyEventReader {
     if (!parsed.success) return undefined;
     const { contentBlockIndex, start } = parsed.data;
     if (start?.toolUse == null) return [];
-    return this.#assembly.openTool(contentBlockIndex, start.toolUse.toolUseId, start.toolUse.name);
+    return this.#assembler.openTool(contentBlockIndex, start.toolUse.toolUseId, start.toolUse.name);
   }
 
   #delta(payload: unknown): readonly ReplyEvent[] | undefined {
     const parsed = BlockDelta.safeParse(payload);
-    return parsed.success ? this.#assembly.add(parsed.data.contentBlockIndex, parsed.data.delta) : undefined;
+    return parsed.success ? this.#assembler.add(parsed.data.contentBlockIndex, parsed.data.delta) : undefined;
   }
 }

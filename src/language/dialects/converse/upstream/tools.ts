@@ -21,15 +21,15 @@ const NO_TOOL_CALLS = "Do not call any tool in this answer.";
  * "none".
  */
 export function planTools(call: Call, facts: ModelFacts): ToolPlan {
-  const terms: ToolSupport = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
+  const support: ToolSupport = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
   const { responseFormat } = call;
   if (responseFormat.is === "json_schema" && usesAnswerTool({ call, facts }))
-    return { toolConfig: answerConfig(call, responseFormat, terms), instruction: undefined };
-  const closed = call.tools.length === 0 || call.toolChoice?.is === "none";
-  const used = namesUsed(call);
-  if (closed && used.length === 0) return { toolConfig: undefined, instruction: undefined };
-  const tools = call.tools.length > 0 ? toolSpecs(call.tools, terms) : used.map(nameOnlySpec);
-  if (closed) return { toolConfig: { tools }, instruction: NO_TOOL_CALLS };
+    return { toolConfig: answerConfig(call, responseFormat, support), instruction: undefined };
+  const isDisabled = call.tools.length === 0 || call.toolChoice?.is === "none";
+  const calledNames = namesUsed(call);
+  if (isDisabled && calledNames.length === 0) return { toolConfig: undefined, instruction: undefined };
+  const tools = call.tools.length > 0 ? toolSpecs(call.tools, support) : calledNames.map(nameOnlySpec);
+  if (isDisabled) return { toolConfig: { tools }, instruction: NO_TOOL_CALLS };
   const { toolChoice } = call;
   return {
     toolConfig: toolChoice === undefined ? { tools } : { tools, toolChoice: wireChoice(toolChoice) },
@@ -50,7 +50,7 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 type ToolSupport = { readonly strict: boolean; readonly marks: boolean };
 
-function toolSpecs(tools: readonly ToolDefinition[], terms: ToolSupport): JsonObject[] {
+function toolSpecs(tools: readonly ToolDefinition[], support: ToolSupport): JsonObject[] {
   return tools.flatMap((tool, index) => {
     const { name, description, schema, strict, cache } = tool;
     if (!TOOL_NAME.test(name)) {
@@ -58,15 +58,15 @@ function toolSpecs(tools: readonly ToolDefinition[], terms: ToolSupport): JsonOb
       const message = `${param} must be 1 to 64 letters, digits, _ or -: the provider's API takes nothing else.`;
       throw fault("invalid_value", { message, param });
     }
-    const held = strict === true && terms.strict;
+    const isStrict = strict === true && support.strict;
     const json = schema === null ? { type: "object", properties: {} } : { type: "object", ...schema };
     const toolSpec = {
       name,
       ...(description === null || description === "" ? {} : { description }),
-      inputSchema: { json: held ? strictSchema(json) : json },
-      ...(held ? { strict: true } : {}),
+      inputSchema: { json: isStrict ? strictSchema(json) : json },
+      ...(isStrict ? { strict: true } : {}),
     };
-    return cache !== undefined && terms.marks ? [{ toolSpec }, cachePoint(cache)] : [{ toolSpec }];
+    return cache !== undefined && support.marks ? [{ toolSpec }, cachePoint(cache)] : [{ toolSpec }];
   });
 }
 
@@ -85,8 +85,8 @@ function wireChoice(choice: ToolChoice): JsonObject {
 type AnswerFormat = Extract<ResponseFormat, { is: "json_schema" }>;
 
 /** The structured reply as an additional tool; it is forced if the caller sent no tools. */
-function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, terms: ToolSupport): ToolConfig {
-  const own = toolSpecs(toolChoice?.is === "none" ? [] : tools, terms);
+function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, support: ToolSupport): ToolConfig {
+  const own = toolSpecs(toolChoice?.is === "none" ? [] : tools, support);
   // The caller forces a tool call, so this turn is not the final reply.
   if (toolChoice?.is === "required" || toolChoice?.is === "named")
     return { tools: own, toolChoice: wireChoice(toolChoice) };

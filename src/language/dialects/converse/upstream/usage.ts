@@ -23,7 +23,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
@@ -31,7 +31,7 @@ function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
   return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
 }
 
-function isPossible(usage: TokenCounts): boolean {
+function isPlausible(usage: TokenCounts): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
   if (inputTokens < cachedTokens + cacheWriteTokens) return false;
   return Object.values(usage).every(isTokenCount);

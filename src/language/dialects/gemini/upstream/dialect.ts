@@ -21,6 +21,6 @@ export const geminiUpstream: UpstreamDialect = {
   effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
   encodeRequest: encodeRequest,
   decodeReply,
-  openReader: (asked) => new GeminiReader(asked),
+  openReader: (context) => new GeminiReader(context),
   decodeProblem,
 };

@@ -4,8 +4,8 @@ import type { ReplyContext } from "../../upstream-dialect.ts";
 import { GeminiReader } from "./stream.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const events = new GeminiReader(asked).readValue(tryParseJson(bytes));
+export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
+  const events = new GeminiReader(context).readValue(tryParseJson(bytes));
   // A whole reply without a finish reason is truncated.
   return events?.some(({ is }) => is === "finish" || is === "problem") === true ? events : undefined;
 }

@@ -18,13 +18,13 @@ export class GeminiReader implements ReplyEventReader {
   #calls = 0;
   #open: OpenToolCall | undefined;
   #text = "";
-  #said = false;
-  #stated: string | undefined;
+  #hasContent = false;
+  #statedReason: string | undefined;
   #finish: FinishReason | undefined;
   readonly #cited = new Set<string>();
 
-  constructor(asked?: ReplyContext) {
-    this.#turns = asked?.call.turns.length ?? 0;
+  constructor(context?: ReplyContext) {
+    this.#turns = context?.call.turns.length ?? 0;
   }
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
@@ -48,12 +48,12 @@ export class GeminiReader implements ReplyEventReader {
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
     // Usage of a prompt that was blocked before the model ran is omitted because it is zero.
-    const told = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
-    this.#usage = latestUsage(this.#usage, told);
-    if (told !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
-    const stated = candidate?.finishReason;
-    if (stated && stated !== "FINISH_REASON_UNSPECIFIED") this.#stated = stated;
-    else if (candidate === undefined && blocked !== "") this.#stated ??= "PROHIBITED_CONTENT";
+    const reported = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
+    this.#usage = latestUsage(this.#usage, reported);
+    if (reported !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
+    const statedReason = candidate?.finishReason;
+    if (statedReason && statedReason !== "FINISH_REASON_UNSPECIFIED") this.#statedReason = statedReason;
+    else if (candidate === undefined && blocked !== "") this.#statedReason ??= "PROHIBITED_CONTENT";
     this.#conclude(candidate?.finishMessage ?? null, events);
     return events;
   }
@@ -66,7 +66,7 @@ export class GeminiReader implements ReplyEventReader {
 
   #readCandidate(candidate: WireCandidate, events: ReplyEvent[]): void {
     const parts = candidate.content?.parts ?? [];
-    const first = !this.#said;
+    const first = !this.#hasContent;
     const partStarts: number[] = [];
     for (const part of parts) {
       if (first) partStarts.push(Buffer.byteLength(this.#text));
@@ -92,7 +92,7 @@ export class GeminiReader implements ReplyEventReader {
       if (part.thought === true) events.push({ is: "reasoning", text: part.text });
       else {
         this.#text += part.text;
-        this.#said = true;
+        this.#hasContent = true;
         events.push({ is: "text", text: part.text });
       }
     }
@@ -106,7 +106,7 @@ export class GeminiReader implements ReplyEventReader {
       this.#closeCall(events);
       const index = this.#calls;
       this.#calls += 1;
-      this.#said = true;
+      this.#hasContent = true;
       const id = call.id || generatedCallId(this.#upstreamId ?? null, this.#turns, index);
       events.push({ is: "tool_call", index, id, name: call.name, signature });
       this.#open = { index, builder: new ArgumentsBuilder() };
@@ -130,21 +130,21 @@ export class GeminiReader implements ReplyEventReader {
 
   /** Some servers send the reason with every chunk and a call after it, so only changes are emitted. */
   #conclude(message: string | null, events: ReplyEvent[]): void {
-    if (this.#stated === undefined) return;
+    if (this.#statedReason === undefined) return;
     this.#closeCall(events);
-    const ended = decodeFinishReason(this.#stated, this.#calls > 0 ? "calls" : "no_calls");
-    if (ended.is === "broken") {
-      events.push({ is: "problem", problem: malformedReply(message ?? ended.why) });
+    const finish_ = decodeFinishReason(this.#statedReason, this.#calls > 0 ? "calls" : "no_calls");
+    if (finish_.is === "broken") {
+      events.push({ is: "problem", problem: malformedReply(message ?? finish_.why) });
       return;
     }
-    if (ended.reason === this.#finish) return;
-    this.#finish = ended.reason;
-    if (!this.#said) {
+    if (finish_.reason === this.#finish) return;
+    this.#finish = finish_.reason;
+    if (!this.#hasContent) {
       // Clients expect a content field even in an empty reply.
-      this.#said = true;
+      this.#hasContent = true;
       events.push({ is: "text", text: "" });
     }
-    events.push({ is: "finish", reason: ended.reason });
+    events.push({ is: "finish", reason: finish_.reason });
   }
 }
 
@@ -177,10 +177,10 @@ const MALFORMED_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Models that call tools also finish with STOP. */
-export function decodeFinishReason(stated: string, called: "calls" | "no_calls"): GeminiFinish {
-  if (MALFORMED_REASONS.has(stated)) return { is: "broken", why: `the model ended with ${stated}` };
-  if (stated === "MAX_TOKENS") return { is: "finished", reason: "length" };
-  if (CONTENT_FILTER_REASONS.has(stated) || stated.startsWith("IMAGE_"))
+export function decodeFinishReason(statedReason: string, called: "calls" | "no_calls"): GeminiFinish {
+  if (MALFORMED_REASONS.has(statedReason)) return { is: "broken", why: `the model ended with ${statedReason}` };
+  if (statedReason === "MAX_TOKENS") return { is: "finished", reason: "length" };
+  if (CONTENT_FILTER_REASONS.has(statedReason) || statedReason.startsWith("IMAGE_"))
     return { is: "finished", reason: "content_filter" };
   return { is: "finished", reason: called === "calls" ? "tool_calls" : "stop" };
 }
@@ -202,10 +202,10 @@ type ByteSpan = { readonly startByte: number; readonly endByte: number };
 type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
 
 /** Citations with offsets converted from bytes to UTF-16 units. */
-export function citationsOf(candidate: WireCandidate, said: WrittenText): Citation[] {
-  const sources = [...groundedSources(candidate, said), ...recitedSources(candidate)];
+export function citationsOf(candidate: WireCandidate, written: WrittenText): Citation[] {
+  const sources = [...groundedSources(candidate, written), ...recitedSources(candidate)];
   if (sources.length === 0) return [];
-  const bytes = Buffer.from(said.text);
+  const bytes = Buffer.from(written.text);
   const unitsBefore = (byte: number) => bytes.toString("utf8", 0, Math.min(byte, bytes.length)).length;
   return sources.map(({ url, title, span }) => ({
     url,

@@ -21,10 +21,10 @@ export function encodeTurns(
   turns: Call["turns"],
   form: ToolCallForm,
 ): { readonly system: readonly JsonObject[]; readonly contents: readonly WireContent[] } {
-  const spoken = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const encoded = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const writer = new ContentWriter(form);
   // Without other turns, instructions become the conversation.
-  const leading = spoken < 0 ? [] : turns.slice(0, spoken);
+  const leading = encoded < 0 ? [] : turns.slice(0, encoded);
   for (const [index, turn] of turns.entries()) if (index >= leading.length) writer.turn(turn, index);
   return { system: leading.flatMap(({ parts }) => parts.flatMap(textPart)), contents: writer.finish() };
 }
@@ -45,7 +45,7 @@ class ContentWriter {
   #order = 0;
   /** User content between two model turns: results first, then everything else. */
   #results: FunctionResult[] = [];
-  #said: JsonObject[] = [];
+  #userParts: JsonObject[] = [];
 
   constructor(form: ToolCallForm) {
     this.#form = form;
@@ -53,7 +53,7 @@ class ContentWriter {
 
   turn(turn: ConversationTurn, index: number): void {
     if (turn.role === "assistant") {
-      if (this.#results.length + this.#said.length > 0) this.#checkAnswered();
+      if (this.#results.length + this.#userParts.length > 0) this.#checkAnswered();
       this.#flush();
       this.#push("model", this.#modelParts(turn, index));
       return;
@@ -87,12 +87,12 @@ class ContentWriter {
     switch (part.is) {
       case "text":
       case "refusal":
-        this.#said.push({ text: part.text });
+        this.#userParts.push({ text: part.text });
         return;
       case "image":
       case "audio":
       case "file":
-        this.#said.push(inlineData(part.source, param));
+        this.#userParts.push(inlineData(part.source, param));
         return;
       case "reasoning":
       case "tool_call":
@@ -104,14 +104,14 @@ class ContentWriter {
   /** Results of parallel calls form one turn, in the order of the calls. */
   #flush(): void {
     const sorted = this.#results.toSorted((a, b) => a.order - b.order);
-    this.#push("user", [...sorted.flatMap(({ parts }) => parts), ...this.#said]);
+    this.#push("user", [...sorted.flatMap(({ parts }) => parts), ...this.#userParts]);
     this.#results = [];
-    this.#said = [];
+    this.#userParts = [];
   }
 
   #result(part: ToolResultPart, param: string): FunctionResult {
-    const called = this.#calls.get(part.callId);
-    if (called === undefined) {
+    const call_ = this.#calls.get(part.callId);
+    if (call_ === undefined) {
       throw fault("invalid_value", {
         message: `${param}: no tool call with the id "${part.callId.slice(0, 64)}" comes before it.`,
         param,
@@ -122,8 +122,8 @@ class ContentWriter {
     const response = part.failed ? { error: valueIn(text) } : structOf(text);
     const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
     return {
-      order: called.order,
-      parts: [{ functionResponse: { ...this.#id(part.callId), name: called.name, response } }, ...pictures],
+      order: call_.order,
+      parts: [{ functionResponse: { ...this.#id(part.callId), name: call_.name, response } }, ...pictures],
     };
   }
 
@@ -168,8 +168,8 @@ class ContentWriter {
 const FIELD_ORDER: Readonly<Partial<Record<Part["is"], number>>> = { reasoning: 0, tool_call: 2 };
 
 function hasExplicitOrder(parts: readonly Part[]): boolean {
-  const places = parts.map(({ is }) => FIELD_ORDER[is] ?? 1);
-  return places.some((place, at) => place < (places[at - 1] ?? 0));
+  const ranks = parts.map(({ is }) => FIELD_ORDER[is] ?? 1);
+  return ranks.some((rank, at) => rank < (ranks[at - 1] ?? 0));
 }
 
 function googleSignature(part: Part): string | undefined {
@@ -179,18 +179,18 @@ function googleSignature(part: Part): string | undefined {
 
 /** Keeps the order of the model: a signature belongs to the preceding text or to an empty part. */
 function signInOrder(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
-  const spoken: JsonObject[] = [];
+  const encoded: JsonObject[] = [];
   for (const part of parts) {
-    if (part.is === "tool_call") spoken.push(write(part));
-    else spoken.push(...textPart(part));
+    if (part.is === "tool_call") encoded.push(write(part));
+    else encoded.push(...textPart(part));
     const thoughtSignature = googleSignature(part);
     if (thoughtSignature === undefined) continue;
-    const last = spoken.at(-1);
+    const last = encoded.at(-1);
     const isOpen = last !== undefined && "text" in last && last["thoughtSignature"] === undefined;
-    if (isOpen) spoken.pop();
-    spoken.push({ ...(isOpen ? last : { text: "" }), thoughtSignature });
+    if (isOpen) encoded.pop();
+    encoded.push({ ...(isOpen ? last : { text: "" }), thoughtSignature });
   }
-  return spoken;
+  return encoded;
 }
 
 /** Without a known order the last signature goes to the last text and others to empty parts. */

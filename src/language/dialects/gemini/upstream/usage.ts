@@ -28,13 +28,13 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     isTokenCount(wire.promptTokenCount ?? 0) &&
     isTokenCount(wire.toolUsePromptTokenCount ?? 0) &&
     isTokenCount(written);
-  return areCounts && isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  return areCounts && isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 /** Some servers include reasoning in candidatesTokenCount; the total reveals it. */
 function includesThoughts(wire: WireUsage, inputTokens: number): boolean {
-  const { thoughtsTokenCount: thoughts, candidatesTokenCount: written, totalTokenCount: total } = wire;
-  return !!thoughts && total != null && written != null && written >= thoughts && total === inputTokens + written;
+  const { thoughtsTokenCount: reasoning, candidatesTokenCount: written, totalTokenCount: total } = wire;
+  return !!reasoning && total != null && written != null && written >= reasoning && total === inputTokens + written;
 }
 
 function audioIn(details: WireUsage["promptTokensDetails"]): number {
@@ -43,7 +43,7 @@ function audioIn(details: WireUsage["promptTokensDetails"]): number {
   return tokens;
 }
 
-function isPossible(usage: TokenCounts): boolean {
+function isPlausible(usage: TokenCounts): boolean {
   if (!Object.values(usage).every(isTokenCount)) return false;
   return (
     usage.cachedTokens <= usage.inputTokens &&

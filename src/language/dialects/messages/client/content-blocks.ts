@@ -38,17 +38,17 @@ const NOTHING: readonly BlockStep[] = [];
  * one waits and its content is complete.
  */
 export class BlockQueue {
-  readonly #line: BlockDraft[] = [];
+  readonly #queue: BlockDraft[] = [];
   /** Whether the caller allows parallel tool calls. */
-  readonly #takes: "many" | "one";
+  readonly #callLimit: "many" | "one";
   #index = 0;
   #calls = 0;
   #refusal = "";
   /** Reasoning already sent and not yet confirmed by a complete block. */
-  #shown = "";
+  #sentReasoning = "";
 
   constructor({ openAiParameters }: Pick<Call, "openAiParameters">) {
-    this.#takes = openAiParameters?.parallel_tool_calls === false ? "one" : "many";
+    this.#callLimit = openAiParameters?.parallel_tool_calls === false ? "one" : "many";
   }
 
   get calls(): number {
@@ -87,7 +87,7 @@ export class BlockQueue {
 
   /** Flushes all queued blocks in order. */
   finish(): readonly BlockStep[] {
-    for (const draft of this.#line) {
+    for (const draft of this.#queue) {
       draft.done = true;
       if (draft.call !== undefined && draft.call.form !== "object" && draft.call.heldArguments !== "")
         draft.waiting.push({ type: "input_json_delta", partial_json: unwrapObject(draft.call.heldArguments) });
@@ -103,19 +103,19 @@ export class BlockQueue {
 
   #reasoning(text: string): readonly BlockStep[] {
     if (text === "") return NOTHING;
-    this.#shown += text;
+    this.#sentReasoning += text;
     this.#tail("thinking", THINKING).waiting.push({ type: "thinking_delta", thinking: text });
     return this.#advance();
   }
 
   #detail(detail: ReasoningDetail): readonly BlockStep[] {
-    const shown = this.#shown;
-    this.#shown = "";
+    const sentReasoning = this.#sentReasoning;
+    this.#sentReasoning = "";
     if (detail.is === "encrypted") return this.#encrypted(detail.signature, "block");
     const { text, signature } = detail;
-    const last = this.#line.at(-1);
+    const last = this.#queue.at(-1);
     const isOpen = last?.kind === "thinking" && !last.done;
-    if (!isOpen && signature === null && (text === "" || text === shown)) return NOTHING;
+    if (!isOpen && signature === null && (text === "" || text === sentReasoning)) return NOTHING;
     const draft = this.#tail("thinking", THINKING);
     if (!isOpen && text !== "") draft.waiting.push({ type: "thinking_delta", thinking: text });
     if (signature !== null)
@@ -126,23 +126,23 @@ export class BlockQueue {
 
   #encrypted(signature: ReasoningSignature, carrier: "block" | "call"): readonly BlockStep[] {
     const block = { type: "redacted_thinking", data: encodeSignature(signature, carrier) };
-    this.#line.push({ kind: "encrypted", block, waiting: [], opened: false, done: true });
+    this.#queue.push({ kind: "encrypted", block, waiting: [], opened: false, done: true });
     return this.#advance();
   }
 
   /** A foreign signature precedes the call in a block of its own, because tool_use has no field for it. */
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly BlockStep[] {
     this.#calls += 1;
-    if (this.#takes === "one" && this.#calls > 1) return NOTHING;
+    if (this.#callLimit === "one" && this.#calls > 1) return NOTHING;
     const before = signature === null ? NOTHING : this.#encrypted(signature, "call");
     const block = { type: "tool_use", id: encodeToolId(id), name, input: {} };
     const call: OpenToolCall = { index, end: new JsonEndDetector(), form: "unknown", heldArguments: "" };
-    this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
+    this.#queue.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
     return [...before, ...this.#advance()];
   }
 
   #arguments(index: number, text: string): readonly BlockStep[] {
-    const draft = this.#line.find(({ call }) => call?.index === index);
+    const draft = this.#queue.find(({ call }) => call?.index === index);
     if (draft?.call === undefined || text === "") return NOTHING;
     const { call } = draft;
     const first = call.form === "unknown" ? text.trimStart()[0] : undefined;
@@ -159,7 +159,7 @@ export class BlockQueue {
 
   /** Citations attach to the open text block; without one they are dropped. */
   #cite({ url, title }: Citation): readonly BlockStep[] {
-    const last = this.#line.at(-1);
+    const last = this.#queue.at(-1);
     if (last?.kind !== "text") return NOTHING;
     const citation = {
       type: "web_search_result_location",
@@ -174,25 +174,25 @@ export class BlockQueue {
 
   /** The last block if it continues, otherwise a new one. */
   #tail(kind: BlockDraft["kind"], block: JsonObject): BlockDraft {
-    const last = this.#line.at(-1);
+    const last = this.#queue.at(-1);
     if (last?.kind === kind && !last.done) return last;
     const draft: BlockDraft = { kind, block, waiting: [], opened: false, done: false };
-    this.#line.push(draft);
+    this.#queue.push(draft);
     return draft;
   }
 
   #advance(): readonly BlockStep[] {
     const steps: BlockStep[] = [];
-    for (let first = this.#line[0]; first !== undefined; first = this.#line[0]) {
+    for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
       const index = this.#index;
       if (!first.opened) steps.push({ is: "open", index, block: first.block });
       first.opened = true;
       for (const delta of first.waiting.splice(0)) steps.push({ is: "delta", index, delta });
       const mayClose = first.call === undefined || first.call.end.isComplete;
-      if (!first.done && (this.#line.length === 1 || !mayClose)) break;
+      if (!first.done && (this.#queue.length === 1 || !mayClose)) break;
       steps.push({ is: "close", index });
       this.#index += 1;
-      this.#line.shift();
+      this.#queue.shift();
     }
     return steps;
   }
@@ -217,12 +217,12 @@ const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 /** Detects the closing bracket of a JSON object that arrives in fragments. */
 export class JsonEndDetector {
   #depth = 0;
-  #begun = false;
+  #hasBegun = false;
   #inString = false;
   #escaped = false;
 
   get isComplete(): boolean {
-    return this.#begun && this.#depth === 0;
+    return this.#hasBegun && this.#depth === 0;
   }
 
   feed(text: string): void {
@@ -235,7 +235,7 @@ export class JsonEndDetector {
       } else if (code === QUOTE) this.#inString = true;
       else if (OPENERS.has(code)) {
         this.#depth += 1;
-        this.#begun = true;
+        this.#hasBegun = true;
       } else if (CLOSERS.has(code)) this.#depth -= 1;
     }
   }

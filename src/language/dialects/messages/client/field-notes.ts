@@ -25,24 +25,25 @@ export class FieldNotes {
   }
 
   /** Unlisted fields count as native. */
-  classify(value: object, rows: FieldRules, path: string): void {
+  classify(value: object, rules: FieldRules, path: string): void {
     for (const [field, inner] of Object.entries(value)) {
       if (inner === null || inner === undefined) continue;
-      const row = Object.hasOwn(rows, field) ? rows[field] : undefined;
-      const lot = typeof row === "function" ? row(inner) : (row ?? "native");
-      if (lot === "native" || lot === "advisory") this.note(lot, path === "" ? field : `${path}.${field}`);
+      const rule = Object.hasOwn(rules, field) ? rules[field] : undefined;
+      const handling = typeof rule === "function" ? rule(inner) : (rule ?? "native");
+      if (handling === "native" || handling === "advisory")
+        this.note(handling, path === "" ? field : `${path}.${field}`);
     }
   }
 
-  note(lot: "native" | "advisory", path: string): void {
-    const list = lot === "native" ? this.#native : this.#advisory;
+  note(handling: "native" | "advisory", path: string): void {
+    const list = handling === "native" ? this.#native : this.#advisory;
     if (list.size < NOTES_MAX) list.add(path.slice(0, 200));
   }
 }
 
 /** Rule for fields that are handled this way only for the given values. */
-export function onlyAs(lot: FieldHandling, ...values: readonly unknown[]): FieldRule {
-  return (value) => (values.includes(value) ? lot : "native");
+export function onlyAs(handling: FieldHandling, ...values: readonly unknown[]): FieldRule {
+  return (value) => (values.includes(value) ? handling : "native");
 }
 
 /** Rule for lists and objects that are ignored only while empty. */

@@ -60,7 +60,9 @@ function nthBlock({ content }: InputMessage, type: string, nth: number): number 
 }
 
 function unmatchedResult(message: InputMessage, before: readonly InputMessage[]): number {
-  const calls = new Set(before.flatMap((one) => knownBlocks(one).map((block) => ("id" in block ? block.id : ""))));
+  const calls = new Set(
+    before.flatMap((message_) => knownBlocks(message_).map((block) => ("id" in block ? block.id : ""))),
+  );
   const blocks = typeof message.content === "string" ? [] : message.content;
   const stray = blocks.findIndex(
     (block) => isKnownBlock(block) && block.type === "tool_result" && !calls.has(block.tool_use_id),

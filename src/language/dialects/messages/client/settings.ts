@@ -94,21 +94,24 @@ export function decodeReasoning(
   { thinking, output_config }: Pick<CountTokensRequest, "thinking" | "output_config">,
   notes: FieldNotes,
 ): DecodedReasoning | undefined {
-  const word = decodeEffort(output_config?.effort, notes);
+  const effort_ = decodeEffort(output_config?.effort, notes);
   if (!thinking)
-    return word === undefined ? undefined : { settings: optionalEffort(word), field: "output_config.effort" };
+    return effort_ === undefined ? undefined : { settings: optionalEffort(effort_), field: "output_config.effort" };
   notes.classify(thinking, THINKING_ROWS, "thinking");
   const field = "thinking";
   switch (thinking.type) {
     case "disabled":
       return { settings: optionalEffort("none"), field };
     case "adaptive":
-      return { settings: word === undefined ? defaultedEffort(EFFORT_DEFAULT) : optionalEffort(word), field };
+      return { settings: effort_ === undefined ? defaultedEffort(EFFORT_DEFAULT) : optionalEffort(effort_), field };
     case "between_tools":
-      return { settings: word === undefined ? defaultedEffort(EFFORT_BETWEEN_TOOLS) : optionalEffort(word), field };
+      return {
+        settings: effort_ === undefined ? defaultedEffort(EFFORT_BETWEEN_TOOLS) : optionalEffort(effort_),
+        field,
+      };
     case "enabled": {
       const budgetTokens = thinking.budget_tokens ?? null;
-      const effort = word ?? (budgetTokens === null ? EFFORT_DEFAULT : effortForBudget(budgetTokens));
+      const effort = effort_ ?? (budgetTokens === null ? EFFORT_DEFAULT : effortForBudget(budgetTokens));
       return { settings: { effort, budgetTokens }, field };
     }
     default:
@@ -125,9 +128,9 @@ function defaultedEffort(effort: Effort): ReasoningSettings {
   return { ...optionalEffort(effort), isEffortDefaulted: true };
 }
 
-function decodeEffort(word: string | null | undefined, notes: FieldNotes): Effort | undefined {
-  if (!word) return undefined;
-  const effort = EFFORTS.find((known) => known === word);
+function decodeEffort(effort_: string | null | undefined, notes: FieldNotes): Effort | undefined {
+  if (!effort_) return undefined;
+  const effort = EFFORTS.find((known) => known === effort_);
   if (effort === undefined) notes.note("native", "output_config.effort");
   return effort;
 }
@@ -184,7 +187,7 @@ const COMPACTION_DEFAULT_TOKENS = 150_000;
 export function decodeCompaction(management: unknown): { readonly compactionThresholdTokens?: number } {
   const edits = isJsonObject(management) ? management["edits"] : undefined;
   if (!Array.isArray(edits)) return {};
-  const edit = edits.find((one) => isJsonObject(one) && String(one["type"]).startsWith("compact_"));
+  const edit = edits.find((edit_) => isJsonObject(edit_) && String(edit_["type"]).startsWith("compact_"));
   if (!isJsonObject(edit)) return {};
   const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
   return { compactionThresholdTokens: typeof value === "number" ? value : COMPACTION_DEFAULT_TOKENS };

@@ -13,7 +13,7 @@ import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 export class MessageWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #blocks: BlockQueue;
-  #begun = false;
+  #hasBegun = false;
   /** Usage reported before the first content; until then the gateway's estimate is used. */
   #usage: Usage | undefined;
 
@@ -28,15 +28,15 @@ export class MessageWriter implements ReplyWriter {
     return steps.length === 0 ? "" : this.#start() + steps.map(encodeStep).join("");
   }
 
-  close({ finish, usage: counted, cost }: ReplyClosing): string {
+  close({ finish, usage: billed, cost }: ReplyClosing): string {
     const rest = this.#blocks.finish().map(encodeStep).join("");
-    const usage = finalUsage(counted, cost);
-    const delta = frame({
+    const usage = finalUsage(billed, cost);
+    const delta = encodeEvent({
       type: "message_delta",
       delta: { ...stopFields(finish, this.#blocks), container: null },
       usage,
     });
-    return this.#start() + rest + delta + frame({ type: "message_stop" });
+    return this.#start() + rest + delta + encodeEvent({ type: "message_stop" });
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -45,14 +45,14 @@ export class MessageWriter implements ReplyWriter {
 
   /** message_start precedes the first visible content. */
   #start(): string {
-    if (this.#begun) return "";
-    this.#begun = true;
+    if (this.#hasBegun) return "";
+    this.#hasBegun = true;
     const estimate = firstUsage(this.#head.inputTokens);
     const reported = this.#usage;
     const isUsable = reported !== undefined && reported !== IMPLAUSIBLE_TOKENS && hasUncachedInput(reported);
     const usage = isUsable ? { ...reported, ...FIRST_TOKEN } : estimate;
     const pendingStop = { stop_reason: null, stop_sequence: null, stop_details: null };
-    return frame({
+    return encodeEvent({
       type: "message_start",
       message: encodeMessage(this.#head, [], pendingStop, wholeUsage(usage, undefined)),
     });
@@ -66,7 +66,7 @@ function hasUncachedInput({ inputTokens, cachedTokens, cacheWriteTokens }: Usage
   return inputTokens > cachedTokens + cacheWriteTokens;
 }
 
-function frame(event: JsonObject & { readonly type: string }): string {
+function encodeEvent(event: JsonObject & { readonly type: string }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
@@ -74,10 +74,10 @@ function encodeStep(step: BlockStep): string {
   const { index } = step;
   switch (step.is) {
     case "open":
-      return frame({ type: "content_block_start", index, content_block: step.block });
+      return encodeEvent({ type: "content_block_start", index, content_block: step.block });
     case "delta":
-      return frame({ type: "content_block_delta", index, delta: step.delta });
+      return encodeEvent({ type: "content_block_delta", index, delta: step.delta });
     case "close":
-      return frame({ type: "content_block_stop", index });
+      return encodeEvent({ type: "content_block_stop", index });
   }
 }

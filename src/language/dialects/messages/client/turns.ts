@@ -62,11 +62,11 @@ export function decodeMessage(message: InputMessage, path: string, notes: FieldN
   const parts: Part[] = [];
   let sealed: ReasoningSignature | undefined;
   for (const [at, block] of content.entries()) {
-    const place = { path: `${path}.content.${at}`, notes };
+    const location = { path: `${path}.content.${at}`, notes };
     const ofCall = block.type === "redacted_thinking" ? callSignature(block) : undefined;
     if (ofCall !== undefined) sealed = ofCall;
     else {
-      for (const part of decodeBlock(block, role, place)) {
+      for (const part of decodeBlock(block, role, location)) {
         if (part.is === "tool_call" && sealed !== undefined) {
           parts.push({ ...part, signature: sealed });
           sealed = undefined;
@@ -85,19 +85,19 @@ function callSignature(block: MessageBlock): ReasoningSignature | undefined {
 }
 
 /** Documents may become several parts; native blocks become none. */
-function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: BlockLocation): Part[] {
+function decodeBlock(block: MessageBlock, role: InputMessage["role"], location: BlockLocation): Part[] {
   if (!isKnownBlock(block) || !ALLOWED_ROLES[block.type].includes(role)) {
-    place.notes.note("native", place.path);
+    location.notes.note("native", location.path);
     return [];
   }
-  place.notes.classify(block, BLOCK_RULES[block.type], place.path);
+  location.notes.classify(block, BLOCK_RULES[block.type], location.path);
   switch (block.type) {
     case "text":
       return [{ is: "text", text: block.text, ...decodeCacheControl(block.cache_control) }];
     case "image":
-      return decodeImage(block, place);
+      return decodeImage(block, location);
     case "document":
-      return decodeDocument(block, place);
+      return decodeDocument(block, location);
     case "tool_use":
       return [
         {
@@ -108,7 +108,7 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Blo
         },
       ];
     case "tool_result":
-      return [decodeResult(block, place)];
+      return [decodeResult(block, location)];
     case "thinking": {
       // Unsigned thinking was produced by this gateway for a provider without signatures.
       const signature = block.signature ? decodeSignature(block.signature).signature : null;
@@ -148,7 +148,7 @@ function mediaSource(source: WireMediaSource): MediaSource | undefined {
 }
 
 /** Text documents become text in every dialect. */
-function decodeDocument(block: BlockOf<"document">, place: BlockLocation): Part[] {
+function decodeDocument(block: BlockOf<"document">, location: BlockLocation): Part[] {
   const { source, title, context, cache_control } = block;
   const mark = decodeCacheControl(cache_control);
   const media = mediaSource(source);
@@ -162,10 +162,10 @@ function decodeDocument(block: BlockOf<"document">, place: BlockLocation): Part[
     return [...above, { is: "text", text: source["data"], ...mark }];
   const inside = "content" in source ? innerContent(source["content"]) : undefined;
   if (inside === undefined) {
-    place.notes.note("native", `${place.path}.source.type`);
+    location.notes.note("native", `${location.path}.source.type`);
     return [];
   }
-  return [...above, ...decodeInner(inside, { ...place, path: `${place.path}.source.content` })];
+  return [...above, ...decodeInner(inside, { ...location, path: `${location.path}.source.content` })];
 }
 
 /** Narrows the type only: the schema has validated the value. */
@@ -183,23 +183,23 @@ const INNER_ROWS: FieldRules = { ...BLOCK_RULES.text, ...BLOCK_RULES.image };
 function decodeInner(content: InnerContent, { path, notes }: BlockLocation): InnerPart[] {
   if (typeof content === "string") return content === "" ? [] : [{ is: "text", text: content }];
   return content.flatMap((block, at): InnerPart[] => {
-    const place = { path: `${path}.${at}`, notes };
-    if (block.type === "document") return decodeInnerDocument(block, place);
-    notes.classify(block, INNER_ROWS, place.path);
+    const location = { path: `${path}.${at}`, notes };
+    if (block.type === "document") return decodeInnerDocument(block, location);
+    notes.classify(block, INNER_ROWS, location.path);
     if (isTextBlock(block)) return [{ is: "text", text: block.text, ...decodeCacheControl(block.cache_control) }];
-    if (isImageBlock(block)) return decodeImage(block, place);
-    notes.note("native", place.path);
+    if (isImageBlock(block)) return decodeImage(block, location);
+    notes.note("native", location.path);
     return [];
   });
 }
 
 /** Inside a tool result only text documents can be translated. */
-function decodeInnerDocument(block: InnerBlock, place: BlockLocation): InnerPart[] {
+function decodeInnerDocument(block: InnerBlock, location: BlockLocation): InnerPart[] {
   const document = documentBlock.safeParse(block);
-  const parts = document.success ? decodeDocument(document.data, place) : [];
+  const parts = document.success ? decodeDocument(document.data, location) : [];
   const inner = parts.filter((part) => part.is === "text" || part.is === "image");
-  if (document.success) place.notes.classify(document.data, BLOCK_RULES.document, place.path);
-  if (!document.success || inner.length < parts.length) place.notes.note("native", place.path);
+  if (document.success) location.notes.classify(document.data, BLOCK_RULES.document, location.path);
+  if (!document.success || inner.length < parts.length) location.notes.note("native", location.path);
   return inner;
 }
 
@@ -211,12 +211,12 @@ function isImageBlock(block: InnerBlock): block is BlockOf<"image"> {
   return block.type === "image";
 }
 
-function decodeResult(block: BlockOf<"tool_result">, place: BlockLocation): ToolResultPart {
+function decodeResult(block: BlockOf<"tool_result">, location: BlockLocation): ToolResultPart {
   const { tool_use_id, content, is_error, cache_control } = block;
   return {
     is: "tool_result",
     callId: decodeToolId(tool_use_id),
-    content: content ? decodeInner(content, { ...place, path: `${place.path}.content` }) : [],
+    content: content ? decodeInner(content, { ...location, path: `${location.path}.content` }) : [],
     failed: is_error === true,
     ...decodeCacheControl(cache_control),
   };

@@ -16,23 +16,23 @@ function tokenFields(usage: Usage): JsonObject {
 }
 
 /** With all fields, which some clients require. */
-export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
+export function wholeUsage(usage: Usage, cost: ReportedCost | undefined): JsonObject {
   return {
     ...tokenFields(usage),
     cache_creation: cacheCreationByTtl(usage),
     inference_geo: null,
     service_tier: "standard",
     speed: null,
-    ...shown,
+    ...cost,
   };
 }
 
 /** Usage at the end of a stream. */
-export function finalUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
+export function finalUsage(usage: Usage, cost: ReportedCost | undefined): JsonObject {
   return {
     ...tokenFields(usage),
     ...(usage.cacheWriteTokens > 0 ? { cache_creation: cacheCreationByTtl(usage) } : {}),
-    ...shown,
+    ...cost,
   };
 }
 

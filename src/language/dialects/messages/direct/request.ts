@@ -11,10 +11,10 @@ import { isForeignSignature } from "../reasoning-signatures.ts";
  */
 export function substituteEffort({ value }: ParsedBody, efforts: SupportedEfforts): Effort | undefined {
   const { output_config: config } = value;
-  const word = isJsonObject(config) ? EFFORTS.find((known) => known === config["effort"]) : undefined;
-  if (word === undefined) return undefined;
-  const nearest = nearestEffort({ effort: word, budgetTokens: null }, efforts);
-  return nearest === word ? undefined : nearest;
+  const hint = isJsonObject(config) ? EFFORTS.find((known) => known === config["effort"]) : undefined;
+  if (hint === undefined) return undefined;
+  const nearest = nearestEffort({ effort: hint, budgetTokens: null }, efforts);
+  return nearest === hint ? undefined : nearest;
 }
 
 /** Replaces only the effort in output_config. */
@@ -54,37 +54,37 @@ export function stripUnknownHints(
   const fields = isSent(DIAGNOSIS_BETA) ? ["cache_control"] : ["cache_control", "diagnostics"];
   const dropped = fields.filter((key) => body.members.has(key));
   const patches: MemberPatch[] = dropped.map((key) => ({ key, json: null }));
-  const words = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER_STREAMING] : [])];
+  const hints = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER_STREAMING] : [])];
   // Cheap pre-check: in JSON a quoted word is a key or a string.
-  const strange = new Set(words.filter((word) => body.text.includes(`"${word}"`)));
-  if (strange.size === 0) return { patches, dropped };
-  const found = new Set<string>();
+  const unknownHints = new Set(hints.filter((hint) => body.text.includes(`"${hint}"`)));
+  if (unknownHints.size === 0) return { patches, dropped };
+  const removed = new Set<string>();
   for (const key of HINTED_MEMBERS) {
     const list = losslessArray(body, key);
-    const cleaned = list?.map((one) => withoutHints(one, strange, found));
-    if (cleaned?.some((one, at) => one !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
+    const cleaned = list?.map((item) => withoutHints(item, unknownHints, removed));
+    if (cleaned?.some((item, at) => item !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
   }
-  return { patches, dropped: [...dropped, ...found] };
+  return { patches, dropped: [...dropped, ...removed] };
 }
 
 /** Returns the same object if unchanged. Tool inputs are not searched. */
-function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<string>): unknown {
+function withoutHints(value: unknown, unknownHints: ReadonlySet<string>, removed: Set<string>): unknown {
   if (!isJsonObject(value)) return value;
-  const { cache_control: mark, content } = value;
-  let kept: JsonObject = value;
-  if (strange.has("scope") && isJsonObject(mark) && "scope" in mark) {
-    const { scope: _, ...rest } = mark;
-    kept = { ...kept, cache_control: rest };
-    found.add("cache_control.scope");
+  const { cache_control: cacheControl, content } = value;
+  let stripped: JsonObject = value;
+  if (unknownHints.has("scope") && isJsonObject(cacheControl) && "scope" in cacheControl) {
+    const { scope: _, ...rest } = cacheControl;
+    stripped = { ...stripped, cache_control: rest };
+    removed.add("cache_control.scope");
   }
-  if (strange.has(EAGER_STREAMING) && EAGER_STREAMING in value) {
-    const { [EAGER_STREAMING]: _, ...rest } = kept;
-    kept = rest;
-    if (value[EAGER_STREAMING] === true) found.add(EAGER_STREAMING);
+  if (unknownHints.has(EAGER_STREAMING) && EAGER_STREAMING in value) {
+    const { [EAGER_STREAMING]: _, ...rest } = stripped;
+    stripped = rest;
+    if (value[EAGER_STREAMING] === true) removed.add(EAGER_STREAMING);
   }
-  if (!Array.isArray(content)) return kept;
-  const cleaned = content.map((block) => withoutHints(block, strange, found));
-  return cleaned.some((block, at) => block !== content[at]) ? { ...kept, content: cleaned } : kept;
+  if (!Array.isArray(content)) return stripped;
+  const cleaned = content.map((block) => withoutHints(block, unknownHints, removed));
+  return cleaned.some((block, at) => block !== content[at]) ? { ...stripped, content: cleaned } : stripped;
 }
 
 /**

@@ -31,24 +31,24 @@ const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 /** Relays a messages stream unchanged except for id and model, and meters it. */
 export class DirectMessagesStream implements ReplyStream {
-  readonly #own: OwnMembers;
-  readonly #tally = new UsageAccumulator();
+  readonly #ownMembers: OwnMembers;
+  readonly #accumulator = new UsageAccumulator();
   #usage: Usage | undefined;
-  #uses: ExtraUses | undefined;
-  #inputs = 1;
+  #extraUses: ExtraUses | undefined;
+  #promptCount = 1;
   /** Server tool uses seen so far; their reported counts come last. */
-  readonly #begun: Partial<Record<BillableExtraName, number>> = {};
-  #runs = 0;
+  readonly #startedUses: Partial<Record<BillableExtraName, number>> = {};
+  #toolRuns = 0;
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
   /** Output usage was reported at the end; the count at the start is only a placeholder. */
-  #figured = false;
-  #spoken = false;
-  #last = LAST_EVENT;
+  #hasFinalUsage = false;
+  #hasContent = false;
+  #stopEvent = LAST_EVENT;
 
   constructor(own: OwnMembers) {
-    this.#own = own;
+    this.#ownMembers = own;
   }
 
   get usage(): Usage | undefined {
@@ -56,11 +56,11 @@ export class DirectMessagesStream implements ReplyStream {
   }
 
   get extraUses(): ExtraUses | undefined {
-    return this.#figured ? this.#uses : maxExtraUses(this.#uses, this.#begun);
+    return this.#hasFinalUsage ? this.#extraUses : maxExtraUses(this.#extraUses, this.#startedUses);
   }
 
   get promptCount(): number {
-    return this.#inputs;
+    return this.#promptCount;
   }
 
   get outputWeight(): number {
@@ -68,7 +68,7 @@ export class DirectMessagesStream implements ReplyStream {
   }
 
   get isUsagePartial(): true | undefined {
-    return this.#figured ? undefined : true;
+    return this.#hasFinalUsage ? undefined : true;
   }
 
   get upstreamId(): string | null {
@@ -100,7 +100,7 @@ export class DirectMessagesStream implements ReplyStream {
       case "message_stop":
         this.#finished = true;
         // Held back until the request is settled.
-        this.#last = encodeFrame(frame, type);
+        this.#stopEvent = encodeFrame(frame, type);
         return { is: "end", text: "" };
       default:
         // Block ends, pings and unknown events.
@@ -110,12 +110,12 @@ export class DirectMessagesStream implements ReplyStream {
   }
 
   #piece(frame: StreamFrame, type: unknown): StreamPiece {
-    return { is: this.#spoken ? "content" : "preamble", text: encodeFrame(frame, type) };
+    return { is: this.#hasContent ? "content" : "preamble", text: encodeFrame(frame, type) };
   }
 
   #begin(frame: StreamFrame, message: unknown): StreamPiece {
     const start = WireStart.safeParse(message);
-    const data = withOwnMembersInStart(frame.data, this.#own);
+    const data = withOwnMembersInStart(frame.data, this.#ownMembers);
     if (!start.success || data === undefined) return { is: "garbage" };
     this.#upstreamId = start.data.id || null;
     this.#count(start.data.usage);
@@ -124,16 +124,16 @@ export class DirectMessagesStream implements ReplyStream {
 
   /** A text block opens empty; other blocks count as content immediately, since thinking may stay silent for long. */
   #open(block: unknown): void {
-    if (isServerToolRun(block)) this.#runs += 1;
+    if (isServerToolRun(block)) this.#toolRuns += 1;
     const used = extraUsedInBlock(block);
-    if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
+    if (used !== undefined) this.#startedUses[used] = (this.#startedUses[used] ?? 0) + 1;
     const weight = weightOfBlock(block);
     this.#outputWeight += weight;
-    if (weight > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;
+    if (weight > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#hasContent = true;
   }
 
   #grow(delta: unknown): void {
-    this.#spoken = true;
+    this.#hasContent = true;
     if (!isJsonObject(delta)) return;
     for (const key of ["text", "thinking", "partial_json", "content"]) {
       const piece = delta[key];
@@ -142,22 +142,22 @@ export class DirectMessagesStream implements ReplyStream {
   }
 
   #stop({ delta, usage }: JsonObject): void {
-    const told = this.#count(usage);
-    this.#figured = told !== undefined && isJsonObject(usage) && typeof usage["output_tokens"] === "number";
+    const reported = this.#count(usage);
+    this.#hasFinalUsage = reported !== undefined && isJsonObject(usage) && typeof usage["output_tokens"] === "number";
     const stop = WireStop.safeParse(delta);
     if (stop.success && stop.data.stop_reason) this.#finished = true;
   }
 
   #count(usage: unknown): Usage | undefined {
-    const told = this.#tally.add(usage);
-    this.#uses = extraUsesInMessage(usage, this.#begun) ?? this.#uses;
-    this.#inputs = Math.max(this.#inputs, promptCountInMessage(usage, this.#runs));
-    this.#usage = told ?? this.#usage;
-    return told;
+    const reported = this.#accumulator.add(usage);
+    this.#extraUses = extraUsesInMessage(usage, this.#startedUses) ?? this.#extraUses;
+    this.#promptCount = Math.max(this.#promptCount, promptCountInMessage(usage, this.#toolRuns));
+    this.#usage = reported ?? this.#usage;
+    return reported;
   }
 
   close(): string {
-    return this.#last;
+    return this.#stopEvent;
   }
 
   fail(envelope: ErrorEnvelope): string {

@@ -83,10 +83,15 @@ function isToolForced({ toolChoice }: Call): boolean {
 /** Adaptive reasoning; a forced tool allows only the effort field. */
 function planByEffort(call: Call, reasoning: ReasoningSettings, maxTokens: number, facts: ModelFacts): ReasoningPlan {
   const effort = nearestEffort(reasoning, facts.efforts);
-  const word = effort === "minimal" ? "low" : effort;
-  if (isToolForced(call)) return { maxTokens, thinking: undefined, effort: word, effectiveEffort: word };
+  const effort_ = effort === "minimal" ? "low" : effort;
+  if (isToolForced(call)) return { maxTokens, thinking: undefined, effort: effort_, effectiveEffort: effort_ };
   refuseSampling(call, facts);
-  return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, effort: word, effectiveEffort: word };
+  return {
+    maxTokens,
+    thinking: { type: "adaptive", display: "summarized" },
+    effort: effort_,
+    effectiveEffort: effort_,
+  };
 }
 
 function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, facts: ModelFacts): ReasoningPlan {
@@ -133,13 +138,13 @@ function budgetFor({ effort, budgetTokens }: ReasoningSettings, limit: number, {
     if (budgetTokens < BUDGET_MIN) throw invalidBudget(`must be at least ${BUDGET_MIN} tokens for ${model}`);
     return budgetTokens;
   }
-  const asked = effort === "none" ? BUDGET_MIN : BUDGETS[effort];
-  return Math.min(asked, Math.max(BUDGET_MIN, Math.floor(limit * BUDGET_SHARE)));
+  const requested = effort === "none" ? BUDGET_MIN : BUDGETS[effort];
+  return Math.min(requested, Math.max(BUDGET_MIN, Math.floor(limit * BUDGET_SHARE)));
 }
 
 /** The lowest effort that covers the budget, which a small output limit may have reduced. */
 function effortForBudget(budget: number): Effort | undefined {
-  return EFFORTS.find((word) => word !== "none" && budget <= BUDGETS[word]);
+  return EFFORTS.find((effort_) => effort_ !== "none" && budget <= BUDGETS[effort_]);
 }
 
 function invalidBudget(why: string) {

@@ -63,11 +63,12 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
       param,
     });
   }
-  const asked = schema === null || Object.keys(schema).length === 0 ? NO_ARGUMENTS : { type: "object", ...schema };
+  const inputSchema =
+    schema === null || Object.keys(schema).length === 0 ? NO_ARGUMENTS : { type: "object", ...schema };
   const block = {
     name,
     ...(description === null ? {} : { description }),
-    input_schema: strict === true ? strictSchema(asked) : asked,
+    input_schema: strict === true ? strictSchema(inputSchema) : inputSchema,
     ...(strict === true ? { strict } : {}),
   };
   return withCacheControl(block, cache);

@@ -37,18 +37,18 @@ const SCHEMA_LISTS: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
 
 /** Converts a JSON Schema for strict output. Unsupported rules (ranges, lengths) move into the description. */
 export function strictSchema(schema: JsonObject): JsonObject {
-  const kept: Record<string, unknown> = {};
-  const told: Record<string, unknown> = {};
+  const strict_: Record<string, unknown> = {};
+  const unsupported: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (key === "oneOf" && schema["anyOf"] === undefined) kept["anyOf"] = convertKeyword("anyOf", value);
-    else if (isSupported(key, value)) kept[key] = convertKeyword(key, value);
-    else if (key !== "$schema") told[key] = value;
+    if (key === "oneOf" && schema["anyOf"] === undefined) strict_["anyOf"] = convertKeyword("anyOf", value);
+    else if (isSupported(key, value)) strict_[key] = convertKeyword(key, value);
+    else if (key !== "$schema") unsupported[key] = value;
   }
-  if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) kept["additionalProperties"] = false;
-  if (Object.keys(told).length === 0) return kept;
-  const rule = `Must satisfy ${JSON.stringify(told)}.`;
+  if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) strict_["additionalProperties"] = false;
+  if (Object.keys(unsupported).length === 0) return strict_;
+  const rule = `Must satisfy ${JSON.stringify(unsupported)}.`;
   const { description } = schema;
-  return { ...kept, description: typeof description === "string" ? `${description} ${rule}` : rule };
+  return { ...strict_, description: typeof description === "string" ? `${description} ${rule}` : rule };
 }
 
 function isSupported(key: string, value: unknown): boolean {
@@ -64,10 +64,10 @@ function isObjectSchema({ type, properties }: JsonObject): boolean {
 function convertKeyword(key: string, value: unknown): unknown {
   if (key === "items" && isSchema(value)) return strictSchema(value);
   if (SCHEMA_LISTS.has(key) && Array.isArray(value))
-    return value.map((one) => (isSchema(one) ? strictSchema(one) : one));
+    return value.map((schema_) => (isSchema(schema_) ? strictSchema(schema_) : schema_));
   if (!SCHEMA_MAPS.has(key) || !isSchema(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, isSchema(one) ? strictSchema(one) : one]),
+    Object.entries(value).map(([name, schema_]) => [name, isSchema(schema_) ? strictSchema(schema_) : schema_]),
   );
 }
 

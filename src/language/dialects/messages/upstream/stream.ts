@@ -28,8 +28,8 @@ type Block =
 /** Decodes a reply block by block; a whole block is one that opens complete. */
 export class MessageReader implements ReplyEventReader {
   readonly #blocks = new Map<unknown, Block>();
-  readonly #tally = new UsageAccumulator();
-  #begun = false;
+  readonly #usage = new UsageAccumulator();
+  #hasBegun = false;
   #calls = 0;
   #textChars = 0;
   #reason: FinishReason = "stop";
@@ -51,7 +51,7 @@ export class MessageReader implements ReplyEventReader {
         return [...this.readUsage(body["usage"]), ...this.stop(body["delta"])];
       case "message_stop":
         // message_stop without message_start is not a reply.
-        return this.#begun ? this.end() : undefined;
+        return this.#hasBegun ? this.end() : undefined;
       case "error":
         return [{ is: "problem", problem: decodeProblem(body, null) }];
       default:
@@ -63,17 +63,17 @@ export class MessageReader implements ReplyEventReader {
   begin(message: unknown): readonly ReplyEvent[] | undefined {
     const start = WireStart.safeParse(message);
     if (!start.success) return undefined;
-    this.#begun = true;
+    this.#hasBegun = true;
     return [{ is: "begin", upstreamId: start.data.id || null }, ...this.readUsage(start.data.usage)];
   }
 
   readUsage(usage: unknown): readonly ReplyEvent[] {
-    const told = this.#tally.add(usage);
-    return told === undefined ? NOTHING : [{ is: "figures", usage: told }];
+    const reported = this.#usage.add(usage);
+    return reported === undefined ? NOTHING : [{ is: "figures", usage: reported }];
   }
 
   open(index: unknown, content: unknown): readonly ReplyEvent[] | undefined {
-    this.#begun = true;
+    this.#hasBegun = true;
     const parsedBlock = WireBlock.safeParse(content);
     if (!parsedBlock.success) {
       this.#blocks.set(index, { is: "other" });

@@ -98,18 +98,18 @@ class MessageList {
     if (unanswered === undefined) return;
     const [id, param] = unanswered;
     throw fault("invalid_value", {
-      message: `${param}: the tool call ${shown(id)} has no result. Send its result right behind it.`,
+      message: `${param}: the tool call ${shortId(id)} has no result. Send its result right behind it.`,
       param,
     });
   }
 }
 
 const ID_CHARS_SHOWN = 64;
-const shown = (id: string) => id.slice(0, ID_CHARS_SHOWN);
+const shortId = (id: string) => id.slice(0, ID_CHARS_SHOWN);
 
 function unmatchedResult(id: string, param: string): Fault {
   return fault("invalid_value", {
-    message: `${param}: ${shown(id)} answers no open call of the assistant turn before it.`,
+    message: `${param}: ${shortId(id)} answers no open call of the assistant turn before it.`,
     param,
   });
 }

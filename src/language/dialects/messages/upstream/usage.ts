@@ -19,17 +19,17 @@ const NO_USAGE: UsageFields = { input: undefined, output: undefined, read: 0, wr
  * separately and added.
  */
 export class UsageAccumulator {
-  #told = NO_USAGE;
+  #fields = NO_USAGE;
   #prompts: readonly unknown[] = [];
 
   /** Undefined until any usage is reported. */
   add(value: unknown): Usage | undefined {
     const parsed = WireUsage.safeParse(value);
     if (!parsed.success) return undefined;
-    this.#told = mergeUsage(this.#told, parsed.data);
+    this.#fields = mergeUsage(this.#fields, parsed.data);
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
-    const tokens = toTokenCounts(this.#told);
+    const tokens = toTokenCounts(this.#fields);
     if (tokens === undefined || tokens === IMPLAUSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
     return withPrompts(tokens, this.#prompts);
   }
@@ -64,10 +64,10 @@ function toTokenCounts({ input, output, read, written, hourLong, thought }: Usag
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(tokens) && isTokenCount(input ?? 0) ? tokens : IMPLAUSIBLE_TOKENS;
+  return isPlausible(tokens) && isTokenCount(input ?? 0) ? tokens : IMPLAUSIBLE_TOKENS;
 }
 
-function isPossible(tokens: TokenCounts): boolean {
+function isPlausible(tokens: TokenCounts): boolean {
   return Object.values(tokens).every(isTokenCount) && tokens.reasoningTokens <= tokens.outputTokens;
 }
 
@@ -81,8 +81,8 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
     if (!isCompaction && !PROMPT_ITERATION_TYPES.has(entry["type"])) continue;
     const wire = WireUsage.safeParse(entry);
     const tokens = wire.success ? toTokenCounts(mergeUsage(NO_USAGE, wire.data)) : undefined;
-    const isTold = tokens !== undefined && tokens !== IMPLAUSIBLE_TOKENS;
-    if (isTold) (isCompaction ? compactions : others).push(tokens);
+    const isReported = tokens !== undefined && tokens !== IMPLAUSIBLE_TOKENS;
+    if (isReported) (isCompaction ? compactions : others).push(tokens);
     else if (isCompaction) return tokens;
   }
   if (compactions.length > PROMPTS_MAX) return undefined;
@@ -92,7 +92,7 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
   const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
   const prompts = isAllTold ? all : compactions;
   if (prompts.length === 0) return answer;
-  return isPossible(sum) ? { ...sum, prompts } : IMPLAUSIBLE_TOKENS;
+  return isPlausible(sum) ? { ...sum, prompts } : IMPLAUSIBLE_TOKENS;
 }
 
 /** Reasoning may be reported only in the total. */

@@ -15,10 +15,10 @@ export function customDefinition({ name, description, format }: CustomTool): Too
     format?.type === "grammar" && format.definition
       ? `The ${INPUT_ARGUMENT} must match this ${format.syntax ?? ""} grammar:\n${format.definition}`
       : undefined;
-  const said = [description, grammar].filter((text) => typeof text === "string" && text !== "");
+  const descriptions = [description, grammar].filter((text) => typeof text === "string" && text !== "");
   return {
     name,
-    description: said.length === 0 ? null : said.join("\n\n"),
+    description: descriptions.length === 0 ? null : descriptions.join("\n\n"),
     schema: {
       type: "object",
       properties: { [INPUT_ARGUMENT]: { type: "string", description: "The whole input of the tool, as plain text." } },

@@ -30,7 +30,7 @@ const NOTHING_SENT: SentProgress = { opened: false, parts: 0, partOpened: false,
 export class ItemEventEncoder {
   readonly #visibility: SignatureVisibility;
   #sequence = 0;
-  #said: SentProgress = { ...NOTHING_SENT };
+  #sent: SentProgress = { ...NOTHING_SENT };
 
   constructor(visibility: SignatureVisibility) {
     this.#visibility = visibility;
@@ -43,42 +43,42 @@ export class ItemEventEncoder {
   }
 
   /** Events for the content added since the last call. */
-  grow(draft: OutputItem, index: number): string {
+  grow(item_: OutputItem, index: number): string {
     let text = "";
-    if (!this.#said.opened) {
-      this.#said.opened = true;
-      text += this.encode("response.output_item.added", { output_index: index, item: encodeOpenedItem(draft) });
+    if (!this.#sent.opened) {
+      this.#sent.opened = true;
+      text += this.encode("response.output_item.added", { output_index: index, item: encodeOpenedItem(item_) });
     }
-    switch (draft.is) {
+    switch (item_.is) {
       case "message":
-        return text + this.#growMessage(draft, index);
+        return text + this.#growMessage(item_, index);
       case "reasoning":
-        return text + this.#growReasoning(draft, index);
+        return text + this.#growReasoning(item_, index);
       case "function_call":
-        return text + this.#delta("response.function_call_arguments", draft, itemLocation(draft, index), {});
+        return text + this.#delta("response.function_call_arguments", item_, itemLocation(item_, index), {});
       case "custom_tool_call":
         // Free text inside JSON can be decoded only when complete.
         return text;
     }
   }
 
-  close(draft: OutputItem, index: number, status: ItemStatus): string {
-    const text = this.#closeContent(draft, index);
-    this.#said = { ...NOTHING_SENT };
-    const item = encodeItem(draft, status, this.#visibility);
+  close(item_: OutputItem, index: number, status: ItemStatus): string {
+    const text = this.#closeContent(item_, index);
+    this.#sent = { ...NOTHING_SENT };
+    const item = encodeItem(item_, status, this.#visibility);
     return text + this.encode("response.output_item.done", { output_index: index, item });
   }
 
-  #closeContent(draft: OutputItem, index: number): string {
-    switch (draft.is) {
+  #closeContent(item_: OutputItem, index: number): string {
+    switch (item_.is) {
       case "message":
-        return this.#closePieces(draft, index, draft.parts.length);
+        return this.#closePieces(item_, index, item_.parts.length);
       case "reasoning":
-        return this.#closeReasoning(draft, index);
+        return this.#closeReasoning(item_, index);
       case "function_call":
-        return this.#closeArguments(draft, index);
+        return this.#closeArguments(item_, index);
       case "custom_tool_call":
-        return this.#closeInput(draft, index);
+        return this.#closeInput(item_, index);
     }
   }
 
@@ -89,86 +89,86 @@ export class ItemEventEncoder {
     return this.encode(`${kind}.delta`, { ...where, delta, ...more });
   }
 
-  #growMessage(draft: MessageItem, index: number): string {
-    const open = draft.parts.length - 1;
-    let text = open > this.#said.parts ? this.#closePieces(draft, index, open) : "";
-    const piece = draft.parts[open];
-    if (piece !== undefined) text += this.#growPiece(piece, { ...itemLocation(draft, index), content_index: open });
+  #growMessage(item_: MessageItem, index: number): string {
+    const open = item_.parts.length - 1;
+    let text = open > this.#sent.parts ? this.#closePieces(item_, index, open) : "";
+    const part_ = item_.parts[open];
+    if (part_ !== undefined) text += this.#growPiece(part_, { ...itemLocation(item_, index), content_index: open });
     return text;
   }
 
-  #growPiece(piece: MessagePart, where: JsonObject): string {
+  #growPiece(part_: MessagePart, where: JsonObject): string {
     let text = "";
-    if (!this.#said.partOpened) {
-      this.#said.partOpened = true;
-      const part = encodePart(piece.is === "text" ? { ...piece, text: "", annotations: [] } : { ...piece, text: "" });
+    if (!this.#sent.partOpened) {
+      this.#sent.partOpened = true;
+      const part = encodePart(part_.is === "text" ? { ...part_, text: "", annotations: [] } : { ...part_, text: "" });
       text += this.encode("response.content_part.added", { ...where, part });
     }
-    if (piece.is === "refusal") return text + this.#delta("response.refusal", piece, where, {});
-    text += this.#delta("response.output_text", piece, where, { logprobs: [] });
-    for (; this.#said.annotations < piece.annotations.length; this.#said.annotations += 1) {
-      const annotation = piece.annotations[this.#said.annotations];
-      const annotation_index = this.#said.annotations;
+    if (part_.is === "refusal") return text + this.#delta("response.refusal", part_, where, {});
+    text += this.#delta("response.output_text", part_, where, { logprobs: [] });
+    for (; this.#sent.annotations < part_.annotations.length; this.#sent.annotations += 1) {
+      const annotation = part_.annotations[this.#sent.annotations];
+      const annotation_index = this.#sent.annotations;
       text += this.encode("response.output_text.annotation.added", { ...where, annotation_index, annotation });
     }
     return text;
   }
 
   /** Closes the parts before `until`. */
-  #closePieces(draft: MessageItem, index: number, until: number): string {
+  #closePieces(item_: MessageItem, index: number, until: number): string {
     let text = "";
-    for (; this.#said.parts < until; this.#said.parts += 1) {
-      const content_index = this.#said.parts;
-      const piece = draft.parts[content_index];
-      if (piece === undefined) break;
-      const where = { ...itemLocation(draft, index), content_index };
-      text += this.#growPiece(piece, where);
+    for (; this.#sent.parts < until; this.#sent.parts += 1) {
+      const content_index = this.#sent.parts;
+      const part_ = item_.parts[content_index];
+      if (part_ === undefined) break;
+      const where = { ...itemLocation(item_, index), content_index };
+      text += this.#growPiece(part_, where);
       text +=
-        piece.is === "text"
-          ? this.encode("response.output_text.done", { ...where, text: piece.text, logprobs: [] })
-          : this.encode("response.refusal.done", { ...where, refusal: piece.text });
-      text += this.encode("response.content_part.done", { ...where, part: encodePart(piece) });
-      this.#said.partOpened = false;
-      this.#said.annotations = 0;
+        part_.is === "text"
+          ? this.encode("response.output_text.done", { ...where, text: part_.text, logprobs: [] })
+          : this.encode("response.refusal.done", { ...where, refusal: part_.text });
+      text += this.encode("response.content_part.done", { ...where, part: encodePart(part_) });
+      this.#sent.partOpened = false;
+      this.#sent.annotations = 0;
     }
     return text;
   }
 
-  #growReasoning(draft: ReasoningItem, index: number): string {
-    if (draft.text === "") return "";
-    const where = { ...itemLocation(draft, index), summary_index: 0 };
+  #growReasoning(item_: ReasoningItem, index: number): string {
+    if (item_.text === "") return "";
+    const where = { ...itemLocation(item_, index), summary_index: 0 };
     let text = "";
-    if (!this.#said.partOpened) {
-      this.#said.partOpened = true;
+    if (!this.#sent.partOpened) {
+      this.#sent.partOpened = true;
       text += this.encode("response.reasoning_summary_part.added", { ...where, part: encodeSummary("") });
     }
-    return text + this.#delta("response.reasoning_summary_text", draft, where, {});
+    return text + this.#delta("response.reasoning_summary_text", item_, where, {});
   }
 
-  #closeReasoning(draft: ReasoningItem, index: number): string {
-    if (draft.text === "") return "";
-    const where = { ...itemLocation(draft, index), summary_index: 0 };
+  #closeReasoning(item_: ReasoningItem, index: number): string {
+    if (item_.text === "") return "";
+    const where = { ...itemLocation(item_, index), summary_index: 0 };
     return (
-      this.encode("response.reasoning_summary_text.done", { ...where, text: draft.text }) +
-      this.encode("response.reasoning_summary_part.done", { ...where, part: encodeSummary(draft.text) })
+      this.encode("response.reasoning_summary_text.done", { ...where, text: item_.text }) +
+      this.encode("response.reasoning_summary_part.done", { ...where, part: encodeSummary(item_.text) })
     );
   }
 
-  #closeArguments(draft: ToolCallItem, index: number): string {
-    const where = itemLocation(draft, index);
-    const { name, text } = draft;
+  #closeArguments(item_: ToolCallItem, index: number): string {
+    const where = itemLocation(item_, index);
+    const { name, text } = item_;
     // Clients parse the arguments, so a call without any gets an empty object.
     const none = { text: "{}", unsent: "{}" };
-    const told = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
+    const delta_ = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
     const whole = text === "" ? none.text : text;
-    return told + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });
+    return delta_ + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });
   }
 
-  #closeInput(draft: ToolCallItem, index: number): string {
-    const input = customInput(draft);
+  #closeInput(item_: ToolCallItem, index: number): string {
+    const input = customInput(item_);
     return (
-      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, itemLocation(draft, index), {}) +
-      this.encode("response.custom_tool_call_input.done", { ...itemLocation(draft, index), input })
+      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, itemLocation(item_, index), {}) +
+      this.encode("response.custom_tool_call_input.done", { ...itemLocation(item_, index), input })
     );
   }
 }

@@ -112,7 +112,7 @@ export class OutputItems {
   }
 
   #message(from: number): MessageItem {
-    const at = this.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isMessageSignature);
+    const at = this.list.findLastIndex((item) => item.is !== "reasoning" || !item.isMessageSignature);
     const last = at >= from ? this.list[at] : undefined;
     if (last?.is === "message") return last;
     const message: MessageItem = { is: "message", id: this.#id("message"), parts: [] };
@@ -124,18 +124,18 @@ export class OutputItems {
     const { parts } = this.#message(from);
     const last = parts.at(-1);
     if (last?.is === "text") return last;
-    const piece = { is: "text" as const, ...EMPTY_TEXT, annotations: [] };
-    parts.push(piece);
-    return piece;
+    const part = { is: "text" as const, ...EMPTY_TEXT, annotations: [] };
+    parts.push(part);
+    return part;
   }
 
   #refusal(from: number): Extract<MessagePart, { is: "refusal" }> {
     const { parts } = this.#message(from);
     const last = parts.at(-1);
     if (last?.is === "refusal") return last;
-    const piece = { is: "refusal" as const, ...EMPTY_TEXT };
-    parts.push(piece);
-    return piece;
+    const part = { is: "refusal" as const, ...EMPTY_TEXT };
+    parts.push(part);
+    return part;
   }
 
   #reasoning(from: number): ReasoningItem {
@@ -145,15 +145,15 @@ export class OutputItems {
   }
 
   #newReasoning(more: Pick<ReasoningItem, "isComplete" | "isMessageSignature">): ReasoningItem {
-    const draft: ReasoningItem = {
+    const item: ReasoningItem = {
       is: "reasoning",
       id: this.#id("reasoning"),
       ...EMPTY_TEXT,
       encryptedContent: undefined,
       ...more,
     };
-    this.list.push(draft);
-    return draft;
+    this.list.push(item);
+    return item;
   }
 
   #detail(detail: ReasoningDetail, from: number): void {
@@ -163,10 +163,10 @@ export class OutputItems {
       this.#newReasoning({ isComplete: true, isMessageSignature }).encryptedContent = encodeDetail(detail);
       return;
     }
-    const draft = this.#reasoning(from);
-    if (draft.text === "") appendText(draft, detail.text);
-    draft.encryptedContent = encodeDetail(detail);
-    draft.isComplete = true;
+    const item = this.#reasoning(from);
+    if (item.text === "") appendText(item, detail.text);
+    item.encryptedContent = encodeDetail(detail);
+    item.isComplete = true;
   }
 
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): void {
@@ -200,31 +200,31 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
   return { type: "url_citation", url: url ?? "", title: title ?? "", start_index: start ?? 0, end_index: end ?? 0 };
 }
 
-export function encodeItem(draft: OutputItem, status: ItemStatus, visibility: SignatureVisibility): JsonObject {
-  switch (draft.is) {
+export function encodeItem(item: OutputItem, status: ItemStatus, visibility: SignatureVisibility): JsonObject {
+  switch (item.is) {
     case "message":
-      return { id: draft.id, type: "message", status, role: "assistant", content: draft.parts.map(encodePart) };
+      return { id: item.id, type: "message", status, role: "assistant", content: item.parts.map(encodePart) };
     case "reasoning": {
-      const summary = draft.text === "" ? [] : [encodeSummary(draft.text)];
-      const { encryptedContent } = draft;
+      const summary = item.text === "" ? [] : [encodeSummary(item.text)];
+      const { encryptedContent } = item;
       const sealed =
         visibility === "hidden" || encryptedContent === undefined ? {} : { encrypted_content: encryptedContent };
-      return { id: draft.id, type: "reasoning", summary, ...sealed };
+      return { id: item.id, type: "reasoning", summary, ...sealed };
     }
     case "function_call": {
-      const { id, callId, text } = draft;
+      const { id, callId, text } = item;
       return {
         id,
         type: "function_call",
         status,
         call_id: callId,
-        ...encodeName(draft),
+        ...encodeName(item),
         arguments: text === "" ? "{}" : text,
       };
     }
     case "custom_tool_call": {
-      const { id, callId } = draft;
-      return { id, type: "custom_tool_call", status, call_id: callId, ...encodeName(draft), input: customInput(draft) };
+      const { id, callId } = item;
+      return { id, type: "custom_tool_call", status, call_id: callId, ...encodeName(item), input: customInput(item) };
     }
   }
 }
@@ -233,22 +233,22 @@ function encodeName({ name, namespace }: ToolCallItem): JsonObject {
   return namespace === undefined ? { name } : { name, namespace };
 }
 
-export function encodeOpenedItem(draft: OutputItem): JsonObject {
-  switch (draft.is) {
+export function encodeOpenedItem(item: OutputItem): JsonObject {
+  switch (item.is) {
     case "message":
-      return encodeItem({ ...draft, parts: [] }, "in_progress", "hidden");
+      return encodeItem({ ...item, parts: [] }, "in_progress", "hidden");
     case "reasoning":
-      return encodeItem({ ...draft, text: "" }, "in_progress", "hidden");
+      return encodeItem({ ...item, text: "" }, "in_progress", "hidden");
     case "function_call":
-      return { ...encodeItem(draft, "in_progress", "hidden"), arguments: "" };
+      return { ...encodeItem(item, "in_progress", "hidden"), arguments: "" };
     case "custom_tool_call":
-      return encodeItem({ ...draft, text: "" }, "in_progress", "hidden");
+      return encodeItem({ ...item, text: "" }, "in_progress", "hidden");
   }
 }
 
-export function encodePart(piece: MessagePart): JsonObject {
-  if (piece.is === "refusal") return { type: "refusal", refusal: piece.text };
-  return { type: "output_text", text: piece.text, annotations: piece.annotations, logprobs: [] };
+export function encodePart(part: MessagePart): JsonObject {
+  if (part.is === "refusal") return { type: "refusal", refusal: part.text };
+  return { type: "output_text", text: part.text, annotations: part.annotations, logprobs: [] };
 }
 
 export function encodeSummary(text: string): JsonObject {

@@ -19,8 +19,8 @@ function callerName(param: string, request: ResponsesRequest, call: Call): strin
   const tool = TOOL.exec(param);
   if (tool !== null) return `${toolPaths(request)[Number(tool[1])] ?? "tools"}.${tool[2]}`;
   const turn = TURN.exec(param);
-  const meant = turn === null ? undefined : call.turns[Number(turn[1])];
-  return meant === undefined ? param : pathInTurn(meant, turn?.[2] ?? "");
+  const target = turn === null ? undefined : call.turns[Number(turn[1])];
+  return target === undefined ? param : pathInTurn(target, turn?.[2] ?? "");
 }
 
 const PART = /^content\.(\d+)/;
@@ -30,12 +30,12 @@ function pathInTurn({ role, parts, partPaths }: ConversationTurn, rest: string):
   // Only `instructions` has no item.
   if (partPaths === undefined) return "instructions";
   const [first = "input"] = partPaths;
-  const place = PART.exec(rest);
-  if (place !== null) return role === "tool" ? first : (partPaths[Number(place[1])] ?? first);
-  const called = CALL.exec(rest);
-  if (called !== null) {
+  const part = PART.exec(rest);
+  if (part !== null) return role === "tool" ? first : (partPaths[Number(part[1])] ?? first);
+  const call_ = CALL.exec(rest);
+  if (call_ !== null) {
     const paths = partPaths.filter((_, at) => parts[at]?.is === "tool_call");
-    return member(paths[Number(called[1])] ?? first, called[2]);
+    return member(paths[Number(call_[1])] ?? first, call_[2]);
   }
   return rest === "tool_call_id" ? member(first.replace(/\.output$/, ""), "call_id") : first;
 }

@@ -17,24 +17,24 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   const earlier = items.length - inputItems(request).length;
   const pathOf = (index: number) => (index < earlier ? HISTORY_PATH : `input.${index - earlier}`);
   const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY_PATH : `${pathOf(index)}${inside}`);
-  const said = decodeItems(items, pathOf);
+  const conversation_ = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt)
     throw invalidValue("input", "it is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
   const routingHints = decodeRoutingHints(request);
-  const asked = { ...request, input: items };
-  const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
+  const expanded = { ...request, input: items };
+  const callerPath = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
   const uploadPaths = [
     ...fileReferencesIn(items, placeOf),
-    ...storedResourcesInTools(offeredTools(asked)).map(named),
+    ...storedResourcesInTools(offeredTools(expanded)).map(callerPath),
     // The template is stored at the provider and its content is unknown here.
     ...(request.prompt ? ["prompt"] : []),
   ];
   return {
     model: request.model,
-    turns: [...instructionTurns(request), ...said.turns],
+    turns: [...instructionTurns(request), ...conversation_.turns],
     tools,
     toolChoice: choice,
     responseFormat: decodeFormat(request),
@@ -53,18 +53,18 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
     ],
     parameterNames: PARAMETER_NAMES,
     openAiParameters: settings.openAiParameters,
-    native: [...settings.native, ...nativeTools, ...said.native],
-    advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
-    ...extrasIn(asked, named),
+    native: [...settings.native, ...nativeTools, ...conversation_.native],
+    advisory: [...settings.advisory, ...leftOutTools, ...conversation_.advisory],
+    ...extrasIn(expanded, callerPath),
     ...(uploadPaths.length > 0 ? { uploadPaths } : {}),
     ...(routingHints === undefined ? {} : { routingHints }),
   };
 }
 
 /** Server tools can also occur in stored history. */
-function extrasIn(asked: JsonObject, named: (field: string) => string) {
-  const { extras } = extrasOf("responses", asked);
-  return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
+function extrasIn(expanded: JsonObject, callerPath: (field: string) => string) {
+  const { extras } = extrasOf("responses", expanded);
+  return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: callerPath(extra.field) })) };
 }
 
 function rejectConversation({ conversation }: ResponsesRequest): void {

@@ -33,18 +33,18 @@ export class ResponseWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #echo: JsonObject;
   readonly #visibility: SignatureVisibility;
-  readonly #drafts: OutputItems;
+  readonly #items: OutputItems;
   readonly #events: ItemEventEncoder;
-  #begun = false;
+  #hasBegun = false;
   /** Index of the open item; earlier ones are closed. */
-  #at = 0;
+  #openIndex = 0;
   #state: ResponseState = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
   constructor(head: ReplyHead, echo: JsonObject, visibility: SignatureVisibility, call: Call) {
     this.#head = head;
     this.#echo = echo;
     this.#visibility = visibility;
-    this.#drafts = new OutputItems({
+    this.#items = new OutputItems({
       responseId: head.id,
       names: flatNames(echo["tools"]),
       toolCalls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
@@ -57,24 +57,24 @@ export class ResponseWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    this.#drafts.add(event, this.#at);
-    const { list } = this.#drafts;
-    if (this.#at >= list.length) return "";
+    this.#items.add(event, this.#openIndex);
+    const { list } = this.#items;
+    if (this.#openIndex >= list.length) return "";
     let text = this.#begin();
-    for (; this.#at < list.length; this.#at += 1) {
-      const draft = list[this.#at];
-      if (draft === undefined) break;
-      text += this.#events.grow(draft, this.#at);
-      if (!isItemComplete(draft, list, this.#at)) break;
-      text += this.#events.close(draft, this.#at, "completed");
+    for (; this.#openIndex < list.length; this.#openIndex += 1) {
+      const item = list[this.#openIndex];
+      if (item === undefined) break;
+      text += this.#events.grow(item, this.#openIndex);
+      if (!isItemComplete(item, list, this.#openIndex)) break;
+      text += this.#events.close(item, this.#openIndex, "completed");
     }
     return text;
   }
 
   /** Sent with the first visible content: until then the gateway can fail over. */
   #begin(): string {
-    if (this.#begun) return "";
-    this.#begun = true;
+    if (this.#hasBegun) return "";
+    this.#hasBegun = true;
     const response = { ...this.#response("hidden"), ...INITIAL_FIELDS };
     return (
       this.#events.encode("response.created", { response }) + this.#events.encode("response.in_progress", { response })
@@ -85,22 +85,22 @@ export class ResponseWriter implements ReplyWriter {
     // The initial events must precede the final state.
     let text = this.#begin();
     const { ended } = this.#end(closing);
-    const { list } = this.#drafts;
-    for (; this.#at < list.length; this.#at += 1) {
-      const draft = list[this.#at];
-      if (draft === undefined) break;
-      text += this.#events.grow(draft, this.#at);
-      text += this.#events.close(draft, this.#at, this.#statusAt(this.#at, ended));
+    const { list } = this.#items;
+    for (; this.#openIndex < list.length; this.#openIndex += 1) {
+      const item = list[this.#openIndex];
+      if (item === undefined) break;
+      text += this.#events.grow(item, this.#openIndex);
+      text += this.#events.close(item, this.#openIndex, this.#statusAt(this.#openIndex, ended));
     }
     return text + this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#visibility) });
   }
 
   fail({ error }: ErrorEnvelope): string {
     const begin = this.#begin();
-    const said = this.#events.encode("error", errorFields(error));
+    const errorEvent = this.#events.encode("error", errorFields(error));
     const problem = { code: failureCode(error.code), message: error.message };
     this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
-    return begin + said + this.#events.encode("response.failed", { response: this.#response(this.#visibility) });
+    return begin + errorEvent + this.#events.encode("response.failed", { response: this.#response(this.#visibility) });
   }
 
   whole(closing: ReplyClosing): string {
@@ -115,9 +115,9 @@ export class ResponseWriter implements ReplyWriter {
 
   /** A truncated reply was cut in its last item. */
   #statusAt(at: number, { status }: ResponseEnd): ItemStatus {
-    if (status === "failed") return at < this.#at ? "completed" : "incomplete";
+    if (status === "failed") return at < this.#openIndex ? "completed" : "incomplete";
     if (status !== "incomplete") return "completed";
-    const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isMessageSignature);
+    const last = this.#items.list.findLastIndex((item) => item.is !== "reasoning" || !item.isMessageSignature);
     return at === last ? "incomplete" : "completed";
   }
 
@@ -132,7 +132,7 @@ export class ResponseWriter implements ReplyWriter {
       error: problem,
       incomplete_details: ended.reason === null ? null : { reason: ended.reason },
       model,
-      output: this.#drafts.list.map((draft, at) => encodeItem(draft, this.#statusAt(at, ended), visibility)),
+      output: this.#items.list.map((item, at) => encodeItem(item, this.#statusAt(at, ended), visibility)),
       ...this.#echo,
       ...(usage === undefined ? {} : { usage }),
     };
@@ -140,16 +140,16 @@ export class ResponseWriter implements ReplyWriter {
 }
 
 /** Whether the next item may open. */
-function isItemComplete(draft: OutputItem, list: readonly OutputItem[], at: number): boolean {
+function isItemComplete(item: OutputItem, list: readonly OutputItem[], at: number): boolean {
   const later = list.slice(at + 1);
-  switch (draft.is) {
+  switch (item.is) {
     case "reasoning":
-      return draft.isComplete || later.length > 0;
+      return item.isComplete || later.length > 0;
     case "message":
       return later.some((next) => next.is !== "reasoning" || !next.isMessageSignature);
     case "function_call":
     case "custom_tool_call":
-      return later.length > 0 && draft.endsInBrace && isCompleteJson(draft.text);
+      return later.length > 0 && item.endsInBrace && isCompleteJson(item.text);
   }
 }
 

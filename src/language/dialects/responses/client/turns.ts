@@ -66,7 +66,7 @@ class ItemDecoder {
     switch (item.type) {
       case "function_call":
       case "custom_tool_call":
-        this.#said([this.#call(item, path)], [path]);
+        this.#addAssistant([this.#call(item, path)], [path]);
         return;
       case "function_call_output":
       case "custom_tool_call_output":
@@ -98,7 +98,7 @@ class ItemDecoder {
     return signature === undefined ? {} : { signature };
   }
 
-  #said(parts: readonly Part[], partPaths: readonly string[]): void {
+  #addAssistant(parts: readonly Part[], partPaths: readonly string[]): void {
     if (parts.length === 0) return;
     const last = this.turns.at(-1);
     if (last?.role === "assistant") {
@@ -111,21 +111,21 @@ class ItemDecoder {
     const { summary, content, encrypted_content } = item;
     const readable = summary?.length ? summary : (content ?? []);
     const decoded = decodeReasoningItem(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
-    if (decoded.is === "detail") this.#said([{ is: "reasoning", detail: decoded.detail }], [path]);
+    if (decoded.is === "detail") this.#addAssistant([{ is: "reasoning", detail: decoded.detail }], [path]);
     else if (decoded.is === "call_signature") this.#callSignature = decoded.signature;
   }
 
   #readMessage({ role, content }: MessageItem, path: string): void {
     const read = this.#parts(content, subPath(path, "content"));
-    const partPaths = read.map((one) => one.path);
-    const parts = read.map((one) => one.part);
+    const partPaths = read.map((pathed) => pathed.path);
+    const parts = read.map((pathed) => pathed.part);
     if (role === "assistant") {
       // Assistant messages contain text only; other parts are native.
-      const words = read.filter(({ part }) => part.is === "text" || part.is === "refusal");
-      this.native.push(...read.filter((one) => !words.includes(one)).map((one) => one.path));
-      this.#said(
-        words.map((one) => one.part),
-        words.map((one) => one.path),
+      const texts = read.filter(({ part }) => part.is === "text" || part.is === "refusal");
+      this.native.push(...read.filter((pathed) => !texts.includes(pathed)).map((pathed) => pathed.path));
+      this.#addAssistant(
+        texts.map((pathed) => pathed.part),
+        texts.map((pathed) => pathed.path),
       );
       return;
     }
@@ -136,9 +136,9 @@ class ItemDecoder {
 
   #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
     const content: ToolResultPart["content"][number][] = [];
-    for (const { part, path: place } of this.#parts(output, subPath(path, "output"))) {
+    for (const { part, path: partPath } of this.#parts(output, subPath(path, "output"))) {
       if (part.is === "text" || part.is === "image") content.push(part);
-      else this.native.push(place);
+      else this.native.push(partPath);
     }
     return { is: "tool_result", callId: call_id, content, failed: false };
   }
@@ -147,10 +147,10 @@ class ItemDecoder {
     if (typeof content === "string") return content === "" ? [] : [{ part: { is: "text", text: content }, path }];
     const parts: PathedPart[] = [];
     for (const [at, raw] of content.entries()) {
-      const place = subPath(path, at);
+      const partPath = subPath(path, at);
       const known = KnownPart.safeParse(raw);
-      if (known.success) parts.push({ part: decodePart(known.data, place), path: place });
-      else this.native.push(place);
+      if (known.success) parts.push({ part: decodePart(known.data, partPath), path: partPath });
+      else this.native.push(partPath);
     }
     return parts;
   }

@@ -29,7 +29,7 @@ export function decodeDirectReply(bytes: Buffer, ownership: ResponseOwnership): 
     promptCount: promptCountInResponse(output),
     upstreamId: typeof id === "string" && id !== "" ? id : null,
     outputWeight: outputWeight(output),
-    render: (counted, shown) => ownedResponse(body, ownership, [usagePatch(body, counted, shown)]),
+    render: (billed, cost) => ownedResponse(body, ownership, [usagePatch(body, billed, cost)]),
   };
 }
 
@@ -48,8 +48,8 @@ export function ownedResponse(
   const patches: MemberPatch[] = [{ key: "id", json: JSON.stringify(head.id) }];
   for (const key of STATE_FIELDS) if (echo[key] !== undefined) patches.push({ key, json: JSON.stringify(echo[key]) });
   const output = memberText(body, "output");
-  const sealed = output === undefined ? undefined : prefixEncryptedContent(output, provider);
-  if (sealed !== undefined && sealed !== output) patches.push({ key: "output", json: sealed });
+  const prefixed = output === undefined ? undefined : prefixEncryptedContent(output, provider);
+  if (prefixed !== undefined && prefixed !== output) patches.push({ key: "output", json: prefixed });
   return patchMembers(body, [...patches, ...more]);
 }
 
@@ -63,8 +63,8 @@ export function prefixEncryptedContent(text: string, provider: string): string {
   return text.replace(ENCRYPTED_CONTENT_VALUE, (opening) => opening + prefix);
 }
 
-export function usagePatch(body: ParsedBody, counted: Usage, shown: ReportedCost | undefined): MemberPatch {
-  return { key: "usage", json: usageText(memberText(body, "usage"), counted, shown) };
+export function usagePatch(body: ParsedBody, billed: Usage, cost: ReportedCost | undefined): MemberPatch {
+  return { key: "usage", json: usageText(memberText(body, "usage"), billed, cost) };
 }
 
 export function memberText({ text, members }: ParsedBody, key: string): string | undefined {
@@ -92,26 +92,26 @@ function textWeight(value: unknown): number {
 }
 
 /** The provider's own usage JSON with the cost added, or the billed usage where the two differ. */
-export function usageText(wire: string | undefined, counted: Usage, shown: ReportedCost | undefined): string {
+export function usageText(wire: string | undefined, billed: Usage, cost: ReportedCost | undefined): string {
   const cost: MemberPatch[] =
-    shown === undefined
+    cost === undefined
       ? // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
         [
           { key: "cost", json: null },
           { key: "currency", json: null },
         ]
       : [
-          { key: "cost", json: JSON.stringify(shown.cost) },
-          { key: "currency", json: JSON.stringify(shown.currency) },
+          { key: "cost", json: JSON.stringify(cost.cost) },
+          { key: "currency", json: JSON.stringify(cost.currency) },
         ];
   const body = wire === undefined ? undefined : parseJsonText(wire);
-  if (body === undefined || "problem" in body || !matchesWireUsage(body.value, counted))
-    return JSON.stringify(encodeUsage(counted, shown));
-  const isLiteral = body.value["output_tokens"] === counted.outputTokens;
-  return patchMembers(body, isLiteral ? cost : [{ key: "output_tokens", json: String(counted.outputTokens) }, ...cost]);
+  if (body === undefined || "problem" in body || !matchesWireUsage(body.value, billed))
+    return JSON.stringify(encodeUsage(billed, cost));
+  const isLiteral = body.value["output_tokens"] === billed.outputTokens;
+  return patchMembers(body, isLiteral ? cost : [{ key: "output_tokens", json: String(billed.outputTokens) }, ...cost]);
 }
 
-function matchesWireUsage(wire: unknown, counted: Usage): boolean {
+function matchesWireUsage(wire: unknown, billed: Usage): boolean {
   const read = isJsonObject(wire) ? decodeUsage(wire) : undefined;
-  return read?.inputTokens === counted.inputTokens && read.outputTokens === counted.outputTokens;
+  return read?.inputTokens === billed.inputTokens && read.outputTokens === billed.outputTokens;
 }

@@ -59,11 +59,11 @@ export function requestPatches(
 /** The input is rewritten only if history precedes it or an item changes. */
 function patchInput(
   patches: MemberPatch[],
-  asked: JsonObject,
+  request: JsonObject,
   items: readonly JsonObject[],
   provider: string,
 ): readonly string[] {
-  const { input, previous_response_id } = asked;
+  const { input, previous_response_id } = request;
   const own = Array.isArray(input) ? input : undefined;
   const isWhole = previous_response_id == null && !own?.some(isReference);
   if (isWhole && own === undefined) return [];
@@ -77,18 +77,18 @@ function patchInput(
 function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | undefined): void {
   const { reasoning } = body.value;
   if (effort === undefined || (isJsonObject(reasoning) && reasoning["effort"] === effort)) return;
-  const asked = losslessMember(body, "reasoning");
-  patches.push({ key: "reasoning", json: JSON.stringify({ ...(isJsonObject(asked) ? asked : {}), effort }) });
+  const request = losslessMember(body, "reasoning");
+  patches.push({ key: "reasoning", json: JSON.stringify({ ...(isJsonObject(request) ? request : {}), effort }) });
 }
 
 /** Drops optional tools; tool_choice is invalid without any. */
-function patchTools(patches: MemberPatch[], body: ParsedBody, leftOut: readonly number[]): readonly string[] {
-  const tools = leftOut.length === 0 ? undefined : losslessArray(body, "tools");
+function patchTools(patches: MemberPatch[], body: ParsedBody, droppedTools: readonly number[]): readonly string[] {
+  const tools = droppedTools.length === 0 ? undefined : losslessArray(body, "tools");
   if (tools === undefined) return [];
-  const kept = tools.filter((_, at) => !leftOut.includes(at));
-  patches.push({ key: "tools", json: kept.length === 0 ? null : JSON.stringify(kept) });
-  if (kept.length === 0) patches.push({ key: "tool_choice", json: null });
-  return leftOut.map((at) => `tools.${at}`);
+  const remaining = tools.filter((_, at) => !droppedTools.includes(at));
+  patches.push({ key: "tools", json: remaining.length === 0 ? null : JSON.stringify(remaining) });
+  if (remaining.length === 0) patches.push({ key: "tool_choice", json: null });
+  return droppedTools.map((at) => `tools.${at}`);
 }
 
 function isReference(item: unknown): boolean {
@@ -115,14 +115,14 @@ export type OutgoingItems = {
 export function outgoingItems(items: readonly unknown[], provider: string): OutgoingItems {
   const dropped: number[] = [];
   let changed = false;
-  const kept: unknown[] = [];
+  const remaining: unknown[] = [];
   for (const [at, item] of items.entries()) {
     const sent = isJsonObject(item) ? outgoingItem(item, at, provider) : item;
     if (sent === undefined) dropped.push(at);
-    else kept.push(sent);
+    else remaining.push(sent);
     if (sent !== item) changed = true;
   }
-  return { items: kept, changed, dropped };
+  return { items: remaining, changed, dropped };
 }
 
 /** The dialect requires ids on server tool calls. */
@@ -147,40 +147,40 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
       `there is no stored item "${String(item["id"]).slice(0, 128)}". Send the item itself`,
     );
   if (type === "reasoning") return outgoingReasoning(item, provider);
-  const sealed = item["encrypted_content"];
-  const opened = typeof sealed === "string" ? dataForProvider(provider, sealed) : undefined;
-  if (typeof sealed === "string" && opened === undefined)
+  const encrypted = item["encrypted_content"];
+  const decrypted = typeof encrypted === "string" ? dataForProvider(provider, encrypted) : undefined;
+  if (typeof encrypted === "string" && decrypted === undefined)
     throw invalidValue(
       `input.${at}.encrypted_content`,
       "another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider",
     );
-  const unsealed = opened === sealed ? item : { ...item, encrypted_content: opened };
+  const outgoing_ = decrypted === encrypted ? item : { ...item, encrypted_content: decrypted };
   // The provider would look up an unknown id.
-  if (unsealed["id"] === undefined || ID_REQUIRED.has(type)) return unsealed;
-  const { id: _, ...rest } = unsealed;
+  if (outgoing_["id"] === undefined || ID_REQUIRED.has(type)) return outgoing_;
+  const { id: _, ...rest } = outgoing_;
   return rest;
 }
 
 /** Reasoning without text or encrypted content is useless to a stateless provider. */
 function outgoingReasoning(item: JsonObject, provider: string): JsonObject | undefined {
-  const { id, status, encrypted_content: sealed, ...rest } = item;
-  const isSealed = typeof sealed === "string" && sealed !== "";
-  if (!isSealed) {
+  const { id, status, encrypted_content: encrypted, ...rest } = item;
+  const isEncrypted = typeof encrypted === "string" && encrypted !== "";
+  if (!isEncrypted) {
     if (!Array.isArray(rest["content"]) || rest["content"].length === 0) return undefined;
-    return id === undefined && status === undefined && sealed === undefined ? item : rest;
+    return id === undefined && status === undefined && encrypted === undefined ? item : rest;
   }
-  const opened = dataForProvider(provider, sealed);
-  if (opened === undefined) return undefined;
-  if (id === undefined && status === undefined && opened === sealed) return item;
-  return { ...rest, encrypted_content: opened };
+  const decrypted = dataForProvider(provider, encrypted);
+  if (decrypted === undefined) return undefined;
+  if (id === undefined && status === undefined && decrypted === encrypted) return item;
+  return { ...rest, encrypted_content: decrypted };
 }
 
 /**
  * The provider's original data; content without a prefix is assumed to be its own. Undefined: created by another
  * provider.
  */
-function dataForProvider(provider: string, sealed: string): string | undefined {
-  if (!sealed.startsWith(GATEWAY_PREFIX)) return sealed;
+function dataForProvider(provider: string, encrypted: string): string | undefined {
+  if (!encrypted.startsWith(GATEWAY_PREFIX)) return encrypted;
   const prefix = providerPrefix(provider);
-  return sealed.startsWith(prefix) ? sealed.slice(prefix.length) : undefined;
+  return encrypted.startsWith(prefix) ? encrypted.slice(prefix.length) : undefined;
 }

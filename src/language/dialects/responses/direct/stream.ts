@@ -33,31 +33,31 @@ type NamedEvent = { readonly name: string; readonly body: ParsedBody };
 export class DirectResponsesStream implements ReplyStream {
   readonly #ownership: ResponseOwnership;
   #usage: Usage | undefined;
-  #uses: ExtraUses | undefined;
-  #inputs = 1;
+  #extraUses: ExtraUses | undefined;
+  #promptCount = 1;
   /** Latest server tool items, to bill their use if the client disconnects early. */
   readonly #items = new Map<unknown, JsonObject>();
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #sequence = -1;
   /** Whether a response event was sent to the client. */
-  #isTold = false;
+  #hasSentEvent = false;
   /** Latest response object before the end. */
-  #begun: ParsedBody | undefined;
+  #latestResponse: ParsedBody | undefined;
   /** The last event is held until the charge is known. */
-  #held: (NamedEvent & { readonly response: ParsedBody }) | undefined;
-  #final: string | undefined;
+  #endEvent: (NamedEvent & { readonly response: ParsedBody }) | undefined;
+  #finalJson: string | undefined;
 
   constructor(ownership: ResponseOwnership) {
     this.#ownership = ownership;
   }
 
   get extraUses(): ExtraUses | undefined {
-    return this.#held === undefined ? extraUsesInResponse([...this.#items.values()]) : this.#uses;
+    return this.#endEvent === undefined ? extraUsesInResponse([...this.#items.values()]) : this.#extraUses;
   }
 
   get promptCount(): number {
-    return this.#inputs;
+    return this.#promptCount;
   }
 
   get usage(): Usage | undefined {
@@ -73,11 +73,11 @@ export class DirectResponsesStream implements ReplyStream {
   }
 
   get isFinished(): boolean {
-    return this.#held !== undefined;
+    return this.#endEvent !== undefined;
   }
 
   get finalJson(): string | undefined {
-    return this.#final;
+    return this.#finalJson;
   }
 
   read(frame: StreamFrame): StreamPiece {
@@ -103,7 +103,7 @@ export class DirectResponsesStream implements ReplyStream {
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
     this.#sequence = sequence;
-    this.#isTold = true;
+    this.#hasSentEvent = true;
     this.#count(event["delta"]);
     return { is: "content", text: `event: ${name}\ndata: ${data}\n\n` };
   }
@@ -113,13 +113,13 @@ export class DirectResponsesStream implements ReplyStream {
     const patches: MemberPatch[] = [];
     const response = this.#responseIn(body);
     if (response !== undefined) {
-      this.#begun = response;
+      this.#latestResponse = response;
       patches.push({ key: "response", json: ownedResponse(response, this.#ownership, []) });
     }
     if (ITEM_EVENTS.has(name)) this.#noteUse(body.value);
     const item = memberText(body, "item");
-    const sealed = item === undefined ? undefined : prefixEncryptedContent(item, this.#ownership.provider);
-    if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
+    const prefixed = item === undefined ? undefined : prefixEncryptedContent(item, this.#ownership.provider);
+    if (prefixed !== undefined && prefixed !== item) patches.push({ key: "item", json: prefixed });
     const text = this.#write(name, body, patches);
     // Keep-alives and unknown events are not model output.
     return { is: PREAMBLE.has(name) || !isOfResponse(name) ? "preamble" : "content", text };
@@ -137,9 +137,9 @@ export class DirectResponsesStream implements ReplyStream {
     const response = this.#responseIn(body);
     if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
     this.#usage = decodeUsage(response.value["usage"]);
-    this.#uses = extraUsesInResponse(response.value["output"]);
-    this.#inputs = promptCountInResponse(response.value["output"]);
-    this.#held = { name, body, response };
+    this.#extraUses = extraUsesInResponse(response.value["output"]);
+    this.#promptCount = promptCountInResponse(response.value["output"]);
+    this.#endEvent = { name, body, response };
     return { is: "end", text: "" };
   }
 
@@ -151,40 +151,40 @@ export class DirectResponsesStream implements ReplyStream {
     return response;
   }
 
-  close(counted: Usage, shown: ReportedCost | undefined): string {
-    if (this.#held === undefined) return "";
-    const { name, body, response } = this.#held;
-    this.#final = ownedResponse(response, this.#ownership, [usagePatch(response, counted, shown)]);
-    return this.#write(name, body, [{ key: "response", json: this.#final }]);
+  close(billed: Usage, cost: ReportedCost | undefined): string {
+    if (this.#endEvent === undefined) return "";
+    const { name, body, response } = this.#endEvent;
+    this.#finalJson = ownedResponse(response, this.#ownership, [usagePatch(response, billed, cost)]);
+    return this.#write(name, body, [{ key: "response", json: this.#finalJson }]);
   }
 
   fail({ error }: ErrorEnvelope): string {
     // A client that received only keep-alives gets the initial events before the failure.
-    const begin = this.#isTold ? "" : this.#begin();
-    const said = this.#say("error", JSON.stringify(errorFields(error)).slice(1, -1));
+    const begin = this.#hasSentEvent ? "" : this.#begin();
+    const errorEvent = this.#encodeEvent("error", JSON.stringify(errorFields(error)).slice(1, -1));
     const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
-    this.#final = response;
-    return begin + said + this.#say("response.failed", `"response":${response}`);
+    this.#finalJson = response;
+    return begin + errorEvent + this.#encodeEvent("response.failed", `"response":${response}`);
   }
 
   #begin(): string {
     const member = `"response":${this.#ownResponse("in_progress", null)}`;
-    return this.#say("response.created", member) + this.#say("response.in_progress", member);
+    return this.#encodeEvent("response.created", member) + this.#encodeEvent("response.in_progress", member);
   }
 
   /** Encodes an event of the gateway's own. */
-  #say(type: string, members: string): string {
+  #encodeEvent(type: string, members: string): string {
     this.#sequence += 1;
     return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence},${members}}\n\n`;
   }
 
   #failedResponse(error: JsonObject): string {
-    if (this.#begun !== undefined) {
+    if (this.#latestResponse !== undefined) {
       const failed: MemberPatch[] = [
         { key: "status", json: '"failed"' },
         { key: "error", json: JSON.stringify(error) },
       ];
-      return ownedResponse(this.#begun, this.#ownership, failed);
+      return ownedResponse(this.#latestResponse, this.#ownership, failed);
     }
     return this.#ownResponse("failed", error);
   }
@@ -202,7 +202,7 @@ export class DirectResponsesStream implements ReplyStream {
     const sequence = typeof stated === "number" ? stated : this.#sequence + 1;
     if (sequence !== stated) patches.push({ key: "sequence_number", json: String(sequence) });
     this.#sequence = sequence;
-    if (isOfResponse(name)) this.#isTold = true;
+    if (isOfResponse(name)) this.#hasSentEvent = true;
     const data = patches.length === 0 ? body.text : patchMembers(body, patches);
     return `event: ${name}\ndata: ${data}\n\n`;
   }

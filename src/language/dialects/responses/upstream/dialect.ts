@@ -22,6 +22,6 @@ export const responsesUpstream: UpstreamDialect = {
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   encodeRequest: encodeRequest,
   decodeReply: decodeReply,
-  openReader: (asked) => new ResponseReader(asked?.facts.reasoningEncryptedBy ?? null),
+  openReader: (context) => new ResponseReader(context?.facts.reasoningEncryptedBy ?? null),
   decodeProblem: decodeResponsesProblem,
 };

@@ -4,9 +4,9 @@ import type { ReplyContext } from "../../upstream-dialect.ts";
 import { ResponseReader } from "./stream.ts";
 
 /** Decoded like a stream whose items open complete; undefined if it is not a reply. */
-export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
+export function decodeReply(bytes: Buffer, context?: ReplyContext): readonly ReplyEvent[] | undefined {
   const body = parseJsonObject(bytes);
   return "problem" in body
     ? undefined
-    : new ResponseReader(asked?.facts.reasoningEncryptedBy ?? null).end(body.value, "completed");
+    : new ResponseReader(context?.facts.reasoningEncryptedBy ?? null).end(body.value, "completed");
 }

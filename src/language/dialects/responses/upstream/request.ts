@@ -12,8 +12,8 @@ import { encodeTurns } from "./turns.ts";
 
 /** `store: false`, because the gateway keeps the state. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
-  const unsaid = firstEncodingError(call, facts);
-  if (unsaid !== undefined) throw unsaid;
+  const encodingError = firstEncodingError(call, facts);
+  if (encodingError !== undefined) throw encodingError;
   validateLabels(call);
   const { maxOutputTokens, stream } = call;
   return JSON.stringify({

@@ -25,7 +25,7 @@ export class ResponseReader implements ReplyEventReader {
   readonly #provider: string | null;
   /** By output index, because some servers change item ids between events. */
   readonly #items = new Map<unknown, OpenItem>();
-  #begun = false;
+  #hasBegun = false;
   #opened = 0;
   #calls = 0;
   readonly #calledAt = new Set<unknown>();
@@ -41,17 +41,17 @@ export class ResponseReader implements ReplyEventReader {
     const { type = event, output_index: at, item, response, delta } = body;
     switch (type) {
       case "response.output_text.delta":
-        return this.#say("text", this.#message(at), body["content_index"], delta);
+        return this.#addText("text", this.#message(at), body["content_index"], delta);
       case "response.refusal.delta":
-        return this.#say("refusal", this.#message(at), body["content_index"], delta);
+        return this.#addText("refusal", this.#message(at), body["content_index"], delta);
       case "response.function_call_arguments.delta":
-        return this.#argue(at, delta);
+        return this.#addArguments(at, delta);
       case "response.reasoning_summary_text.delta":
-        return this.#think("summary", at, body["summary_index"], delta);
+        return this.#addReasoning("summary", at, body["summary_index"], delta);
       case "response.reasoning_text.delta":
-        return this.#think("content", at, body["content_index"], delta);
+        return this.#addReasoning("content", at, body["content_index"], delta);
       case "response.output_text.annotation.added":
-        return this.#cite(at, body["content_index"], body["annotation"]);
+        return this.#addCitation(at, body["content_index"], body["annotation"]);
       case "response.output_item.added":
         return this.#open(at, item);
       case "response.output_item.done":
@@ -77,8 +77,8 @@ export class ResponseReader implements ReplyEventReader {
   }
 
   #begin(response: unknown): readonly ReplyEvent[] {
-    if (this.#begun) return NOTHING;
-    this.#begun = true;
+    if (this.#hasBegun) return NOTHING;
+    this.#hasBegun = true;
     const id = isJsonObject(response) ? textIn(response["id"]) : "";
     return [{ is: "begin", upstreamId: id || null }];
   }
@@ -101,8 +101,8 @@ export class ResponseReader implements ReplyEventReader {
     return [{ is: "tool_call", index, id, name, signature: null }];
   }
 
-  #say(is: "text" | "refusal", message: MessageItem, part: unknown, said: unknown): readonly ReplyEvent[] {
-    const text = textIn(said);
+  #addText(is: "text" | "refusal", message: MessageItem, part: unknown, value: unknown): readonly ReplyEvent[] {
+    const text = textIn(value);
     if (text === "") return NOTHING;
     this.#start(message, part);
     if (is === "text") this.#textChars += text.length;
@@ -127,10 +127,10 @@ export class ResponseReader implements ReplyEventReader {
     return item;
   }
 
-  #think(from: "summary" | "content", at: unknown, part: unknown, said: unknown): readonly ReplyEvent[] {
+  #addReasoning(from: "summary" | "content", at: unknown, part: unknown, value: unknown): readonly ReplyEvent[] {
     const known = this.#items.get(at);
     const item = known?.is === "reasoning" ? known : this.#forgotten(at, newReasoning());
-    const piece = textIn(said);
+    const piece = textIn(value);
     item.from ??= from;
     if (piece === "" || item.from !== from) return NOTHING;
     const text = item.text === "" || item.part === part ? piece : BETWEEN_PARTS + piece;
@@ -140,15 +140,15 @@ export class ResponseReader implements ReplyEventReader {
   }
 
   /** Deltas of unnamed calls are ignored; their arguments follow with the completed item. */
-  #argue(at: unknown, said: unknown): readonly ReplyEvent[] {
+  #addArguments(at: unknown, value: unknown): readonly ReplyEvent[] {
     const item = this.#items.get(at);
-    const text = textIn(said);
+    const text = textIn(value);
     if (item?.is !== "function_call" || text === "") return NOTHING;
     item.written = true;
     return [{ is: "tool_arguments", index: item.index, text }];
   }
 
-  #cite(at: unknown, part: unknown, annotation: unknown): readonly ReplyEvent[] {
+  #addCitation(at: unknown, part: unknown, annotation: unknown): readonly ReplyEvent[] {
     const message = this.#message(at);
     message.cited = true;
     return citationIn(annotation, this.#start(message, part));
@@ -178,27 +178,27 @@ export class ResponseReader implements ReplyEventReader {
   }
 
   #closeMessage(message: MessageItem, { content }: JsonObject): readonly ReplyEvent[] {
-    const isTold = message.starts.size > 0;
-    return objectsIn(content).flatMap((part, place) => {
-      const said = isTold ? NOTHING : this.#part(message, place, part);
-      if (message.cited) return said;
-      const start = this.#start(message, place);
-      return [...said, ...listIn(part["annotations"]).flatMap((annotation) => citationIn(annotation, start))];
+    const isStreamed = message.starts.size > 0;
+    return objectsIn(content).flatMap((part, partIndex) => {
+      const value = isStreamed ? NOTHING : this.#part(message, partIndex, part);
+      if (message.cited) return value;
+      const start = this.#start(message, partIndex);
+      return [...value, ...listIn(part["annotations"]).flatMap((annotation) => citationIn(annotation, start))];
     });
   }
 
-  #part(message: MessageItem, place: number, part: JsonObject): readonly ReplyEvent[] {
-    if (part["type"] === "refusal") return this.#say("refusal", message, place, part["refusal"]);
-    return part["type"] === "output_text" ? this.#say("text", message, place, part["text"]) : NOTHING;
+  #part(message: MessageItem, partIndex: number, part: JsonObject): readonly ReplyEvent[] {
+    if (part["type"] === "refusal") return this.#addText("refusal", message, partIndex, part["refusal"]);
+    return part["type"] === "output_text" ? this.#addText("text", message, partIndex, part["text"]) : NOTHING;
   }
 
   #closeThoughts(item: ReasoningItem, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
-    const untold = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
-    const text = item.text + untold;
+    const unstreamed = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
+    const text = item.text + unstreamed;
     const encrypted = textIn(encrypted_content);
     const signature = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
-    const told: ReplyEvent[] = untold === "" ? [] : [{ is: "reasoning", text: untold }];
-    if (text !== "") return [...told, { is: "reasoning_detail", detail: { is: "readable", text, signature } }];
+    const emitted: ReplyEvent[] = unstreamed === "" ? [] : [{ is: "reasoning", text: unstreamed }];
+    if (text !== "") return [...emitted, { is: "reasoning_detail", detail: { is: "readable", text, signature } }];
     return signature === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "encrypted", signature } }];
   }
 
@@ -207,24 +207,28 @@ export class ResponseReader implements ReplyEventReader {
     if (!isJsonObject(response) || !isCompleteResponse(response)) return undefined;
     const output = listIn(response["output"]);
     const events: ReplyEvent[] = [...this.#begin(response)];
-    for (const [at, item] of this.#untold(output)) {
-      const told = this.#done(at, item);
-      if (told === undefined) return undefined;
-      events.push(...told);
+    for (const [at, item] of this.#unstreamed(output)) {
+      const emitted = this.#done(at, item);
+      if (emitted === undefined) return undefined;
+      events.push(...emitted);
     }
     for (const [at, { is }] of [...this.#items]) events.push(...this.#close(at, itemAt(output, at, is)));
     const usage = decodeUsage(response["usage"]);
     if (usage !== undefined) events.push({ is: "figures", usage });
-    const isCut = how === "incomplete" || response["status"] === "incomplete";
-    const reason = isCut ? incompleteReason(response["incomplete_details"]) : this.#calls > 0 ? "tool_calls" : "stop";
+    const isIncomplete = how === "incomplete" || response["status"] === "incomplete";
+    const reason = isIncomplete
+      ? incompleteReason(response["incomplete_details"])
+      : this.#calls > 0
+        ? "tool_calls"
+        : "stop";
     return [...events, { is: "finish", reason }, { is: "end" }];
   }
 
   /** All items if nothing was streamed, otherwise only tool calls that were not. */
-  #untold(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
-    const places = [...output.entries()];
-    if (this.#opened === 0) return places;
-    const calls = places.filter(([, item]) => isCall(item));
+  #unstreamed(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
+    const entries = [...output.entries()];
+    if (this.#opened === 0) return entries;
+    const calls = entries.filter(([, item]) => isCall(item));
     return calls.length > this.#calls ? calls.filter(([at]) => !this.#calledAt.has(at)) : [];
   }
 }

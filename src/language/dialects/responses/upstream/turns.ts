@@ -47,11 +47,11 @@ function itemsOf(turns: readonly ConversationTurn[], from: number, facts: ModelF
 class ItemList {
   readonly items: JsonObject[] = [];
   readonly #ids: ToolIds;
-  readonly #sealedBy: string | null;
+  readonly #provider: string | null;
 
   constructor({ quirks, reasoningEncryptedBy }: ModelFacts) {
     this.#ids = new ToolIds(quirks);
-    this.#sealedBy = reasoningEncryptedBy ?? null;
+    this.#provider = reasoningEncryptedBy ?? null;
   }
 
   add(turn: ConversationTurn, param: string): void {
@@ -59,16 +59,16 @@ class ItemList {
     switch (role) {
       case "system":
       case "developer":
-        this.#say(role, instructionParts(turn, param));
+        this.#addMessage(role, instructionParts(turn, param));
         return;
       case "assistant":
-        this.#answer(parts, param);
+        this.#addAssistant(parts, param);
         return;
       case "user":
       case "tool":
         // Tool results precede other content of the turn.
-        for (const part of parts) if (part.is === "tool_result") this.#result(part);
-        this.#say(
+        for (const part of parts) if (part.is === "tool_result") this.#addResult(part);
+        this.#addMessage(
           "user",
           parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`)),
         );
@@ -76,25 +76,25 @@ class ItemList {
     }
   }
 
-  #say(role: Exclude<ConversationTurn["role"], "tool">, content: readonly JsonObject[]): void {
+  #addMessage(role: Exclude<ConversationTurn["role"], "tool">, content: readonly JsonObject[]): void {
     if (content.length > 0) this.items.push({ type: "message", role, content });
   }
 
   /** One assistant turn becomes several items: messages, calls and reasoning. */
-  #answer(parts: readonly Part[], param: string): void {
-    let words: JsonObject[] = [];
-    const sayWords = () => {
-      this.#say("assistant", words);
-      words = [];
+  #addAssistant(parts: readonly Part[], param: string): void {
+    let texts: JsonObject[] = [];
+    const flushTexts = () => {
+      this.#addMessage("assistant", texts);
+      texts = [];
     };
     for (const [at, part] of parts.entries()) {
       if (part.is === "text" || part.is === "refusal") {
-        words.push(...assistantParts(part));
+        texts.push(...assistantParts(part));
         continue;
       }
-      sayWords();
-      if (part.is === "reasoning") this.#think(part.detail);
-      else if (part.is === "tool_result") this.#result(part);
+      flushTexts();
+      if (part.is === "reasoning") this.#addReasoning(part.detail);
+      else if (part.is === "tool_result") this.#addResult(part);
       else if (part.is === "tool_call") {
         const text = part.argumentsText.trim() === "" ? "{}" : part.argumentsText;
         this.items.push({
@@ -105,26 +105,26 @@ class ItemList {
         });
       } else throw textOnlyError(`${param}.content.${at}`);
     }
-    sayWords();
+    flushTexts();
     // The API rejects reasoning that no item follows.
     while (this.items.at(-1)?.["type"] === "reasoning") this.items.pop();
   }
 
   /** Only this provider's own encrypted reasoning is valid. */
-  #think(detail: ReasoningDetail): void {
-    const sealed = dataForProvider(this.#sealedBy, detail.signature);
-    if (sealed === undefined) return;
+  #addReasoning(detail: ReasoningDetail): void {
+    const encrypted = dataForProvider(this.#provider, detail.signature);
+    if (encrypted === undefined) return;
     const text = detail.is === "readable" ? detail.text : "";
     const summary = text === "" ? [] : [{ type: "summary_text", text }];
-    this.items.push({ type: "reasoning", summary, encrypted_content: sealed });
+    this.items.push({ type: "reasoning", summary, encrypted_content: encrypted });
   }
 
-  #result({ callId, content, failed }: ToolResultPart): void {
+  #addResult({ callId, content, failed }: ToolResultPart): void {
     const isText = content.every(({ is }) => is === "text");
     const text = resultText(content);
-    const said = failed ? failureText(text) : text;
-    const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
-    const output = isText ? said : [...(said === "" ? [] : [{ type: "input_text", text: said }]), ...pictures];
+    const text_ = failed ? failureText(text) : text;
+    const images = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
+    const output = isText ? text_ : [...(text_ === "" ? [] : [{ type: "input_text", text: text_ }]), ...images];
     this.items.push({ type: "function_call_output", call_id: this.#ids.encode(callId), output });
   }
 }
@@ -177,8 +177,8 @@ function textOnlyError(param: string) {
 
 export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high", "original"]);
 
-export function imagePart({ source, detail: asked = "auto" }: ImagePart): JsonObject {
-  const detail = IMAGE_DETAILS.has(asked) ? asked : "auto";
+export function imagePart({ source, detail: requested = "auto" }: ImagePart): JsonObject {
+  const detail = IMAGE_DETAILS.has(requested) ? requested : "auto";
   switch (source.is) {
     case "url":
       return { type: "input_image", image_url: source.url, detail };
@@ -192,6 +192,6 @@ export function imagePart({ source, detail: asked = "auto" }: ImagePart): JsonOb
 export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
   if (source.is === "url") return { type: "input_file", file_url: source.url };
-  const { is, ...said } = encodeFile(source, filename, param);
-  return { type: `input_${is}`, ...said };
+  const { is, ...text_ } = encodeFile(source, filename, param);
+  return { type: `input_${is}`, ...text_ };
 }

@@ -20,20 +20,20 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
   if (!parsed.success) return undefined;
   const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = parsed.data;
   const reasoningTokens = output_tokens_details?.reasoning_tokens ?? 0;
-  const isExtra = reasoningTokens > 0 && total_tokens === input_tokens + output_tokens + reasoningTokens;
+  const isReasoningExcluded = reasoningTokens > 0 && total_tokens === input_tokens + output_tokens + reasoningTokens;
   const usage: TokenCounts = {
     inputTokens: input_tokens,
     cachedTokens: input_tokens_details?.cached_tokens ?? 0,
     cacheWriteTokens: input_tokens_details?.cache_write_tokens ?? 0,
-    outputTokens: isExtra ? output_tokens + reasoningTokens : output_tokens,
+    outputTokens: isReasoningExcluded ? output_tokens + reasoningTokens : output_tokens,
     reasoningTokens,
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
+  return isPlausible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
-function isPossible(usage: TokenCounts): boolean {
+function isPlausible(usage: TokenCounts): boolean {
   if (!Object.values(usage).every(isTokenCount)) return false;
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return cachedTokens + cacheWriteTokens <= inputTokens && reasoningTokens <= outputTokens;

@@ -1,0 +1,83 @@
+import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
+import { LatencyTracker } from "../domain/routing/latency-tracker.ts";
+import { SessionAffinity } from "../domain/routing/session-affinity.ts";
+import { TrafficStats } from "../domain/routing/traffic-stats.ts";
+import { recheckKey } from "../edge/authenticate.ts";
+import { tokenCounter } from "../io/tokens/token-counter.ts";
+import { systemClock } from "../kit/clock.ts";
+import { randomToken } from "../kit/secret.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
+import type { GatewayComponents } from "./gateway-components.ts";
+import { knownSecrets } from "./listener.ts";
+import { pipelineLimits } from "./overload-protection.ts";
+import { createIdempotencyLookup } from "./store.ts";
+
+type PipelineBootstrapDeps = Pick<
+  GatewayComponents,
+  | "rates"
+  | "providers"
+  | "ownKeys"
+  | "nodes"
+  | "overload"
+  | "state"
+  | "transport"
+  | "captures"
+  | "journal"
+  | "directory"
+  | "margins"
+  | "storage"
+  | "telemetry"
+  | "metrics"
+  | "alertMonitor"
+  | "operatorEvents"
+  | "log"
+>;
+
+const DEPLOYMENT_MARK_BYTES = 9;
+
+/** Everything that the request path uses. */
+export async function createPipelineDeps(config: Config, deps: PipelineBootstrapDeps): Promise<GatewayDeps> {
+  const { rates, providers, ownKeys, nodes, overload, state, transport, captures, journal, directory } = deps;
+  const { margins, storage, telemetry, metrics, alertMonitor, operatorEvents, log } = deps;
+  const { connections, reach } = providers;
+  const { store } = storage;
+  const { passTrace } = telemetry;
+  return {
+    clock: systemClock,
+    timers: systemTimers,
+    snapshot: () => rates.snapshot,
+    connections,
+    reach,
+    health: new LatencyTracker(),
+    learned: new TrafficStats(),
+    sessions: new SessionAffinity(),
+    policyOf: (workspaceId, keyId) => directory.policyOf(workspaceId, keyId),
+    routerOf: (workspaceId, slug) => directory.router(workspaceId, slug),
+    spenderOf: (principal) => directory.spendScopeOf(principal),
+    ownKeys,
+    nodes,
+    ...overload,
+    state,
+    transport,
+    captures: captures.captures,
+    journal: journal.pipeline.journal,
+    secretsOf: knownSecrets(connections, ownKeys),
+    tokens: tokenCounter(),
+    recheck: (exchange) => recheckKey(exchange, directory, systemClock.nowMs()),
+    margins,
+    limits: pipelineLimits(config),
+    hops: {
+      mark: await store.meta.add("hop_mark", randomToken(DEPLOYMENT_MARK_BYTES)),
+      everywhere: config.GATEWAY_CATALOGUE_DIR !== null,
+    },
+    idempotency: createIdempotencyLookup(config, store, journal.ingestBarrier.all, log),
+    finished(record) {
+      metrics.recordRequest(record);
+      alertMonitor.recordRequest(record);
+      telemetry.recordRequest?.(record);
+    },
+    noticed: (event) => operatorEvents.record(event),
+    ...(passTrace === undefined ? {} : { passTrace }),
+  };
+}
