@@ -1,7 +1,7 @@
 import { getAuthTables } from "better-auth/db";
 import { expect, test } from "vitest";
 import { type PeopleWriter, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
-import type { Needed } from "../../src/io/store/sql/auth-adapter.ts";
+import type { RequiredCredential } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 
@@ -139,7 +139,7 @@ export function epochTests(storeNow: () => Store): void {
     const passkey = { model: "passkey", field: "id", value: id, makes: "session" } as const;
     const session = { model: "session", field: "id", value: "ses_1", makes: "passkey" } as const;
     let number = 0;
-    const made = async (by: Needed, model = by.makes) => {
+    const made = async (by: RequiredCredential, model = by.writes) => {
       number += 1;
       const secret = { passkey: "credentialID", session: "token" }[model] ?? "deviceCode";
       const data = { ...rowOf(model, "per_1"), [secret]: `number ${number}` };
@@ -158,7 +158,7 @@ export function epochTests(storeNow: () => Store): void {
     expect(await store.people.sessions("per_1", 0)).toEqual(sessions);
     const allowed = async () => {
       const where = [{ field: "userId", value: "per_1" }];
-      const allowing = await libraryOn(store, 0, { ...session, makes: "deviceCode" });
+      const allowing = await libraryOn(store, 0, { ...session, writes: "deviceCode" });
       return allowing.update({ model: "deviceCode", where, update: { status: "approved" } }).then(
         () => "allowed",
         (error: Error) => error.message,

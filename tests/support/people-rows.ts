@@ -2,7 +2,7 @@ import { passkey } from "@better-auth/passkey";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { PeopleWriter } from "../../src/domain/tenancy/person.ts";
-import type { Needed } from "../../src/io/store/sql/auth-adapter.ts";
+import type { RequiredCredential } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 
@@ -41,8 +41,8 @@ const late = (): never => {
 };
 
 /** The tables as the library has them in a call that came when `epoch` was the newest. */
-export const libraryOn = async (store: Store, epoch = Number.MAX_SAFE_INTEGER, needed?: Needed) =>
-  (await store.createAuthAdapter({ epoch: () => epoch, needs: () => needed, late }))(OPTIONS);
+export const libraryOn = async (store: Store, epoch = Number.MAX_SAFE_INTEGER, needed?: RequiredCredential) =>
+  (await store.createAuthAdapter({ epoch: () => epoch, requiredCredential: () => needed, rejectStale: late }))(OPTIONS);
 
 type Field = { readonly type: unknown; readonly references?: unknown };
 

@@ -1,7 +1,7 @@
 import { getAuthTables } from "better-auth/db";
 import { describe, expect, test } from "vitest";
 import { type AccountLink, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
-import { PEOPLE_TABLES } from "../../src/io/store/sql/auth-adapter.ts";
+import { AUTH_TABLES } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 import { epochTests } from "./people-epoch-suite.ts";
@@ -37,7 +37,7 @@ function libraryTests(storeNow: () => Store): void {
   test("PORTAL-01 the tables are the ones that the library of sign-in expects: each of its fields can be written and read", async () => {
     const adapter = await libraryOn(storeNow());
     const tables = getAuthTables(OPTIONS);
-    expect(Object.keys(tables).toSorted()).toEqual(Object.keys(PEOPLE_TABLES).toSorted());
+    expect(Object.keys(tables).toSorted()).toEqual(Object.keys(AUTH_TABLES).toSorted());
     const user = await adapter.create({ model: "user", data: valuesOf(tables["user"]?.fields ?? {}, "") });
     for (const [model, { fields }] of Object.entries(tables)) {
       const values = model === "user" ? { name: "renamed" } : valuesOf(fields, user["id"]);

@@ -72,14 +72,14 @@ const SECOND_FACTOR_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     fields: ["password"],
     throttle: {},
     needsFreshSignIn: true,
-    requires: { model: "session", makes: "twoFactor" },
+    requires: { model: "session", writes: "twoFactor" },
   },
   "two-factor/disable": {
     method: "POST",
     fields: ["password"],
     throttle: {},
     needsFreshSignIn: true,
-    requires: { model: "session", makes: "session" },
+    requires: { model: "session", writes: "session" },
   },
   "two-factor/generate-backup-codes": {
     method: "POST",
@@ -87,7 +87,7 @@ const SECOND_FACTOR_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     throttle: {},
     needsFreshSignIn: true,
     auditAction: "person.backup_codes",
-    requires: { model: "session", makes: "twoFactor" },
+    requires: { model: "session", writes: "twoFactor" },
   },
   "two-factor/verify-totp": {
     method: "POST",
@@ -96,7 +96,7 @@ const SECOND_FACTOR_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     isSecondStep: true,
     hasSingleUseCode: true,
     signInMethod: "password and code",
-    requires: { model: "session", makes: "session" },
+    requires: { model: "session", writes: "session" },
   },
   "two-factor/verify-backup-code": {
     method: "POST",
@@ -114,7 +114,7 @@ const PASSKEY_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     fields: ["response"],
     throttle: {},
     signInMethod: "passkey",
-    requires: { model: "passkey", makes: "session" },
+    requires: { model: "passkey", writes: "session" },
   },
   "passkey/generate-register-options": { method: "GET", needsFreshSignIn: true },
   "passkey/verify-registration": {
@@ -122,7 +122,7 @@ const PASSKEY_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     fields: ["response", "name"],
     needsFreshSignIn: true,
     auditAction: "person.passkey_add",
-    requires: { model: "session", makes: "passkey" },
+    requires: { model: "session", writes: "passkey" },
   },
   "passkey/update-passkey": { method: "POST", fields: ["id", "name"] },
   "passkey/delete-passkey": {
@@ -142,7 +142,7 @@ const DEVICE_ENDPOINTS: Readonly<Record<string, AuthEndpoint>> = {
     throttle: { isLookup: true },
     needsFreshSignIn: true,
     auditAction: "person.device_approve",
-    requires: { model: "session", makes: "deviceCode" },
+    requires: { model: "session", writes: "deviceCode" },
   },
   "device/deny": { method: "POST", fields: ["userCode"], throttle: { isLookup: true } },
   "device/code": {

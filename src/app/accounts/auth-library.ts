@@ -142,11 +142,11 @@ async function libraryOptions(
     secret: await deps.secret(),
     database: await store.peopleDatabase({
       epoch: () => currentCall().epoch,
-      needs: () => currentCall().requires,
-      sawFactor: (secret) => {
+      requiredCredential: () => currentCall().requires,
+      onSecondFactorRead: (secret) => {
         currentCall().factorSecret = secret;
       },
-      late: () => rejectStale(currentCall()),
+      rejectStale: () => rejectStale(currentCall()),
     }),
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "auth-library: error") },

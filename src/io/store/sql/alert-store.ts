@@ -38,7 +38,7 @@ export function alertRuleStore(db: Kysely<Database>): AlertRuleStore {
 export function alertStore(db: Kysely<Database>): AlertStore {
   return {
     rules: alertRuleStore(db),
-    ...outbox(db),
+    ...deliveryQueue(db),
 
     activeAlerts: (workspaceId) =>
       db
@@ -57,7 +57,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
             .where("subject", "=", subject)
             .where("mark", "=", mark)
             .execute();
-        for (const one of fired) await tell(session, workspaceId, one, nowMs);
+        for (const one of fired) await insertFired(session, workspaceId, one, nowMs);
       }),
 
     async countAlertsSince(workspaceId, sinceMs) {
@@ -90,7 +90,12 @@ export function alertStore(db: Kysely<Database>): AlertStore {
 }
 
 /** Who writes down that it is told, tells it: another process that found the same finds the row. */
-async function tell(session: Kysely<Database>, workspaceId: string, fired: FiredAlert, nowMs: number): Promise<void> {
+async function insertFired(
+  session: Kysely<Database>,
+  workspaceId: string,
+  fired: FiredAlert,
+  nowMs: number,
+): Promise<void> {
   const { subject, mark, alertId, deliveries } = fired;
   const told = await session
     .insertInto("alerts_standing")
@@ -102,7 +107,7 @@ async function tell(session: Kysely<Database>, workspaceId: string, fired: Fired
     await session.insertInto("alert_deliveries").values(fromDelivery(delivery)).execute();
 }
 
-function outbox(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" | "conclude" | "sweep"> {
+function deliveryQueue(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" | "conclude" | "sweep"> {
   return {
     async due(nowMs, { total, perWorkspace }) {
       const waiting = db

@@ -13,8 +13,8 @@ export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {
     ...windowReads(db),
 
     async add(item, windowMaxBytes) {
-      const request = await sealed(vault, item, "request");
-      const answer = await sealed(vault, item, "answer");
+      const request = await sealPart(vault, item, "request");
+      const answer = await sealPart(vault, item, "answer");
       const bytes = (request?.length ?? 0) + (answer?.length ?? 0);
       return inTransaction(db, async (session) => {
         // Counted and kept in one step: what was purged meanwhile takes nothing more, and what is full stays so.
@@ -46,7 +46,7 @@ export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {
         .executeTakeFirst();
       if (row === undefined) return undefined;
       const { request, answer, ...rest } = row;
-      const open = async (part: Part, bytes: Uint8Array | null) =>
+      const open = async (part: CapturePart, bytes: Uint8Array | null) =>
         bytes === null ? null : vault.open(slotOf({ workspaceId, requestId }, part), bytes);
       return { ...toCaptured(rest), request: await open("request", request), answer: await open("answer", answer) };
     },
@@ -115,23 +115,23 @@ async function isPurged(session: Kysely<Database>, windowId: string): Promise<bo
   return row === undefined || row.purged_at_ms !== null;
 }
 
-type Part = "request" | "answer";
+type CapturePart = "request" | "answer";
 
 function slotOf(
   { workspaceId, requestId }: Pick<CapturedRequest, "workspaceId" | "requestId">,
-  part: Part,
+  part: CapturePart,
 ): EncryptionContext {
   return { workspaceId, column: `captured.${part}`, row: requestId };
 }
 
-async function sealed(vault: Vault, item: CapturedRequest, part: Part): Promise<Uint8Array | null> {
+async function sealPart(vault: Vault, item: CapturedRequest, part: CapturePart): Promise<Uint8Array | null> {
   const text = item[part];
   return text === null ? null : vault.seal(slotOf(item, part), text);
 }
 
-type Row = Omit<Database["captured"], "request" | "answer">;
+type CapturedRow = Omit<Database["captured"], "request" | "answer">;
 
-function fromCaptured(item: CapturedRequest): Row {
+function fromCaptured(item: CapturedRequest): CapturedRow {
   return {
     request_id: item.requestId,
     window_id: item.windowId,
@@ -145,7 +145,7 @@ function fromCaptured(item: CapturedRequest): Row {
 
 const cutParts = z.array(z.object({ part: z.enum(["request", "answer"]), ofBytes: z.number() }));
 
-function toCaptured(row: Row): Omit<CapturedRequest, "request" | "answer"> {
+function toCaptured(row: CapturedRow): Omit<CapturedRequest, "request" | "answer"> {
   return {
     requestId: row.request_id,
     windowId: row.window_id,

@@ -50,14 +50,14 @@ function total<T>(column: string): RawBuilder<T> {
 
 const countryList = z.array(z.string());
 
-type Row = Pick<Database["evidence_requests"], (typeof GROUPS)[number]> & {
+type EvidenceRow = Pick<Database["evidence_requests"], (typeof GROUPS)[number]> & {
   readonly requests: number;
   readonly sum_input: number;
   readonly sum_output: number;
   readonly sum_nanos: bigint;
 };
 
-function toSum(row: Row): EvidenceSum {
+function toSum(row: EvidenceRow): EvidenceSum {
   const { router, router_version: version } = row;
   return {
     keyId: row.key_id,

@@ -8,7 +8,7 @@ import type { Database } from "./schema.ts";
  * which days do not tell; when a key was last used is the newest request of each of its shapes, which is one look into an
  * index.
  */
-export async function keyUse(
+export async function keyUsage(
   db: Kysely<Database>,
   workspaceId: string,
   keyIds: readonly string[],
@@ -16,9 +16,9 @@ export async function keyUse(
 ): Promise<KeyUsage[]> {
   if (keyIds.length === 0) return [];
   const [sums, keptOut, newest] = await Promise.all([
-    sumsOf(db, workspaceId, keyIds, sinceDay),
-    keptOutOf(db, workspaceId, keyIds, sinceDay),
-    newestOf(db, workspaceId, keyIds),
+    usageSums(db, workspaceId, keyIds, sinceDay),
+    rejectedCounts(db, workspaceId, keyIds, sinceDay),
+    lastUsedTimes(db, workspaceId, keyIds),
   ]);
   return keyIds.flatMap((keyId) => {
     const sum = sums.get(keyId);
@@ -30,7 +30,7 @@ export async function keyUse(
   });
 }
 
-async function sumsOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
+async function usageSums(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
   const rows = await db
     .selectFrom("requests_daily")
     .where("workspace_id", "=", workspaceId)
@@ -46,7 +46,7 @@ async function sumsOf(db: Kysely<Database>, workspaceId: string, keyIds: readonl
   return new Map(rows.map((row) => [row.key_id, row]));
 }
 
-async function keptOutOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
+async function rejectedCounts(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
   const rows = await db
     .selectFrom("request_shapes")
     .innerJoin("requests_hourly", (join) =>
@@ -64,7 +64,7 @@ async function keptOutOf(db: Kysely<Database>, workspaceId: string, keyIds: read
   return new Map(rows.map((row) => [row.key_id, row.requests]));
 }
 
-async function newestOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[]) {
+async function lastUsedTimes(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[]) {
   const heads = db
     .selectFrom("request_shapes")
     .where("request_shapes.workspace_id", "=", workspaceId)

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { ACCOUNTS } from "../../../domain/billing/ledger.ts";
-import { GIVEN_NANOS } from "./ledger-sums.ts";
+import { RETURNED_NANOS } from "./ledger-sums.ts";
 import { ROLLUP_INVARIANTS } from "./rollup-audit.ts";
 import type { Database } from "./schema.ts";
 
@@ -8,7 +8,7 @@ const NANOS_PER_UNIT = 1_000_000_000n;
 const NANOS = sql.lit(Number(NANOS_PER_UNIT));
 
 /** How many broken rows of one kind are named: enough to begin with. */
-const NAMED_MAX = 20;
+const ROWS_REPORTED_MAX = 20;
 
 /**
  * The invariants of the books, asked of the data itself, one after the other. Each sentence is one that does not hold: it
@@ -25,19 +25,19 @@ export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
 }
 
 const INVARIANTS = [
-  wholeSums,
-  oddTransfers,
-  repeatedIds,
-  walletSums,
+  nonZeroSums,
+  invalidTransfers,
+  duplicateIds,
+  walletMismatches,
   requestsWithoutCharge,
-  returnsBeyondSource,
+  excessReturns,
   ordersWithoutPayment,
-  promotionsBesideLedger,
+  promotionMismatches,
   ...ROLLUP_INVARIANTS,
 ] as const;
 
 /** Whole units and the rest apart: what went into all wallets together is more than an engine can add up in nanos. */
-async function wholeSums(db: Kysely<Database>): Promise<string[]> {
+async function nonZeroSums(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ currency: string; units: bigint | string; rest_nanos: bigint | string }>`
     select currency, sum(amount_nanos / ${NANOS}) as units, sum(amount_nanos % ${NANOS}) as rest_nanos
     from ledger_entries group by currency`.execute(db);
@@ -48,26 +48,26 @@ async function wholeSums(db: Kysely<Database>): Promise<string[]> {
 }
 
 /** A row cannot be out of balance, but it can be no transfer. The engine refuses those too, unless told not to. */
-async function oddTransfers(db: Kysely<Database>): Promise<string[]> {
+async function invalidTransfers(db: Kysely<Database>): Promise<string[]> {
   const accounts = sql.join(ACCOUNTS.map((account) => sql.lit(account)));
   const { rows } = await sql<{ id: string; from_account: string; to_account: string; moved_nanos: bigint }>`
     select id, from_account, to_account, moved_nanos from ledger_transactions
     where moved_nanos < 0 or from_account = to_account
       or from_account not in (${accounts}) or to_account not in (${accounts})
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) => `ledger transaction ${row.id} moves ${row.moved_nanos} from ${row.from_account} to ${row.to_account}`,
   );
 }
 
-async function repeatedIds(db: Kysely<Database>): Promise<string[]> {
+async function duplicateIds(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; times: number }>`
     select id, count(*) as times from ledger_transactions
-    group by id having count(*) > 1 limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    group by id having count(*) > 1 limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map((row) => `ledger transaction ${row.id} was written ${row.times} times`);
 }
 
-async function walletSums(db: Kysely<Database>): Promise<string[]> {
+async function walletMismatches(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ workspace_id: string; balance_nanos: bigint; sum_nanos: bigint }>`
     with sums as (
       select workspace_id, currency, sum(amount_nanos) as sum_nanos from ledger_entries
@@ -80,7 +80,7 @@ async function walletSums(db: Kysely<Database>): Promise<string[]> {
     select sums.workspace_id, 0 as balance_nanos, sums.sum_nanos
     from sums left join wallets on sums.workspace_id = wallets.workspace_id and sums.currency = wallets.currency
     where wallets.workspace_id is null and sums.sum_nanos <> 0
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) => `the wallet of ${row.workspace_id} says ${row.balance_nanos}, its ledger entries say ${row.sum_nanos}`,
   );
@@ -93,23 +93,23 @@ async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
       on posted.workspace_id = requests.workspace_id and posted.created_at_ms = requests.created_at_ms
       and posted.id = 'charge:' || requests.id and posted.from_account = 'wallet'
     where requests.charge_nanos <> 0 and (posted.id is null or posted.moved_nanos <> requests.charge_nanos)
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) => `request ${row.id} cost ${row.charge_nanos}, the ledger has ${row.posted_nanos ?? "nothing"}`,
   );
 }
 
 /** What was given back, taken back or has expired is at most what there was. */
-async function returnsBeyondSource(db: Kysely<Database>): Promise<string[]> {
+async function excessReturns(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ source_id: string; source_nanos: bigint | null; given_nanos: bigint }>`
-    select given.source_id, source.moved_nanos as source_nanos, cast(sum(${GIVEN_NANOS}) as bigint) as given_nanos
+    select given.source_id, source.moved_nanos as source_nanos, cast(sum(${RETURNED_NANOS}) as bigint) as given_nanos
     from ledger_returns as given
     join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
     left join ledger_transactions as source on source.workspace_id = given.workspace_id
       and source.created_at_ms = given.source_created_at_ms and source.id = given.source_id
     group by given.workspace_id, given.source_id, source.moved_nanos
-    having source.moved_nanos is null or sum(${GIVEN_NANOS}) > source.moved_nanos
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    having source.moved_nanos is null or sum(${RETURNED_NANOS}) > source.moved_nanos
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     ({ source_id, source_nanos, given_nanos }) =>
       `of ${source_id} over ${source_nanos ?? "nothing"} went back ${given_nanos}`,
@@ -124,17 +124,17 @@ async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
       and posted.workspace_id = orders.workspace_id and posted.currency = orders.currency
     where (orders.state = 'paid') <> (posted.id is not null)
       or (orders.state = 'paid' and posted.moved_nanos <> orders.amount_nanos)
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) => `order ${row.id} over ${row.amount_nanos} has ${row.posted_nanos ?? "nothing"} in the ledger`,
   );
 }
 
 /** Credit that ends, and what has ended of it, as the ledger has both. */
-async function promotionsBesideLedger(db: Kysely<Database>): Promise<string[]> {
+async function promotionMismatches(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; amount_nanos: bigint; expired_nanos: bigint; ended_nanos: bigint }>`
     with ended as (
-      select given.workspace_id, given.source_id, cast(sum(${GIVEN_NANOS}) as bigint) as ended_nanos
+      select given.workspace_id, given.source_id, cast(sum(${RETURNED_NANOS}) as bigint) as ended_nanos
       from ledger_returns as given
       join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind = 'expiry'
       group by given.workspace_id, given.source_id
@@ -147,7 +147,7 @@ async function promotionsBesideLedger(db: Kysely<Database>): Promise<string[]> {
       and given.created_at_ms = promotions.granted_at_ms and given.id = promotions.id and given.kind = 'promotion'
     where given.id is null or given.moved_nanos <> promotions.amount_nanos
       or promotions.expired_nanos <> coalesce(ended.ended_nanos, 0)
-    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
       `promotion ${row.id} over ${row.amount_nanos} says that ${row.expired_nanos} expired, the ledger says ${row.ended_nanos}`,

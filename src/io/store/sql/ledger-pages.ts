@@ -14,9 +14,9 @@ import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import { dayKey } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 
-type Row = Database["ledger_transactions"];
+type TransactionRow = Database["ledger_transactions"];
 
-export async function entriesPage(
+export async function transactionPage(
   db: Kysely<Database>,
   workspaceId: string,
   limit: number,
@@ -25,7 +25,7 @@ export async function entriesPage(
 ): Promise<{ rows: Transaction[]; next: string | null }> {
   const size = pageSize(limit);
   const rows = await pageQuery(db, workspaceId, size, cursor, filter).execute();
-  const { page, next } = slicePage(rows, size, placeOf);
+  const { page, next } = slicePage(rows, size, cursorOf);
   return { rows: page.map(toTransaction), next };
 }
 
@@ -33,7 +33,7 @@ export async function entriesPage(
  * The wallet is the sum of all entries, so after the newest of the page there is in it what is in it now, less what
  * came later. In one statement: an entry that is written meanwhile is in both figures or in none.
  */
-export async function balancesPage(
+export async function balancePage(
   db: Kysely<Database>,
   workspaceId: string,
   limit: number,
@@ -44,14 +44,14 @@ export async function balancesPage(
   const page = pageQuery(db, workspaceId, size, cursor, filter);
   const { untilMs = Infinity } = filter;
   const lastMs = Math.min(cursor === null ? Infinity : decodeCursor(cursor).atMs, untilMs);
-  const { rows } = await sql<Row & { newest_nanos: bigint | null }>`
+  const { rows } = await sql<TransactionRow & { newest_nanos: bigint | null }>`
     with page as ${page},
       newest as (select created_at_ms, id from page order by created_at_ms desc, id desc limit 1)
     select page.*, (select balance_nanos from wallets where workspace_id = ${workspaceId}) - coalesce((
-      select cast(sum(nanos) as bigint) from (${laterThanPage(workspaceId, lastMs)}) as later
+      select cast(sum(nanos) as bigint) from (${movedAfterPage(workspaceId, lastMs)}) as later
     ), 0) as newest_nanos
     from page order by created_at_ms desc, id desc`.execute(db);
-  const cut = slicePage(rows, size, placeOf);
+  const cut = slicePage(rows, size, cursorOf);
   let balanceNanos = rows[0]?.newest_nanos ?? 0n;
   const balanced = cut.page.map((row) => {
     const transaction = toTransaction(row);
@@ -63,7 +63,7 @@ export async function balancesPage(
 }
 
 /** What moved the wallet after the newest entry of a page that ends by `lastMs`; a page without end has the newest of all. */
-function laterThanPage(workspaceId: string, lastMs: number) {
+function movedAfterPage(workspaceId: string, lastMs: number) {
   if (lastMs === Infinity) return sql`select 0 as nanos`;
   const nextDay = dayOf(lastMs) + 1;
   const moved = sql`case when to_account = 'wallet' then moved_nanos when from_account = 'wallet' then -moved_nanos else 0 end`;
@@ -76,7 +76,7 @@ function laterThanPage(workspaceId: string, lastMs: number) {
     where workspace_id = ${workspaceId} and day >= ${dayKey(nextDay)}`;
 }
 
-const placeOf = (row: Row) => ({ atMs: row.created_at_ms, id: row.id });
+const cursorOf = (row: TransactionRow) => ({ atMs: row.created_at_ms, id: row.id });
 
 function pageQuery(
   db: Kysely<Database>,
@@ -84,7 +84,7 @@ function pageQuery(
   size: number,
   cursor: string | null,
   filter: LedgerFilter,
-): SelectQueryBuilder<Database, "ledger_transactions", Row> {
+): SelectQueryBuilder<Database, "ledger_transactions", TransactionRow> {
   const place = cursor === null ? undefined : decodeCursor(cursor);
   return db
     .selectFrom("ledger_transactions")
@@ -113,7 +113,7 @@ const account = z.enum(ACCOUNTS);
 const kind = z.enum(TRANSACTION_KINDS);
 const detailObject = z.record(z.string(), z.unknown());
 
-export function toTransaction(row: Row): Transaction {
+export function toTransaction(row: TransactionRow): Transaction {
   const transfer = {
     from: account.parse(row.from_account),
     to: account.parse(row.to_account),

@@ -15,8 +15,8 @@ import { formatNanos } from "../../../kit/money.ts";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
-import { balancesPage, entriesPage, toTransaction } from "./ledger-pages.ts";
-import { returnedNanos, spentIn, statementOf } from "./ledger-sums.ts";
+import { balancePage, toTransaction, transactionPage } from "./ledger-pages.ts";
+import { queryStatement, sumReturned, sumSpending } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -50,11 +50,11 @@ export function ledgerStore(
       };
       return inTransaction(db, async (session) => {
         await session.insertInto("ledger_returns").values(values).execute();
-        return returnedNanos(session, workspaceId, id);
+        return sumReturned(session, workspaceId, id);
       });
     },
 
-    returned: (workspaceId, sourceId, kind) => returnedNanos(db, workspaceId, sourceId, kind),
+    returned: (workspaceId, sourceId, kind) => sumReturned(db, workspaceId, sourceId, kind),
 
     async returns(workspaceId, sourceId, kind) {
       const rows = await db
@@ -93,24 +93,24 @@ export function ledgerStore(
       return row === undefined ? undefined : toTransaction(row);
     },
 
-    chargedRequestIds: (requests) => chargedOf(db, requests),
-    spent: (...asked) => spentIn(db, ...asked),
-    statement: (workspaceId, span) => statementOf(db, workspaceId, span),
+    chargedRequestIds: (requests) => findCharged(db, requests),
+    spent: (...asked) => sumSpending(db, ...asked),
+    statement: (workspaceId, span) => queryStatement(db, workspaceId, span),
 
-    entries: (...asked) => entriesPage(db, ...asked),
-    balances: (...asked) => balancesPage(db, ...asked),
+    entries: (...asked) => transactionPage(db, ...asked),
+    balances: (...asked) => balancePage(db, ...asked),
 
     audit: () => patiently(auditLedger),
   };
 }
 
 /** Asked for by one statement: each has four values, of which it may have some ten thousand. */
-const CHARGES_AT_ONCE = 1000;
+const CHARGES_PER_STATEMENT = 1000;
 
-async function chargedOf(db: Kysely<Database>, requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>> {
+async function findCharged(db: Kysely<Database>, requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
-  for (let at = 0; at < requests.length; at += CHARGES_AT_ONCE) {
-    const asked = requests.slice(at, at + CHARGES_AT_ONCE);
+  for (let at = 0; at < requests.length; at += CHARGES_PER_STATEMENT) {
+    const asked = requests.slice(at, at + CHARGES_PER_STATEMENT);
     const keys = asked.map(
       ({ id, workspaceId, createdAtMs }) =>
         sql`(${id}, cast(${workspaceId} as text), cast(${Math.trunc(createdAtMs)} as bigint), ${chargeIdOf(id)})`,
@@ -148,12 +148,12 @@ async function postIn(
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (inserted.numInsertedOrUpdatedRows === 0n) return false;
-  for (const entry of transaction.entries) if (entry.account === "wallet") await moveWallet(session, entry);
+  for (const entry of transaction.entries) if (entry.account === "wallet") await applyToWallet(session, entry);
   return true;
 }
 
 /** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
-async function moveWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: LedgerEntry): Promise<void> {
+async function applyToWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: LedgerEntry): Promise<void> {
   // What goes out always can.
   const most = nanos > 0n ? BALANCE_NANOS_MAX - nanos : CHARGE_MAX_NANOS;
   const moved = await session
@@ -167,13 +167,13 @@ async function moveWallet(session: Kysely<Database>, { workspaceId, currency, na
         .where("wallets.balance_nanos", "<=", most),
     )
     .executeTakeFirst();
-  if (moved.numInsertedOrUpdatedRows === 0n) throw await refusalOf(session, workspaceId, currency);
+  if (moved.numInsertedOrUpdatedRows === 0n) throw await walletMoveError(session, workspaceId, currency);
 }
 
 /** Far from where 64 bits end, so that no sum in SQL is ever near to it. */
 const BALANCE_NANOS_MAX = 2n ** 62n;
 
-async function refusalOf(session: Kysely<Database>, workspaceId: string, currency: string): Promise<Error> {
+async function walletMoveError(session: Kysely<Database>, workspaceId: string, currency: string): Promise<Error> {
   const wallet = await session
     .selectFrom("wallets")
     .select("currency")

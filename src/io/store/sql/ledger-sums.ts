@@ -14,10 +14,10 @@ import type { Database } from "./schema.ts";
 // A sum is wider than what it adds up on some engines, so its width is said.
 
 /** What a transaction gives back of another. An expiry that took too much is followed by one into the wallet. */
-export const GIVEN_NANOS = sql`case when posted.kind = 'expiry' and posted.to_account = 'wallet'
+export const RETURNED_NANOS = sql`case when posted.kind = 'expiry' and posted.to_account = 'wallet'
   then -posted.moved_nanos else posted.moved_nanos end`;
 
-export async function returnedNanos(
+export async function sumReturned(
   db: Kysely<Database>,
   workspaceId: string,
   sourceId: string,
@@ -25,7 +25,7 @@ export async function returnedNanos(
 ): Promise<bigint> {
   const only = kind === undefined ? sql`` : sql`and posted.kind = ${kind}`;
   const { rows } = await sql<{ given_nanos: bigint | null }>`
-    select cast(sum(${GIVEN_NANOS}) as bigint) as given_nanos from ledger_returns as given
+    select cast(sum(${RETURNED_NANOS}) as bigint) as given_nanos from ledger_returns as given
     join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
     where given.source_id = ${sourceId} and given.workspace_id = ${workspaceId} ${only}`.execute(db);
   return rows[0]?.given_nanos ?? 0n;
@@ -42,7 +42,7 @@ export function dayKey(day: number): string {
  * What requests cost in a stretch of time. Whole days are in the roll-ups, which the audit holds against the ledger, so
  * that of the ledger only the rest at both ends is read, however long the stretch is.
  */
-function chargesIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
+function chargesWithin(workspaceId: string, { fromMs, toMs }: TimeSpan) {
   const posted = (sinceMs: number, untilMs: number) => sql`
     select moved_nanos as nanos from ledger_transactions where workspace_id = ${workspaceId}
       and created_at_ms >= ${sinceMs} and created_at_ms < ${untilMs} and kind = 'charge'`;
@@ -56,19 +56,19 @@ function chargesIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
 }
 
 /** What is no charge is found by an index of its own, in these words. */
-function correctionsIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
+function correctionsWithin(workspaceId: string, { fromMs, toMs }: TimeSpan) {
   return sql`select moved_nanos as nanos from ledger_transactions where workspace_id = ${workspaceId}
     and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
     and kind <> 'charge' and kind = 'adjustment' and from_account = 'wallet'`;
 }
 
-export async function spentIn(
+export async function sumSpending(
   db: Kysely<Database>,
   workspaceId: string,
   spending: SpendingKind,
   spans: readonly TimeSpan[],
 ): Promise<bigint[]> {
-  const taken = spending === "charges" ? chargesIn : correctionsIn;
+  const taken = spending === "charges" ? chargesWithin : correctionsWithin;
   const sums: bigint[] = [];
   for (const span of spans) {
     const { rows } = await sql<{ spent_nanos: bigint | null }>`
@@ -92,7 +92,7 @@ const kind = z.enum(TRANSACTION_KINDS);
  * One statement, so that all its figures are of one moment although requests are being written. How many charges there
  * were is counted among all transactions, which takes the primary key alone.
  */
-export async function statementOf(
+export async function queryStatement(
   db: Kysely<Database>,
   workspaceId: string,
   { fromMs, toMs }: TimeSpan,
@@ -110,7 +110,7 @@ export async function statementOf(
     from beside where created_at_ms < ${fromMs}
     union all
     select 'before' as part, '' as name, 0 as happened, 0 as in_nanos, ${sum("nanos")} as out_nanos
-    from (${chargesIn(workspaceId, { fromMs: 0, toMs: fromMs })}) as charged
+    from (${chargesWithin(workspaceId, { fromMs: 0, toMs: fromMs })}) as charged
     union all
     select 'kind' as part, kind as name, count(*) as happened,
       ${sum("in_nanos")} as in_nanos, ${sum("out_nanos")} as out_nanos
@@ -120,17 +120,17 @@ export async function statementOf(
         select count(*) from ledger_transactions
         where workspace_id = ${workspaceId} and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
       ) as happened, 0 as in_nanos, ${sum("nanos")} as out_nanos
-    from (${chargesIn(workspaceId, { fromMs, toMs })}) as charged
+    from (${chargesWithin(workspaceId, { fromMs, toMs })}) as charged
     union all
     select 'model' as part, model as name, cast(sum(requests) as bigint) as happened,
       cast(0 as bigint) as in_nanos, ${sum("cost_nanos")} as out_nanos
     from requests_daily
     where workspace_id = ${workspaceId} and day >= ${dayKey(dayOf(fromMs))} and day < ${dayKey(dayOf(toMs))}
     group by model having sum(cost_nanos) <> 0`.execute(db);
-  return statementFrom(rows);
+  return toStatement(rows);
 }
 
-function statementFrom(rows: readonly SumRow[]): StatementSums {
+function toStatement(rows: readonly SumRow[]): StatementSums {
   const of = (part: SumRow["part"]) => rows.filter((row) => row.part === part);
   const beside = of("kind");
   const besides = beside.reduce((sum, { happened }) => sum + happened, 0);

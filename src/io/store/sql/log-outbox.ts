@@ -4,7 +4,7 @@ import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 
 /** Rows of one statement: engines bound how many values it may have. */
-const ROWS_AT_ONCE = 500;
+const ROWS_PER_STATEMENT = 500;
 
 export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecordText"]): LogOutbox {
   return {
@@ -20,13 +20,13 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
         );
       const free = records.filter(({ isCharged }) => !isCharged);
       const charged = new Map(records.filter(({ isCharged }) => isCharged).map((record) => [record.requestId, record]));
-      for (const rows of cut(rowsOf(free)))
+      for (const rows of chunk(rowsOf(free)))
         await db
           .insertInto("log_outbox")
           .values(rows)
           .onConflict((conflict) => conflict.doNothing())
           .execute();
-      for (const rows of cut(rowsOf([...charged.values()])))
+      for (const rows of chunk(rowsOf([...charged.values()])))
         await db
           .insertInto("log_outbox")
           .values(rows)
@@ -61,7 +61,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
     },
 
     async acknowledge(target, sent) {
-      for (const rows of cut(sent)) {
+      for (const rows of chunk(sent)) {
         const pairs = rows.map(({ requestId, queuedAtMs }) => sql`(${requestId}, cast(${queuedAtMs} as bigint))`);
         await db
           .deleteFrom("log_outbox")
@@ -98,8 +98,8 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
   };
 }
 
-function cut<T>(rows: readonly T[]): T[][] {
+function chunk<T>(rows: readonly T[]): T[][] {
   const pieces: T[][] = [];
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) pieces.push(rows.slice(at, at + ROWS_AT_ONCE));
+  for (let at = 0; at < rows.length; at += ROWS_PER_STATEMENT) pieces.push(rows.slice(at, at + ROWS_PER_STATEMENT));
   return pieces;
 }

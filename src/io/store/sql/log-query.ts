@@ -4,31 +4,31 @@ import type { PageCursor } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 /** The newest requests are looked through first: what is not rare is among them, whatever its shapes. */
-const NEAR_ROWS = 4000;
+const RECENT_ROWS = 4000;
 
 /** How many times further each next look goes, where there are too many shapes to look for. */
-const FURTHER = 8;
+const GROWTH_FACTOR = 8;
 
 /** Shapes of which the newest request is looked for, one by one. */
 const SHAPES_MAX = 4000;
 
 /** Before every time: a shape without a request. */
-const NOTHING_MS = -1;
+const NO_REQUEST_MS = -1;
 
 /** Shapes whose requests are read side by side. */
-const ARMS_MAX = 64;
+const UNION_ARMS_MAX = 64;
 
-type Span = { readonly workspaceId: string; readonly fromMs: number; readonly before: PageCursor };
+type QuerySpan = { readonly workspaceId: string; readonly fromMs: number; readonly before: PageCursor };
 
 /** Behind every id and every time. */
-const END: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
+const END_CURSOR: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
  * Where the next requests of a list are, newest first. What is not found among the newest is asked of the shapes; the
  * requests of each shape are in order in an index of their own, so that whatever is combined, hardly more is read than
  * what is found.
  */
-export async function findPlaces(
+export async function findRequests(
   db: Kysely<Database>,
   workspaceId: string,
   filter: LogFilter,
@@ -36,20 +36,20 @@ export async function findPlaces(
   count: number,
 ): Promise<PageCursor[]> {
   const { sinceMs = 0, untilMs, ...alike } = filter;
-  const until = untilMs === undefined ? END : { atMs: untilMs, id: "" };
+  const until = untilMs === undefined ? END_CURSOR : { atMs: untilMs, id: "" };
   const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
   const span = { workspaceId, fromMs: sinceMs, before };
-  if (Object.values(alike).every((value) => value === undefined)) return inOrder(db, span, count);
-  const near = await among(db, span, alike, NEAR_ROWS, count);
-  const edge = near.length < count ? await endOf(db, span, NEAR_ROWS) : undefined;
+  if (Object.values(alike).every((value) => value === undefined)) return newestFirst(db, span, count);
+  const near = await filterNewest(db, span, alike, RECENT_ROWS, count);
+  const edge = near.length < count ? await lastOfNewest(db, span, RECENT_ROWS) : undefined;
   if (edge === undefined) return near;
-  return [...near, ...(await findFurther(db, { ...span, before: edge }, alike, count - near.length))];
+  return [...near, ...(await findOlder(db, { ...span, before: edge }, alike, count - near.length))];
 }
 
 /** What is rare, behind the newest requests. */
-async function findFurther(
+async function findOlder(
   db: Kysely<Database>,
-  span: Span,
+  span: QuerySpan,
   filter: ShapeFilter,
   count: number,
 ): Promise<PageCursor[]> {
@@ -60,26 +60,31 @@ async function findFurther(
     .limit(SHAPES_MAX + 1)
     .execute();
   const numbers = shapes.map(({ id }) => id);
-  if (numbers.length > SHAPES_MAX) return walkBack(db, span, filter, count);
-  if (numbers.length <= ARMS_MAX) return sideBySide(db, span, numbers, count);
-  return ofTheNewest(db, span, filter, count);
+  if (numbers.length > SHAPES_MAX) return scanBackwards(db, span, filter, count);
+  if (numbers.length <= UNION_ARMS_MAX) return mergeShapes(db, span, numbers, count);
+  return mergeNewestShapes(db, span, filter, count);
 }
 
 /** Where one is of no shape that could be looked for, all are looked through, ever more of them at once. */
-async function walkBack(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<PageCursor[]> {
+async function scanBackwards(
+  db: Kysely<Database>,
+  span: QuerySpan,
+  filter: ShapeFilter,
+  count: number,
+): Promise<PageCursor[]> {
   const found: PageCursor[] = [];
   let { before } = span;
-  for (let rows = NEAR_ROWS * FURTHER; ; rows *= FURTHER) {
+  for (let rows = RECENT_ROWS * GROWTH_FACTOR; ; rows *= GROWTH_FACTOR) {
     const part = { ...span, before };
-    found.push(...(await among(db, part, filter, rows, count - found.length)));
-    const edge = found.length < count ? await endOf(db, part, rows) : undefined;
+    found.push(...(await filterNewest(db, part, filter, rows, count - found.length)));
+    const edge = found.length < count ? await lastOfNewest(db, part, rows) : undefined;
     if (edge === undefined) return found;
     before = edge;
   }
 }
 
 /** Requests by time. */
-function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: Span) {
+function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan) {
   return (
     db
       .selectFrom("request_records")
@@ -93,18 +98,18 @@ function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: Span) {
   );
 }
 
-async function inOrder(db: Kysely<Database>, span: Span, count: number): Promise<PageCursor[]> {
+async function newestFirst(db: Kysely<Database>, span: QuerySpan, count: number): Promise<PageCursor[]> {
   const rows = await byTime(db, span).select(["created_at_ms", "id"]).limit(count).execute();
-  return rows.map(toPlace);
+  return rows.map(toCursor);
 }
 
 /**
  * Of so many of the newest requests those that are wanted. The limit inside says how they are read: an engine that
  * knows little of its tables would begin with the shapes, and sort everything that has one of them.
  */
-async function among(
+async function filterNewest(
   db: Kysely<Database>,
-  span: Span,
+  span: QuerySpan,
   filter: ShapeFilter,
   rowsMax: number,
   count: number,
@@ -120,28 +125,28 @@ async function among(
     .orderBy("newest.id", "desc")
     .limit(count)
     .execute();
-  return rows.map(toPlace);
+  return rows.map(toCursor);
 }
 
 /** The last of so many of the newest requests; undefined where there are not more of them. */
-async function endOf(db: Kysely<Database>, span: Span, rowsMax: number): Promise<PageCursor | undefined> {
+async function lastOfNewest(db: Kysely<Database>, span: QuerySpan, rowsMax: number): Promise<PageCursor | undefined> {
   const rows = await byTime(db, span)
     .select(["created_at_ms", "id"])
     .offset(rowsMax - 1)
     .limit(2)
     .execute();
-  const [last, next] = rows.map(toPlace);
+  const [last, next] = rows.map(toCursor);
   return next === undefined ? undefined : last;
 }
 
 /** The requests of these shapes, merged by time. */
-async function sideBySide(
+async function mergeShapes(
   db: Kysely<Database>,
-  span: Span,
+  span: QuerySpan,
   shapes: readonly number[],
   count: number,
 ): Promise<PageCursor[]> {
-  const [first, ...others] = shapes.map((shape) => ofShape(db, span, shape));
+  const [first, ...others] = shapes.map((shape) => requestsOfShape(db, span, shape));
   if (first === undefined) return [];
   const rows = await others
     .reduce((all, arm) => all.unionAll(arm), first)
@@ -149,10 +154,10 @@ async function sideBySide(
     .orderBy("id", "desc")
     .limit(count)
     .execute();
-  return rows.map(toPlace);
+  return rows.map(toCursor);
 }
 
-function ofShape(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, shape: number) {
+function requestsOfShape(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan, shape: number) {
   return db
     .selectFrom("request_records")
     .select(["created_at_ms", "id"])
@@ -164,34 +169,34 @@ function ofShape(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, sh
 }
 
 /** Of many shapes only those with the newest requests matter: the rest has its turn when these are passed. */
-async function ofTheNewest(
+async function mergeNewestShapes(
   db: Kysely<Database>,
-  span: Span,
+  span: QuerySpan,
   filter: ShapeFilter,
   count: number,
 ): Promise<PageCursor[]> {
   const found: PageCursor[] = [];
   let { before } = span;
   for (;;) {
-    const heads = await newestOf(db, { ...span, before }, filter);
-    const arms = heads.slice(0, ARMS_MAX);
+    const heads = await newestByShape(db, { ...span, before }, filter);
+    const arms = heads.slice(0, UNION_ARMS_MAX);
     // Down to here nothing of the others can lie between.
-    const floorMs = heads[ARMS_MAX]?.head_ms;
+    const floorMs = heads[UNION_ARMS_MAX]?.head_ms;
     const newestMs = heads[0]?.head_ms;
     if (newestMs === undefined) return found;
     const rest = count - found.length;
     // Very many at the very same time: no shape is ahead of the others.
-    if (floorMs === newestMs) return [...found, ...(await walkBack(db, { ...span, before }, filter, rest))];
+    if (floorMs === newestMs) return [...found, ...(await scanBackwards(db, { ...span, before }, filter, rest))];
     const fromMs = floorMs === undefined ? span.fromMs : floorMs + 1;
     const numbers = arms.map(({ shape }) => shape);
-    found.push(...(await sideBySide(db, { ...span, fromMs, before }, numbers, rest)));
+    found.push(...(await mergeShapes(db, { ...span, fromMs, before }, numbers, rest)));
     if (floorMs === undefined || found.length >= count) return found;
     before = { atMs: floorMs + 1, id: "" };
   }
 }
 
 /** The shapes with the newest requests, and when those were. */
-async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, filter: ShapeFilter) {
+async function newestByShape(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan, filter: ShapeFilter) {
   const heads = db
     .selectFrom("request_shapes")
     .where(shapeCondition(workspaceId, filter))
@@ -201,16 +206,16 @@ async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: S
         where newest.workspace_id = ${workspaceId} and newest.shape = request_shapes.id
           and newest.created_at_ms >= ${fromMs} and newest.created_at_ms <= ${before.atMs}
           and (newest.created_at_ms, newest.id) < (${before.atMs}, ${before.id})
-        order by newest.created_at_ms desc, newest.id desc limit 1), ${NOTHING_MS})`.as("head_ms"),
+        order by newest.created_at_ms desc, newest.id desc limit 1), ${NO_REQUEST_MS})`.as("head_ms"),
     );
   const rows = await db
     .selectFrom(heads.as("heads"))
     .select(["shape", "head_ms"])
     .orderBy("head_ms", "desc")
-    .limit(ARMS_MAX + 1)
+    .limit(UNION_ARMS_MAX + 1)
     .execute();
   // Left out here and not there, where the same would be looked up once more to be compared.
-  return rows.filter(({ head_ms }) => head_ms !== NOTHING_MS);
+  return rows.filter(({ head_ms }) => head_ms !== NO_REQUEST_MS);
 }
 
 /** What a filter says of shapes of a workspace. */
@@ -234,6 +239,6 @@ export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
-function toPlace(row: { created_at_ms: number; id: string }): PageCursor {
+function toCursor(row: { created_at_ms: number; id: string }): PageCursor {
   return { atMs: row.created_at_ms, id: row.id };
 }

@@ -4,11 +4,11 @@ import { parseRecord } from "../../../domain/record/record-schema.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
 import type { LogPartitions } from "./engine.ts";
 import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
-import { findPlaces } from "./log-query.ts";
+import { findRequests } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
 /** How far the time in a request's id can be from the one in its record. */
-const APART_MS = 86_400_000;
+const ID_TIME_TOLERANCE_MS = 86_400_000;
 
 export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore {
   return {
@@ -17,9 +17,9 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
     async list(workspaceId, filter, limit, cursor) {
       const size = pageSize(limit);
       const after = cursor === null ? null : decodeCursor(cursor);
-      const places = await findPlaces(db, workspaceId, filter, after, size + 1);
+      const places = await findRequests(db, workspaceId, filter, after, size + 1);
       const { page, next } = slicePage(places, size, (place) => place);
-      const records = await recordsOf(
+      const records = await readRecords(
         db,
         page.map(({ id }) => id),
         // Newest first.
@@ -32,16 +32,17 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
     async find(requestId) {
       const atMs = idTimestampMs(requestId);
       // By the time in its id first: where the log is in parts, one of them is looked at and not all.
-      const near = atMs === undefined ? undefined : { fromMs: atMs - APART_MS, toMs: atMs + APART_MS };
-      const found = near && (await recordsOf(db, [requestId], near)).get(requestId);
-      return found ?? (await recordsOf(db, [requestId])).get(requestId);
+      const near =
+        atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_TOLERANCE_MS, toMs: atMs + ID_TIME_TOLERANCE_MS };
+      const found = near && (await readRecords(db, [requestId], near)).get(requestId);
+      return found ?? (await readRecords(db, [requestId])).get(requestId);
     },
 
     async sweep(olderMs, rowsMax) {
       const left = await parts?.dropBefore(olderMs);
       const beforeMs = left?.restBeforeMs ?? olderMs;
       let removed = 0;
-      for await (const workspaceId of workspacesIn(db, left?.lookBeforeMs)) {
+      for await (const workspaceId of iterateWorkspaces(db, left?.lookBeforeMs)) {
         const old = await db
           .selectFrom("request_records")
           .select("id")
@@ -68,12 +69,12 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
   };
 }
 
-type Span = { readonly fromMs: number; readonly toMs: number };
+type TimeWindow = { readonly fromMs: number; readonly toMs: number };
 
-async function recordsOf(
+async function readRecords(
   db: Kysely<Database>,
   ids: readonly string[],
-  span?: Span,
+  span?: TimeWindow,
 ): Promise<Map<string, RequestRecord>> {
   if (ids.length === 0) return new Map();
   const named = db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids);
@@ -85,7 +86,7 @@ async function recordsOf(
 }
 
 /** From one to the next in the index: there are few of them among very many requests. */
-async function* workspacesIn(db: Kysely<Database>, lookBeforeMs: number | undefined): AsyncGenerator<string> {
+async function* iterateWorkspaces(db: Kysely<Database>, lookBeforeMs: number | undefined): AsyncGenerator<string> {
   const all = db.selectFrom("request_records").select("workspace_id");
   const looked = lookBeforeMs === undefined ? all : all.where("created_at_ms", "<", lookBeforeMs);
   for (let last = ""; ; ) {

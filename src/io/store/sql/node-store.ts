@@ -3,13 +3,13 @@ import { z } from "zod";
 import type { NodeStore, WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Database } from "./schema.ts";
 
-type Row = Selectable<Database["nodes"]>;
+type NodeRow = Selectable<Database["nodes"]>;
 
 /** Well below what a statement may name in either engine. */
-const SEEN_AT_ONCE = 500;
+const IDS_PER_STATEMENT = 500;
 
 /** A country that is not declared, in a column that knows no null: as a country that no policy allows. */
-const UNDECLARED = "";
+const UNDECLARED_COUNTRY = "";
 
 const Mapping = z.record(z.string(), z.string());
 
@@ -36,22 +36,22 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
       await db.deleteFrom("nodes").where("id", "=", nodeId).execute();
     },
     async recordSeen(nodeIds, atMs) {
-      for (let at = 0; at < nodeIds.length; at += SEEN_AT_ONCE)
+      for (let at = 0; at < nodeIds.length; at += IDS_PER_STATEMENT)
         await db
           .updateTable("nodes")
           .set({ last_seen_at_ms: Math.trunc(atMs) })
-          .where("id", "in", nodeIds.slice(at, at + SEEN_AT_ONCE))
+          .where("id", "in", nodeIds.slice(at, at + IDS_PER_STATEMENT))
           .execute();
     },
   };
 }
 
-function rowOf(node: WorkspaceNode): Row {
+function rowOf(node: WorkspaceNode): NodeRow {
   return {
     id: node.id,
     workspace_id: node.workspaceId,
     name: node.name,
-    country: node.country ?? UNDECLARED,
+    country: node.country ?? UNDECLARED_COUNTRY,
     digest: node.digest,
     created_at_ms: node.createdAtMs,
     created_by: node.createdBy,
@@ -60,12 +60,12 @@ function rowOf(node: WorkspaceNode): Row {
   };
 }
 
-function nodeOf(row: Row): WorkspaceNode {
+function nodeOf(row: NodeRow): WorkspaceNode {
   return {
     id: row.id,
     workspaceId: row.workspace_id,
     name: row.name,
-    country: row.country === UNDECLARED ? null : row.country,
+    country: row.country === UNDECLARED_COUNTRY ? null : row.country,
     digest: row.digest,
     createdAtMs: row.created_at_ms,
     createdBy: row.created_by,

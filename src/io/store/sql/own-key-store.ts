@@ -9,7 +9,7 @@ import {
 } from "../../../domain/tenancy/own-key.ts";
 import type { Database } from "./schema.ts";
 
-type Row = Selectable<Database["workspace_credentials"]>;
+type OwnKeyRow = Selectable<Database["workspace_credentials"]>;
 
 const Kind = z.enum(OWN_KEY_KINDS);
 const Use = z.enum(OWN_KEY_USES);
@@ -58,7 +58,7 @@ export function ownKeyStore(db: Kysely<Database>): OwnKeyStore {
   };
 }
 
-function rowOf(key: OwnKey): Omit<Row, "secret"> {
+function rowOf(key: OwnKey): Omit<OwnKeyRow, "secret"> {
   return {
     workspace_id: key.workspaceId,
     provider: key.provider,
@@ -74,7 +74,7 @@ function rowOf(key: OwnKey): Omit<Row, "secret"> {
   };
 }
 
-function keyOf(row: Row): OwnKey {
+function keyOf(row: OwnKeyRow): OwnKey {
   return {
     workspaceId: row.workspace_id,
     provider: row.provider,

@@ -2,11 +2,11 @@ import { type Kysely, sql } from "kysely";
 import type { Database } from "./schema.ts";
 
 /** In `meta`, so that it is found at once however many people there are. */
-const EPOCH = "people_epoch";
+const EPOCH_META_KEY = "people_epoch";
 
 /** The newest of all epochs that have begun. */
-export async function epochNow(db: Kysely<Database>): Promise<number> {
-  const row = await db.selectFrom("meta").select("value").where("name", "=", EPOCH).executeTakeFirst();
+export async function currentEpoch(db: Kysely<Database>): Promise<number> {
+  const row = await db.selectFrom("meta").select("value").where("name", "=", EPOCH_META_KEY).executeTakeFirst();
   return Number(row?.value ?? 0);
 }
 
@@ -14,7 +14,7 @@ export async function epochNow(db: Kysely<Database>): Promise<number> {
  * Until the transaction is over, calls of signing in write nothing for a person: they wait, and what they have written is
  * seen here. False: there is no such person, or they are in a later epoch than `asOf`.
  */
-export async function holdPerson(db: Kysely<Database>, id: string, asOf?: number): Promise<boolean> {
+export async function lockPerson(db: Kysely<Database>, id: string, asOf?: number): Promise<boolean> {
   const theirs = db
     .updateTable("people")
     .set(({ ref }) => ({ epoch: ref("epoch") }))
@@ -30,11 +30,11 @@ export async function holdPerson(db: Kysely<Database>, id: string, asOf?: number
  */
 export async function beginEpoch(db: Kysely<Database>, id: string, asOf?: number): Promise<number | undefined> {
   // The person before the number, in every transaction: what is written for them waits for this row, or this for it.
-  if (!(await holdPerson(db, id, asOf))) return undefined;
+  if (!(await lockPerson(db, id, asOf))) return undefined;
   // Whoever comes next waits here until this one is committed: a later number is never seen before an earlier one.
   const { value } = await db
     .insertInto("meta")
-    .values({ name: EPOCH, value: "1" })
+    .values({ name: EPOCH_META_KEY, value: "1" })
     .onConflict((conflict) =>
       conflict.column("name").doUpdateSet({ value: sql`cast(cast(meta.value as bigint) + 1 as text)` }),
     )

@@ -1,13 +1,13 @@
 import type { Kysely } from "kysely";
 import { erasedAddress, type PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { beginEpoch } from "./people-epoch.ts";
-import { endResets, forgetDevices, isoOf } from "./people-store.ts";
+import { deleteResets, revokePendingAndDevices, toIso } from "./people-store.ts";
 import type { Database } from "./schema.ts";
 
 /** By each of which somebody signs in, or is signed in. */
-const WAYS_IN = ["people_sessions", "people_passkeys", "people_two_factors", "people_accounts"] as const;
+const CREDENTIAL_TABLES = ["people_sessions", "people_passkeys", "people_two_factors", "people_accounts"] as const;
 
-export function erasing(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "eraseIn"> {
+export function erasureChanges(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "eraseIn"> {
   return {
     async eraseReferences(workspaceId, { id, email }) {
       const nobody = erasedAddress(id);
@@ -19,9 +19,9 @@ export function erasing(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "era
     async erase({ id, email }, nowMs) {
       const nobody = erasedAddress(id);
       await beginEpoch(db, id);
-      for (const table of WAYS_IN) await db.deleteFrom(table).where("user_id", "=", id).execute();
-      await forgetDevices(db, id);
-      await endResets(db, id);
+      for (const table of CREDENTIAL_TABLES) await db.deleteFrom(table).where("user_id", "=", id).execute();
+      await revokePendingAndDevices(db, id);
+      await deleteResets(db, id);
       await eraseLinks(db, email, nobody, nowMs);
       await db
         .updateTable("platform_credentials")
@@ -31,7 +31,7 @@ export function erasing(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "era
       const flags = { email_verified: 0, two_factor_enabled: 0, operator: 0, disabled: 1 };
       await db
         .updateTable("people")
-        .set({ name: "Erased", email: nobody, image: null, ...flags, updated_at: isoOf(nowMs) })
+        .set({ name: "Erased", email: nobody, image: null, ...flags, updated_at: toIso(nowMs) })
         .where("id", "=", id)
         .execute();
     },

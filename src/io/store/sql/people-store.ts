@@ -12,18 +12,18 @@ import {
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
 import { sha256Hex } from "../../../kit/secret.ts";
-import { epochNow } from "./people-epoch.ts";
+import { currentEpoch } from "./people-epoch.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
 /** How a password is told from other ways to sign in, among a person's accounts. */
-export const PASSWORD_ACCOUNT = "credential";
+export const PASSWORD_PROVIDER = "credential";
 
-export const isoOf = (ms: number): string => new Date(Math.trunc(ms)).toISOString();
+export const toIso = (ms: number): string => new Date(Math.trunc(ms)).toISOString();
 
 export function peopleStore(db: Kysely<Database>): PeopleStore {
   return {
-    epoch: () => epochNow(db),
+    epoch: () => currentEpoch(db),
     async person(id) {
       const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
       return row === undefined ? undefined : toPerson(row);
@@ -33,7 +33,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
       return row === undefined ? undefined : toPerson(row);
     },
     async list(limit, cursor) {
-      const base = listing(db).orderBy("people.created_at", "desc").orderBy("people.id", "desc");
+      const base = summaryQuery(db).orderBy("people.created_at", "desc").orderBy("people.id", "desc");
       const at = cursor === null ? undefined : await createdAt(db, cursor);
       const query =
         at === undefined || cursor === null
@@ -44,17 +44,17 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
                 eb.and([eb("people.created_at", "=", at), eb("people.id", "<", cursor)]),
               ]),
             );
-      const rows = (await query.limit(limit + 1).execute()).map(toListed);
+      const rows = (await query.limit(limit + 1).execute()).map(toSummary);
       const page = rows.slice(0, limit);
       return { rows: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
     },
     async summary(id) {
-      const row = await listing(db).where("people.id", "=", id).executeTakeFirst();
-      return row === undefined ? undefined : toListed(row);
+      const row = await summaryQuery(db).where("people.id", "=", id).executeTakeFirst();
+      return row === undefined ? undefined : toSummary(row);
     },
     async summariesByEmail(emails) {
       if (emails.length === 0) return [];
-      return (await listing(db).where("people.email", "in", emails).execute()).map(toListed);
+      return (await summaryQuery(db).where("people.email", "in", emails).execute()).map(toSummary);
     },
     async countOperators() {
       const row = await db
@@ -65,13 +65,13 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .executeTakeFirst();
       return Number(row?.people ?? 0);
     },
-    findSession: (tokenDigest) => held(db, tokenDigest),
+    findSession: (tokenDigest) => findSession(db, tokenDigest),
     async sessions(userId, nowMs) {
       const rows = await db
         .selectFrom("people_sessions")
         .selectAll()
         .where("user_id", "=", userId)
-        .where("expires_at", ">", isoOf(nowMs))
+        .where("expires_at", ">", toIso(nowMs))
         .orderBy("updated_at", "desc")
         .orderBy("id")
         .execute();
@@ -108,26 +108,26 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .execute();
       return rows.map(toLink);
     },
-    workspacesReferencing: (email) => workspacesNaming(db, email),
+    workspacesReferencing: (email) => workspacesMentioning(db, email),
     async extendSession(sessionId, seenAtMs, expiresAtMs) {
       await db
         .updateTable("people_sessions")
-        .set({ updated_at: isoOf(seenAtMs), expires_at: isoOf(expiresAtMs) })
+        .set({ updated_at: toIso(seenAtMs), expires_at: toIso(expiresAtMs) })
         .where("id", "=", sessionId)
         .execute();
     },
     consumeCode: (userId, code, nowMs, untilMs) =>
-      useCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
-    findPasswordResetUser: (identifier, nowMs) => resetOf(db, identifier, nowMs),
+      claimCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
+    findPasswordResetUser: (identifier, nowMs) => findReset(db, identifier, nowMs),
     async sweep(nowMs) {
-      const now = isoOf(nowMs);
+      const now = toIso(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
         await db.deleteFrom(table).where("expires_at", "<", now).execute();
     },
   };
 }
 
-async function workspacesNaming(db: Kysely<Database>, email: string): Promise<string[]> {
+async function workspacesMentioning(db: Kysely<Database>, email: string): Promise<string[]> {
   const rows = await db
     .selectFrom("nodes")
     .select("workspace_id")
@@ -138,9 +138,9 @@ async function workspacesNaming(db: Kysely<Database>, email: string): Promise<st
 }
 
 /** One step, so that it is one who takes it. Beside what the library keeps for a while, and swept with it. */
-async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs: number): Promise<boolean> {
-  const now = isoOf(nowMs);
-  const times = { created_at: now, updated_at: now, expires_at: isoOf(untilMs) };
+async function claimCode(db: Kysely<Database>, id: string, nowMs: number, untilMs: number): Promise<boolean> {
+  const now = toIso(nowMs);
+  const times = { created_at: now, updated_at: now, expires_at: toIso(untilMs) };
   const taken = await db
     .insertInto("people_verifications")
     .values({ id, identifier: id, value: "used", ...times })
@@ -153,7 +153,7 @@ async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs:
 }
 
 /** The library keeps what it waits for under the id of whom it is about. */
-export function waitsFor(userId: string) {
+export function pendingVerificationOf(userId: string) {
   return ({ and, eb }: ExpressionBuilder<Database, "people_verifications">) =>
     and([eb("value", "=", userId), eb("identifier", "not like", `${RESET_IDENTIFIER_PREFIX}%`)]);
 }
@@ -162,23 +162,23 @@ export function waitsFor(userId: string) {
  * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
  * allowed and no device has taken yet, is not good any more. Answers how much there was of it.
  */
-export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<number> {
-  const waiting = await db.deleteFrom("people_verifications").where(waitsFor(userId)).executeTakeFirst();
+export async function revokePendingAndDevices(db: Kysely<Database>, userId: string): Promise<number> {
+  const waiting = await db.deleteFrom("people_verifications").where(pendingVerificationOf(userId)).executeTakeFirst();
   const allowed = await db.deleteFrom("people_devices").where("user_id", "=", userId).executeTakeFirst();
   return Number(waiting.numDeletedRows + allowed.numDeletedRows);
 }
 
-async function resetOf(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
+async function findReset(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
   const kept = db.selectFrom("people_verifications").select("value").where("identifier", "=", identifier);
-  return (await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst())?.value;
+  return (await kept.where("expires_at", ">", toIso(nowMs)).executeTakeFirst())?.value;
 }
 
-export async function endResets(db: Kysely<Database>, userId: string): Promise<void> {
+export async function deleteResets(db: Kysely<Database>, userId: string): Promise<void> {
   const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
   await kept.where("identifier", "like", `${RESET_IDENTIFIER_PREFIX}%`).execute();
 }
 
-async function held(db: Kysely<Database>, tokenDigest: string): Promise<SessionWithPerson | undefined> {
+async function findSession(db: Kysely<Database>, tokenDigest: string): Promise<SessionWithPerson | undefined> {
   const row = await db
     .selectFrom("people_sessions as session")
     .innerJoin("people as person", "person.id", "session.user_id")
@@ -204,7 +204,7 @@ async function held(db: Kysely<Database>, tokenDigest: string): Promise<SessionW
   return { person: toPerson({ ...row, id: row.user_id, created_at: row.person_created_at }), session: toSession(row) };
 }
 
-function listing(db: Kysely<Database>) {
+function summaryQuery(db: Kysely<Database>) {
   return db
     .selectFrom("people")
     .selectAll("people")
@@ -223,7 +223,7 @@ function listing(db: Kysely<Database>) {
         .selectFrom("people_accounts")
         .select((inner) => inner.fn.countAll().as("passwords"))
         .whereRef("people_accounts.user_id", "=", "people.id")
-        .where("people_accounts.provider_id", "=", PASSWORD_ACCOUNT)
+        .where("people_accounts.provider_id", "=", PASSWORD_PROVIDER)
         .where("people_accounts.password", "is not", null)
         .as("passwords"),
     ]);
@@ -252,13 +252,13 @@ function toPerson(row: PersonRow): PersonRecord {
   };
 }
 
-type ListedRow = PersonRow & {
+type SummaryPersonRow = PersonRow & {
   readonly passkeys: unknown;
   readonly passwords: unknown;
   readonly last_seen_at: string | null;
 };
 
-function toListed(row: ListedRow): PersonSummary {
+function toSummary(row: SummaryPersonRow): PersonSummary {
   return {
     ...toPerson(row),
     passkeys: Number(row.passkeys),

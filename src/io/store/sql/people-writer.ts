@@ -1,29 +1,35 @@
 import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { beginEpoch, holdPerson } from "./people-epoch.ts";
-import { erasing } from "./people-erasing.ts";
+import { beginEpoch, lockPerson } from "./people-epoch.ts";
+import { erasureChanges } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
-import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT, waitsFor } from "./people-store.ts";
+import {
+  deleteResets,
+  PASSWORD_PROVIDER,
+  pendingVerificationOf,
+  revokePendingAndDevices,
+  toIso,
+} from "./people-store.ts";
 import type { Database } from "./schema.ts";
 
 /** A code is waited for within minutes, and a device needs none for weeks: by that they are told apart, whoever's clock it was. */
-const CODE_WITHIN_MS = 3_600_000;
+const CODE_TTL_MAX_MS = 3_600_000;
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
   return {
     ...personChanges(db),
     ...passwordChanges(db),
-    ...erasing(db),
+    ...erasureChanges(db),
     ...sessionChanges(db),
     ...linkChanges(db),
   };
 }
 
-type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
+type WriterPart<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<
+): WriterPart<
   | "addPerson"
   | "rename"
   | "setOperator"
@@ -45,13 +51,13 @@ function personChanges(
   ) => {
     await db
       .updateTable("people")
-      .set({ ...set, updated_at: isoOf(nowMs) })
+      .set({ ...set, updated_at: toIso(nowMs) })
       .where("id", "=", id)
       .execute();
   };
   return {
     async addPerson({ id, email, name, operator, emailVerified, passwordHash, createdAtMs }) {
-      const times = { created_at: isoOf(createdAtMs), updated_at: isoOf(createdAtMs) };
+      const times = { created_at: toIso(createdAtMs), updated_at: toIso(createdAtMs) };
       const flags = {
         email_verified: emailVerified ? 1 : 0,
         two_factor_enabled: 0,
@@ -69,7 +75,7 @@ function personChanges(
     async setDisabled(id, disabled, nowMs) {
       if (disabled) {
         await endSessions(db, id);
-        await endResets(db, id);
+        await deleteResets(db, id);
       }
       await change(id, { disabled: disabled ? 1 : 0 }, nowMs);
     },
@@ -83,7 +89,7 @@ function personChanges(
     async dropSecondFactor(id, nowMs) {
       const epoch = await beginEpoch(db, id);
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
-      await forgetDevices(db, id);
+      await revokePendingAndDevices(db, id);
       await change(id, { two_factor_enabled: 0 }, nowMs);
       return epoch;
     },
@@ -92,10 +98,10 @@ function personChanges(
       for (const table of ["people_two_factors", "people_passkeys", "people_sessions"] as const)
         await db.deleteFrom(table).where("user_id", "=", id).execute();
       const ours = db.deleteFrom("people_accounts").where("user_id", "=", id);
-      await ours.where("provider_id", "=", PASSWORD_ACCOUNT).execute();
-      await forgetDevices(db, id);
-      await endResets(db, id);
-      await revokeOf(db, email, nowMs);
+      await ours.where("provider_id", "=", PASSWORD_PROVIDER).execute();
+      await revokePendingAndDevices(db, id);
+      await deleteResets(db, id);
+      await revokeLinksOf(db, email, nowMs);
       await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
       return epoch;
     },
@@ -104,21 +110,21 @@ function personChanges(
 }
 
 async function setPassword(db: Kysely<Database>, userId: string, password: string, nowMs: number): Promise<void> {
-  const account = { id: `acc_${userId}`, user_id: userId, account_id: userId, provider_id: PASSWORD_ACCOUNT };
-  const written = { password, updated_at: isoOf(nowMs) };
+  const account = { id: `acc_${userId}`, user_id: userId, account_id: userId, provider_id: PASSWORD_PROVIDER };
+  const written = { password, updated_at: toIso(nowMs) };
   await db
     .insertInto("people_accounts")
-    .values({ ...account, ...written, created_at: isoOf(nowMs) })
+    .values({ ...account, ...written, created_at: toIso(nowMs) })
     .onConflict((conflict) => conflict.columns(["provider_id", "account_id"]).doUpdateSet(written))
     .execute();
 }
 
-function passwordChanges(db: Kysely<Database>): Changes<"changePassword" | "resetPassword" | "addReset"> {
+function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "resetPassword" | "addReset"> {
   const replace = async (id: string, hash: string, nowMs: number) => {
     await setPassword(db, id, hash, nowMs);
     await db.deleteFrom("people_sessions").where("user_id", "=", id).execute();
-    await forgetDevices(db, id);
-    await endResets(db, id);
+    await revokePendingAndDevices(db, id);
+    await deleteResets(db, id);
   };
   return {
     async changePassword(id, hash, asOf, nowMs) {
@@ -129,14 +135,14 @@ function passwordChanges(db: Kysely<Database>): Changes<"changePassword" | "rese
     async resetPassword(id, identifier, hash, nowMs) {
       await beginEpoch(db, id);
       const kept = db.deleteFrom("people_verifications").where("identifier", "=", identifier).where("value", "=", id);
-      const { numDeletedRows } = await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst();
+      const { numDeletedRows } = await kept.where("expires_at", ">", toIso(nowMs)).executeTakeFirst();
       // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
       await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
       await replace(id, hash, nowMs);
       return numDeletedRows > 0n;
     },
     async addPasswordReset(id, userId, identifier, nowMs, expiresAtMs) {
-      const times = { created_at: isoOf(nowMs), updated_at: isoOf(nowMs), expires_at: isoOf(expiresAtMs) };
+      const times = { created_at: toIso(nowMs), updated_at: toIso(nowMs), expires_at: toIso(expiresAtMs) };
       await db
         .insertInto("people_verifications")
         .values({ id, identifier, value: userId, ...times })
@@ -146,7 +152,7 @@ function passwordChanges(db: Kysely<Database>): Changes<"changePassword" | "rese
 }
 
 /** Invitations that were accepted in a person's name, open links to a new password for them, and what they have made. */
-async function revokeOf(db: Kysely<Database>, email: string, nowMs: number): Promise<void> {
+async function revokeLinksOf(db: Kysely<Database>, email: string, nowMs: number): Promise<void> {
   await db
     .updateTable("people_links")
     .set({ revoked_at_ms: Math.trunc(nowMs) })
@@ -163,11 +169,11 @@ async function revokeOf(db: Kysely<Database>, email: string, nowMs: number): Pro
 
 function sessionChanges(
   db: Kysely<Database>,
-): Changes<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "begunAfter"> {
+): WriterPart<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "begunAfter"> {
   const theirs = (userId: string) => db.deleteFrom("people_sessions").where("user_id", "=", userId);
   return {
     async lockSession(userId, sessionId, asOf) {
-      if (!(await holdPerson(db, userId, asOf))) return false;
+      if (!(await lockPerson(db, userId, asOf))) return false;
       const own = db.selectFrom("people_sessions").select("id").where("id", "=", sessionId);
       return (await own.where("user_id", "=", userId).executeTakeFirst()) !== undefined;
     },
@@ -178,9 +184,9 @@ function sessionChanges(
           id,
           user_id: userId,
           token: tokenDigest,
-          created_at: isoOf(createdAtMs),
-          updated_at: isoOf(lastSeenAtMs),
-          expires_at: isoOf(expiresAtMs),
+          created_at: toIso(createdAtMs),
+          updated_at: toIso(lastSeenAtMs),
+          expires_at: toIso(expiresAtMs),
           ip_address: address,
           user_agent: userAgent,
         })
@@ -188,27 +194,27 @@ function sessionChanges(
     },
     endSessions: (userId) => endSessions(db, userId),
     async endOtherSessions(userId, except) {
-      await holdPerson(db, userId);
+      await lockPerson(db, userId);
       const { numDeletedRows } = await theirs(userId).where("id", "!=", except).executeTakeFirst();
-      const forgotten = await forgetDevices(db, userId);
+      const forgotten = await revokePendingAndDevices(db, userId);
       // Who takes nothing away must not be able to keep others from signing in.
       if (numDeletedRows > 0n || forgotten > 0) await beginEpoch(db, userId);
       return Number(numDeletedRows);
     },
     async endSession(userId, sessionId) {
-      await holdPerson(db, userId);
+      await lockPerson(db, userId);
       const { numDeletedRows } = await theirs(userId).where("id", "=", sessionId).executeTakeFirst();
       if (numDeletedRows === 0n) return false;
-      await forgetDevices(db, userId);
+      await revokePendingAndDevices(db, userId);
       await beginEpoch(db, userId);
       return true;
     },
     async startedAfter(userId, sessionId, nowMs) {
-      const [now, soon] = [isoOf(nowMs), isoOf(nowMs + CODE_WITHIN_MS)];
+      const [now, soon] = [toIso(nowMs), toIso(nowMs + CODE_TTL_MAX_MS)];
       const begun = db.selectFrom("people_sessions").select("created_at").where("id", "=", sessionId);
       const theirs = db.selectFrom("people_sessions").select("id").where("user_id", "=", userId);
       const sessions = await theirs.where("created_at", ">", begun).where("expires_at", ">", now).execute();
-      const waiting = db.selectFrom("people_verifications").select("id").where(waitsFor(userId));
+      const waiting = db.selectFrom("people_verifications").select("id").where(pendingVerificationOf(userId));
       const codes = await waiting
         .where("created_at", ">", begun)
         .where("expires_at", ">", now)
@@ -221,12 +227,12 @@ function sessionChanges(
 
 async function endSessions(db: Kysely<Database>, userId: string): Promise<number> {
   await beginEpoch(db, userId);
-  await forgetDevices(db, userId);
+  await revokePendingAndDevices(db, userId);
   const { numDeletedRows } = await db.deleteFrom("people_sessions").where("user_id", "=", userId).executeTakeFirst();
   return Number(numDeletedRows);
 }
 
-function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "revokeLink" | "revokeLinks"> {
+function linkChanges(db: Kysely<Database>): WriterPart<"addLink" | "useLink" | "revokeLink" | "revokeLinks"> {
   const open = () => db.updateTable("people_links").where("used_at_ms", "is", null).where("revoked_at_ms", "is", null);
   return {
     async addLink(link) {

@@ -4,7 +4,7 @@ import { OWN_KEY_KINDS } from "../../../domain/tenancy/own-key.ts";
 import type { PlatformKey, PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
 import type { Database } from "./schema.ts";
 
-type Row = Selectable<Database["platform_credentials"]>;
+type PlatformKeyRow = Selectable<Database["platform_credentials"]>;
 
 const Kind = z.enum(OWN_KEY_KINDS);
 
@@ -28,7 +28,7 @@ export function platformKeyStore(db: Kysely<Database>): PlatformKeyStore {
   };
 }
 
-function rowOf(key: PlatformKey): Omit<Row, "secret"> {
+function rowOf(key: PlatformKey): Omit<PlatformKeyRow, "secret"> {
   return {
     provider: key.provider,
     kind: key.kind,
@@ -40,7 +40,7 @@ function rowOf(key: PlatformKey): Omit<Row, "secret"> {
   };
 }
 
-function keyOf(row: Row): PlatformKey {
+function keyOf(row: PlatformKeyRow): PlatformKey {
   return {
     provider: row.provider,
     kind: Kind.parse(row.kind),

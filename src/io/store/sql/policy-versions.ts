@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
-import { storedPolicy } from "./stored-policy.ts";
+import { partialPolicySchema } from "./stored-policy.ts";
 
 /** The workspace itself, among the keys that have a policy of their own. */
 const WORKSPACE = "";
@@ -43,7 +43,7 @@ export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "keepPo
         keyId: row.subject === WORKSPACE ? null : row.subject,
         version: row.version,
         createdAtMs: row.created_at_ms,
-        policy: row.policy === null ? null : storedPolicy.parse(JSON.parse(row.policy)),
+        policy: row.policy === null ? null : partialPolicySchema.parse(JSON.parse(row.policy)),
       }));
     },
   };

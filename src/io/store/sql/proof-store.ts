@@ -79,7 +79,7 @@ function toRow(proof: SurfaceProof): Database["endpoint_proofs"] {
   };
 }
 
-const Words = z.object({
+const ProofColumns = z.object({
   surface: z.enum(PROVEN_SURFACES),
   result: z.enum(PROOF_RESULTS),
   cause: z.enum(PROOF_CAUSES),
@@ -94,7 +94,7 @@ function toProof(row: Selectable<Database["endpoint_proofs"]>): SurfaceProof {
       ? { subject: subject.slice(0, -WITHOUT_IMAGES.length), withoutImages: true }
       : { subject }),
     reason,
-    ...Words.parse(row),
+    ...ProofColumns.parse(row),
     atMs: row.at_ms,
     durationMs: row.duration_ms,
     inputTokens: row.input_tokens,

@@ -13,17 +13,17 @@ import type { Database } from "./schema.ts";
 import { type SealedRows, SUMMARY, toSummary } from "./sealed-rows.ts";
 
 /** A conversation longer than this is not put together any more. */
-const LINKS_MAX = 1000;
+const CHAIN_LINKS_MAX = 1000;
 const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** Rows of events that are read at once. */
 const EVENT_BATCHES_MAX = 8;
 
-type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished" | "wanted">;
+type ReadOperations = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished" | "wanted">;
 
-export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
+export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOperations {
   const readable = (workspaceId: string, nowMs: number) =>
     db.selectFrom("stored_responses").where("workspace_id", "=", workspaceId).where("expires_at_ms", ">", nowMs);
-  const find: Reads["find"] = async (workspaceId, id, nowMs) => {
+  const find: ReadOperations["find"] = async (workspaceId, id, nowMs) => {
     const row = await readable(workspaceId, nowMs).selectAll().where("id", "=", id).executeTakeFirst();
     return row === undefined ? undefined : rows.read(row);
   };
@@ -33,7 +33,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
       readChain(db, { workspaceId, id, nowMs }, (link) => find(workspaceId, link, nowMs)),
 
     async items(workspaceId, ids, nowMs) {
-      const owners = await ownersOf(db, workspaceId, ids);
+      const owners = await findOwners(db, workspaceId, ids);
       if (owners === undefined) return undefined;
       const asked = new Set(ids);
       const found = new Map<string, JsonObject>();
@@ -102,7 +102,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
  * The responses that items are of: the output's by the index, the input's by the name they were given. Undefined when
  * they are more than is read at once.
  */
-async function ownersOf(
+async function findOwners(
   db: Kysely<Database>,
   workspaceId: string,
   ids: readonly string[],
@@ -118,7 +118,7 @@ async function ownersOf(
     ...new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => responseIdOfItem(id) ?? [])]),
   ];
   if (owners.length === 0) return owners;
-  if (owners.length > LINKS_MAX) return undefined;
+  if (owners.length > CHAIN_LINKS_MAX) return undefined;
   const sizes = await db
     .selectFrom("stored_responses")
     .select(sql<number>`length(response) + length(input)`.as("bytes"))
@@ -128,12 +128,12 @@ async function ownersOf(
   return sizes.reduce((sum, { bytes }) => sum + bytes, 0) > CHAIN_BYTES_MAX ? undefined : owners;
 }
 
-type Place = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };
+type ChainStart = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };
 
 /** From the newest link back to the first. Their sizes are asked before their contents. */
 async function readChain(
   db: Kysely<Database>,
-  { workspaceId, id, nowMs }: Place,
+  { workspaceId, id, nowMs }: ChainStart,
   find: (id: string) => Promise<StoredResponse | undefined>,
 ): Promise<ResponseChain> {
   const { rows } = await sql<{ id: string; bytes: number }>`
@@ -143,12 +143,12 @@ async function readChain(
       union all
       select older.id, older.previous_id, chain.depth + 1
       from chain join stored_responses as older on older.id = chain.previous_id
-      where older.workspace_id = ${workspaceId} and older.expires_at_ms > ${nowMs} and chain.depth < ${LINKS_MAX}
+      where older.workspace_id = ${workspaceId} and older.expires_at_ms > ${nowMs} and chain.depth < ${CHAIN_LINKS_MAX}
     )
     select chain.id, length(stored.response) + length(stored.input) as bytes
     from chain join stored_responses as stored on stored.id = chain.id order by chain.depth desc`.execute(db);
   const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-  if (rows.length > LINKS_MAX || bytes > CHAIN_BYTES_MAX) return { is: "too_long" };
+  if (rows.length > CHAIN_LINKS_MAX || bytes > CHAIN_BYTES_MAX) return { is: "too_long" };
   const links: StoredResponse[] = [];
   for (const row of rows) {
     const link = await find(row.id);

@@ -2,38 +2,41 @@ import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
-import { sizesOf } from "./stored-bytes.ts";
+import { readSizes } from "./stored-bytes.ts";
 
-type Removal = Pick<ResponseStore, "remove" | "purge" | "sweep">;
+type RemovalOperations = Pick<ResponseStore, "remove" | "purge" | "sweep">;
 /** What a management change takes away; nothing has to be opened for it. */
-export type ResponseRemoval = Pick<Removal, "remove" | "purge">;
-type Which = SelectQueryBuilder<Database, "stored_responses", { id: string }>;
+export type ResponseRemoval = Pick<RemovalOperations, "remove" | "purge">;
+type ResponseSelection = SelectQueryBuilder<Database, "stored_responses", { id: string }>;
 
 /** Each may be many megabytes: others come in between, unless all of it is one change. */
-const REMOVED_AT_ONCE = 50;
+const ROWS_PER_TRANSACTION = 50;
 
 /** `freed` hears of every response that went, how many bytes of whom. */
-export function responseRemoval(db: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): Removal {
-  const removeSome = async (which: Which): Promise<number> => {
+export function responseRemoval(
+  db: Kysely<Database>,
+  onFreed: (workspaceId: string, bytes: number) => void,
+): RemovalOperations {
+  const removeSome = async (which: ResponseSelection): Promise<number> => {
     const sizes = await inTransaction(db, async (session) => {
-      const found = await session.executeQuery(which.limit(REMOVED_AT_ONCE));
+      const found = await session.executeQuery(which.limit(ROWS_PER_TRANSACTION));
       const ids = found.rows.map(({ id }) => id);
       if (ids.length === 0) return [];
-      const going = await sizesOf(session, ids);
+      const going = await readSizes(session, ids);
       const deleted = await session.deleteFrom("stored_responses").where("id", "in", ids).returning("id").execute();
       const gone = new Set(deleted.map(({ id }) => id));
       // Another may have removed the same one at the same time: it is counted once.
       return going.filter(({ id }) => gone.has(id));
     });
-    for (const { workspace_id, bytes } of sizes) freed(workspace_id, bytes);
+    for (const { workspace_id, bytes } of sizes) onFreed(workspace_id, bytes);
     return sizes.length;
   };
-  const removeAll = async (which: Which): Promise<number> => {
+  const removeAll = async (which: ResponseSelection): Promise<number> => {
     let all = 0;
     for (;;) {
       const removed = await removeSome(which);
       all += removed;
-      if (removed < REMOVED_AT_ONCE) return all;
+      if (removed < ROWS_PER_TRANSACTION) return all;
     }
   };
   const every = db.selectFrom("stored_responses").select("id");

@@ -4,11 +4,11 @@ import type { ResponseStore } from "../../../domain/responses/response-store.ts"
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Engine } from "./engine.ts";
-import { responseReads } from "./response-reader.ts";
+import { responseReader } from "./response-reader.ts";
 import { responseRemoval } from "./response-removal.ts";
 import type { Database } from "./schema.ts";
-import { ANSWERING, contentOf, fromSummary, SealedRows } from "./sealed-rows.ts";
-import { type Size, type StoredBytes, sizesOf } from "./stored-bytes.ts";
+import { fromSummary, SealedRows, toContent, WORK_PHASE } from "./sealed-rows.ts";
+import { type ResponseSize, readSizes, type StoredBytes } from "./stored-bytes.ts";
 
 type ResponseEngine = Pick<Engine, "db" | "held">;
 
@@ -16,7 +16,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   const { db } = engine;
   const rows = new SealedRows(vault);
   return {
-    ...responseReads(db, rows),
+    ...responseReader(db, rows),
     ...responseRuns(engine),
     ...responseWork(engine, rows, bytes),
     ...responseRemoval(db, (workspaceId, freed) => bytes.change(workspaceId, -freed)),
@@ -25,7 +25,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
 
     async add(stored, request) {
       const { id, workspaceId, response, input } = stored;
-      const texts = [contentOf(stored), input, request].map((value) =>
+      const texts = [toContent(stored), input, request].map((value) =>
         value === undefined ? "" : JSON.stringify(value),
       );
       const [responseText = "", inputText = "", requestText = ""] = texts;
@@ -38,7 +38,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
           response: await rows.sealText(stored, "response", responseText),
           input: await rows.sealText(stored, "input", inputText),
           request: request === undefined ? null : await rows.sealText(stored, "request", requestText),
-          answering: ANSWERING.no,
+          answering: WORK_PHASE.no,
           ending: 0,
           called_off: 0,
         };
@@ -57,12 +57,12 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   };
 }
 
-type Runs = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack">;
+type RunOperations = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack">;
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
 /** Who works on a response, and what has become of that. */
-function responseRuns({ db }: ResponseEngine): Runs {
+function responseRuns({ db }: ResponseEngine): RunOperations {
   return {
     async startRun(id) {
       const begun = await db
@@ -88,9 +88,9 @@ function responseRuns({ db }: ResponseEngine): Runs {
     async markAnswering(id) {
       await db
         .updateTable("stored_responses")
-        .set({ answering: ANSWERING.begun })
+        .set({ answering: WORK_PHASE.begun })
         .where("id", "=", id)
-        .where("answering", "=", ANSWERING.no)
+        .where("answering", "=", WORK_PHASE.no)
         .execute();
     },
 
@@ -131,32 +131,32 @@ function responseRuns({ db }: ResponseEngine): Runs {
   };
 }
 
-type Work = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
+type WorkOperations = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
 
 /** What the work on a response has made. */
-function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
+function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): WorkOperations {
   return {
     async saveCompleted(place, answer) {
-      const sealed = await rows.seal(place, "made", contentOf(answer));
+      const sealed = await rows.seal(place, "made", toContent(answer));
       const grown = await db.transaction().execute(async (transaction) => {
-        const before = await sizesOf(transaction, [place.id]);
+        const before = await readSizes(transaction, [place.id]);
         await transaction
           .updateTable("stored_responses")
-          .set({ answering: ANSWERING.made, request: sealed })
+          .set({ answering: WORK_PHASE.made, request: sealed })
           .where("id", "=", place.id)
           .where("status", "in", UNFINISHED)
           .execute();
-        return total(await sizesOf(transaction, [place.id])) - total(before);
+        return totalBytes(await readSizes(transaction, [place.id])) - totalBytes(before);
       });
       bytes.change(place.workspaceId, grown);
     },
 
     async finish(end) {
       const { id, workspaceId, status, response, events, run, lastRun } = end;
-      const sealed = await rows.seal(end, "response", contentOf(end));
+      const sealed = await rows.seal(end, "response", toContent(end));
       const last = await rows.sealEvents(end, events);
       const grown = await db.transaction().execute(async (transaction) => {
-        const before = await sizesOf(transaction, [id]);
+        const before = await readSizes(transaction, [id]);
         let ending = transaction
           .updateTable("stored_responses")
           .set({ status, response: sealed, request: null })
@@ -172,8 +172,8 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
         // begun anew before its end was taken: it is another's.
         if (changed.numUpdatedRows === 0n) return undefined;
         await indexItems(transaction, workspaceId, id, response);
-        await putEvents(transaction, last);
-        return total(await sizesOf(transaction, [id])) - total(before);
+        await replaceEvents(transaction, last);
+        return totalBytes(await readSizes(transaction, [id])) - totalBytes(before);
       });
       if (grown === undefined) return "unchanged";
       bytes.change(workspaceId, grown);
@@ -192,7 +192,7 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
           .where("runs", "=", run)
           .modifyEnd(lockRows)
           .executeTakeFirst();
-        return current === undefined ? undefined : putEvents(transaction, sealed);
+        return current === undefined ? undefined : replaceEvents(transaction, sealed);
       });
       if (grown === undefined) return "unwanted";
       bytes.change(workspaceId, grown);
@@ -201,14 +201,14 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
   };
 }
 
-const total = (sizes: readonly Size[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
+const totalBytes = (sizes: readonly ResponseSize[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
 
 /**
  * Writes rows of events that follow each other. What is there from the first of them on goes: it was written by whoever
  * then did not hear of it, and sends it again with what came since, or is of another run. Answers by how many bytes they
  * have grown.
  */
-async function putEvents(
+async function replaceEvents(
   transaction: SqlTransaction<Database>,
   rows: readonly Database["stored_events"][],
 ): Promise<number> {

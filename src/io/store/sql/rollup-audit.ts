@@ -4,16 +4,16 @@ import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 import { USAGE_COLUMNS } from "./usage-columns.ts";
 
-const NAMED_MAX = 20;
+const ROWS_REPORTED_MAX = 20;
 
-type Side = "daily" | "hourly" | "ledger";
-type Day = { readonly workspace_id: string; readonly day_ms: number };
-type Sums = Day & Readonly<Record<(typeof USAGE_COLUMNS)[number], number | bigint>>;
+type SumSource = "daily" | "hourly" | "ledger";
+type WorkspaceDay = { readonly workspace_id: string; readonly day_ms: number };
+type DaySums = WorkspaceDay & Readonly<Record<(typeof USAGE_COLUMNS)[number], number | bigint>>;
 
 /** Roll-ups by day, roll-ups by hour, charges of the ledger and rows of the log, held against each other. */
-export const ROLLUP_INVARIANTS = [daysThatDiffer, rowsBeyondRollups, freeRowsWithCharge] as const;
+export const ROLLUP_INVARIANTS = [mismatchedDays, uncountedRows, chargedFreeRows] as const;
 
-async function daysThatDiffer(db: Kysely<Database>): Promise<string[]> {
+async function mismatchedDays(db: Kysely<Database>): Promise<string[]> {
   const { daily, hourly, ledger } = await sumsByDay(db);
   return [
     ...differences("requests_hourly", daily, hourly, USAGE_COLUMNS),
@@ -22,7 +22,7 @@ async function daysThatDiffer(db: Kysely<Database>): Promise<string[]> {
 }
 
 /** In one statement, so that requests that end meanwhile are in all of the sums or in none. */
-async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
+async function sumsByDay(db: Kysely<Database>): Promise<Record<SumSource, DaySums[]>> {
   const summed = sql.join(USAGE_COLUMNS.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
   // Of all the sums a ledger has one.
   const charged = sql`cast(sum(moved_nanos) as bigint)`;
@@ -30,7 +30,7 @@ async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
     USAGE_COLUMNS.map((name) => sql`${name === "cost_nanos" ? charged : sql`0`} as ${sql.ref(name)}`),
   );
   const dayOf = (column: string) => sql`${sql.ref(column)} - ${sql.ref(column)} % ${sql.lit(DAY_MS)}`;
-  const { rows } = await sql<Sums & { side: Side; day: string }>`
+  const { rows } = await sql<DaySums & { side: SumSource; day: string }>`
     select 'daily' as side, workspace_id, day, 0 as day_ms, ${summed} from requests_daily group by workspace_id, day
     union all
     select 'hourly' as side, workspace_id, '' as day, ${dayOf("hour_ms")} as day_ms, ${summed}
@@ -38,13 +38,13 @@ async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
     union all
     select 'ledger' as side, workspace_id, '' as day, ${dayOf("created_at_ms")} as day_ms, ${posted}
     from ledger_transactions where kind = 'charge' group by workspace_id, ${dayOf("created_at_ms")}`.execute(db);
-  const sides: Record<Side, Sums[]> = { daily: [], hourly: [], ledger: [] };
+  const sides: Record<SumSource, DaySums[]> = { daily: [], hourly: [], ledger: [] };
   for (const row of rows) sides[row.side].push(row.side === "daily" ? { ...row, day_ms: Date.parse(row.day) } : row);
   return sides;
 }
 
 /** Old rows leave the log, so there may be fewer of them than were counted, and never more. */
-async function rowsBeyondRollups(db: Kysely<Database>): Promise<string[]> {
+async function uncountedRows(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ workspace_id: string; hour_ms: number; times: number; counted: number }>`
     with logged as (
       select workspace_id, created_at_ms - created_at_ms % 3600000 as hour_ms, shape, count(*) as times
@@ -53,29 +53,29 @@ async function rowsBeyondRollups(db: Kysely<Database>): Promise<string[]> {
     select logged.workspace_id, logged.hour_ms, logged.times, coalesce(counted.requests, 0) as counted
     from logged left join requests_hourly as counted on counted.workspace_id = logged.workspace_id
       and counted.hour_ms = logged.hour_ms and counted.shape = logged.shape
-    where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
       `the log of ${row.workspace_id} has ${pluralize(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
   );
 }
 
-async function freeRowsWithCharge(db: Kysely<Database>): Promise<string[]> {
+async function chargedFreeRows(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; moved_nanos: bigint }>`
     select requests.id, posted.moved_nanos from requests join ledger_transactions as posted
       on posted.workspace_id = requests.workspace_id and posted.created_at_ms = requests.created_at_ms
       and posted.id = 'charge:' || requests.id
-    where coalesce(requests.charge_nanos, 0) = 0 limit ${sql.lit(NAMED_MAX)}`.execute(db);
+    where coalesce(requests.charge_nanos, 0) = 0 limit ${sql.lit(ROWS_REPORTED_MAX)}`.execute(db);
   return rows.map((row) => `request ${row.id} is free in the log, the ledger charges ${row.moved_nanos}`);
 }
 
 function differences<Name extends string>(
   what: string,
-  daily: readonly (Day & Readonly<Record<Name, number | bigint>>)[],
-  others: readonly (Day & Readonly<Record<Name, number | bigint>>)[],
+  daily: readonly (WorkspaceDay & Readonly<Record<Name, number | bigint>>)[],
+  others: readonly (WorkspaceDay & Readonly<Record<Name, number | bigint>>)[],
   names: readonly Name[],
 ): string[] {
-  const place = ({ workspace_id, day_ms }: Day) => `${workspace_id} on ${isoTime(day_ms).slice(0, 10)}`;
+  const place = ({ workspace_id, day_ms }: WorkspaceDay) => `${workspace_id} on ${isoTime(day_ms).slice(0, 10)}`;
   const byPlace = new Map(others.map((row) => [place(row), row]));
   const found: string[] = [];
   const compare = (at: string, name: Name, one: number | bigint, other: number | bigint) => {
@@ -89,7 +89,7 @@ function differences<Name extends string>(
     for (const name of names) compare(at, name, row[name], other?.[name] ?? 0);
   }
   for (const [at, row] of byPlace) for (const name of names) compare(at, name, 0, row[name]);
-  return found.slice(0, NAMED_MAX);
+  return found.slice(0, ROWS_REPORTED_MAX);
 }
 
 function isoTime(ms: number): string {

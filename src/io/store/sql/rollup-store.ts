@@ -1,13 +1,13 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/rollup.ts";
-import { keyUse } from "./key-usage.ts";
+import { keyUsage } from "./key-usage.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
 export function rollupStore(db: Kysely<Database>): RollupStore {
   return {
-    keyUsage: (workspaceId, keyIds, sinceDay) => keyUse(db, workspaceId, keyIds, sinceDay),
+    keyUsage: (workspaceId, keyIds, sinceDay) => keyUsage(db, workspaceId, keyIds, sinceDay),
 
     async spendSince(day) {
       // By way of the workspaces, because days are found within one of them. A sum is wider than what it adds up on
@@ -56,7 +56,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
         .groupBy([sql`1`, sql`2`])
         .as("steps");
       const name =
-        group === null ? sql<string>`cast('' as text)` : sql<string>`cast(${sql.ref(GROUPED[group])} as text)`;
+        group === null ? sql<string>`cast('' as text)` : sql<string>`cast(${sql.ref(GROUP_COLUMNS[group])} as text)`;
       const rows = await db
         .selectFrom(steps)
         .innerJoin("request_shapes", "request_shapes.id", "steps.shape")
@@ -73,7 +73,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
   };
 }
 
-const GROUPED: Readonly<Record<UsageGroup, string>> = {
+const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   key: "request_shapes.key_id",
   member: "request_shapes.member_id",
   model: "request_shapes.model",

@@ -13,7 +13,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import { parsePreciseJson } from "../../../kit/lossless-json.ts";
 import type { Database } from "./schema.ts";
 
-export type Row = Database["stored_responses"];
+export type StoredResponseRow = Database["stored_responses"];
 type EventsRow = Database["stored_events"];
 
 /** The columns that are not sealed. */
@@ -21,9 +21,9 @@ export const SUMMARY = [
   ...(["id", "workspace_id", "key_id", "created_at_ms", "expires_at_ms"] as const),
   ...(["status", "model", "previous_id", "background", "runs"] as const),
 ] as const;
-type SummaryRow = Pick<Row, (typeof SUMMARY)[number]>;
+type SummaryRow = Pick<StoredResponseRow, (typeof SUMMARY)[number]>;
 
-type Place = { readonly workspaceId: string; readonly id: string };
+type ResponseRef = { readonly workspaceId: string; readonly id: string };
 
 /** Rows to responses and back: every content is sealed for its workspace, its column and its row. */
 export class SealedRows {
@@ -33,15 +33,15 @@ export class SealedRows {
     this.#vault = vault;
   }
 
-  seal(place: Place, column: string, value: unknown): Promise<Uint8Array> {
+  seal(place: ResponseRef, column: string, value: unknown): Promise<Uint8Array> {
     return this.sealText(place, column, JSON.stringify(value));
   }
 
-  sealText({ workspaceId, id }: Place, column: string, text: string): Promise<Uint8Array> {
+  sealText({ workspaceId, id }: ResponseRef, column: string, text: string): Promise<Uint8Array> {
     return this.#vault.seal({ workspaceId, column, row: id }, text);
   }
 
-  async read(row: Row): Promise<StoredResponse> {
+  async read(row: StoredResponseRow): Promise<StoredResponse> {
     const summary = toSummary(row);
     const { response, servedBy } = fromContent(await this.#open(summary, "response", row.response));
     const input = z.array(jsonObject).parse(await this.#open(summary, "input", row.input));
@@ -50,34 +50,34 @@ export class SealedRows {
 
   /** A request or an answer that does not open is none: who reads the list has others to see to. */
   async readUnfinished(
-    row: SummaryRow & Pick<Row, "request" | "answering" | "ending" | "called_off">,
+    row: SummaryRow & Pick<StoredResponseRow, "request" | "answering" | "ending" | "called_off">,
   ): Promise<UnfinishedResponse> {
     const isAnswering = row.answering !== 0 || row.ending !== 0;
     const nothing = { request: undefined, made: undefined };
     const unfinished = { ...toSummary(row), ...nothing, isAnswering, isCalledOff: row.called_off !== 0 };
     if (row.request === null) return unfinished;
-    const isMade = row.answering === ANSWERING.made;
+    const isMade = row.answering === WORK_PHASE.made;
     const opened = await this.#open(unfinished, isMade ? "made" : "request", row.request).catch(() => undefined);
     if (isMade) return { ...unfinished, completed: opened === undefined ? undefined : fromContent(opened) };
     return { ...unfinished, request: backgroundRequest.safeParse(opened).data };
   }
 
-  sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow[]> {
-    return Promise.all(inBatches(events).map((batch) => this.#sealBatch(place, batch)));
+  sealEvents(place: ResponseRef, events: readonly ResponseEvent[]): Promise<EventsRow[]> {
+    return Promise.all(toBatches(events).map((batch) => this.#sealBatch(place, batch)));
   }
 
-  async #sealBatch(place: Place, batch: readonly ResponseEvent[]): Promise<EventsRow> {
+  async #sealBatch(place: ResponseRef, batch: readonly ResponseEvent[]): Promise<EventsRow> {
     const first = batch[0]?.sequence ?? 0;
     const last = batch.at(-1)?.sequence ?? first;
     const sealed = await this.seal(place, eventsColumn(first), batch);
     return { response_id: place.id, first_number: first, last_number: last, events: sealed };
   }
 
-  async readEvents(place: Place, row: EventsRow): Promise<ResponseEvent[]> {
+  async readEvents(place: ResponseRef, row: EventsRow): Promise<ResponseEvent[]> {
     return storedEvents.parse(await this.#open(place, eventsColumn(row.first_number), row.events));
   }
 
-  async #open({ workspaceId, id }: Place, column: string, sealed: Uint8Array): Promise<unknown> {
+  async #open({ workspaceId, id }: ResponseRef, column: string, sealed: Uint8Array): Promise<unknown> {
     return parsePreciseJson(await this.#vault.open({ workspaceId, column, row: id }, sealed));
   }
 }
@@ -85,7 +85,7 @@ export class SealedRows {
 /** Rows of about this size, so that a reader who takes a few of them never holds much. */
 const BATCH_CHARS = 128 * 1024;
 
-function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
+function toBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
   const batches: ResponseEvent[][] = [];
   let chars = BATCH_CHARS;
   for (const event of events) {
@@ -103,7 +103,7 @@ function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
 const SERVED_BY = "gateway_served_by";
 
 /** What the column of a response holds: who served it stands beside what is in it. */
-export function contentOf({ response, servedBy }: CompletedResponse): JsonObject {
+export function toContent({ response, servedBy }: CompletedResponse): JsonObject {
   return { ...response, [SERVED_BY]: servedBy };
 }
 
@@ -113,7 +113,7 @@ function fromContent(content: unknown): CompletedResponse {
 }
 
 /** How far work has come. The column of the request has the answer once that is made: nobody runs it again then. */
-export const ANSWERING = { no: 0, begun: 1, made: 2 } as const;
+export const WORK_PHASE = { no: 0, begun: 1, made: 2 } as const;
 
 const eventsColumn = (first: number) => `events ${first}`;
 

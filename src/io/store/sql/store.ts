@@ -30,7 +30,7 @@ import type { PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
-import { type Fence, type PeopleDatabase, peopleDatabase } from "./auth-adapter.ts";
+import { type AuthAdapterFactory, createAuthAdapter, type EpochFence } from "./auth-adapter.ts";
 import { captureStore } from "./capture-store.ts";
 import { captureWriter } from "./capture-writer.ts";
 import { appendChange, changeStore } from "./change-store.ts";
@@ -110,7 +110,7 @@ export type Store = RecordSink & {
   readonly meta: MetaStore;
   readonly people: PeopleStore;
   /** The tables of people for the library of sign-in, which writes nothing beyond the fence. */
-  createAuthAdapter(fence: Fence): Promise<PeopleDatabase>;
+  createAuthAdapter(fence: EpochFence): Promise<AuthAdapterFactory>;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
@@ -166,7 +166,7 @@ export function sqlStore(engine: Engine): Store {
     proofs: proofStore(db),
     meta: metaStore(db),
     people: peopleStore(db),
-    createAuthAdapter: (fence) => peopleDatabase(engine, fence),
+    createAuthAdapter: (fence) => createAuthAdapter(engine, fence),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(engine, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),

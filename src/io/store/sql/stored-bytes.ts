@@ -14,8 +14,8 @@ export class StoredBytes {
   }
 
   async count(db: Kysely<Database>): Promise<void> {
-    const { rows } = await sql<Omit<Size, "id">>`
-      select workspace_id, sum(${sizeOf("stored_responses")}) as bytes from stored_responses group by workspace_id
+    const { rows } = await sql<Omit<ResponseSize, "id">>`
+      select workspace_id, sum(${contentBytes("stored_responses")}) as bytes from stored_responses group by workspace_id
       union all
       select parent.workspace_id, sum(length(stored_events.events)) as bytes
       from stored_events join stored_responses as parent on parent.id = stored_events.response_id
@@ -25,13 +25,13 @@ export class StoredBytes {
   }
 }
 
-export type Size = { readonly id: string; readonly workspace_id: string; readonly bytes: number };
+export type ResponseSize = { readonly id: string; readonly workspace_id: string; readonly bytes: number };
 
 /** What these responses take, with their events. */
-export async function sizesOf(session: Kysely<Database>, ids: readonly string[]): Promise<Size[]> {
+export async function readSizes(session: Kysely<Database>, ids: readonly string[]): Promise<ResponseSize[]> {
   if (ids.length === 0) return [];
-  const { rows } = await sql<Size>`
-    select id, workspace_id, ${sizeOf("stored_responses")} + coalesce(
+  const { rows } = await sql<ResponseSize>`
+    select id, workspace_id, ${contentBytes("stored_responses")} + coalesce(
       (select sum(length(stored_events.events)) from stored_events where stored_events.response_id = stored_responses.id),
       0
     ) as bytes
@@ -40,7 +40,7 @@ export async function sizesOf(session: Kysely<Database>, ids: readonly string[])
 }
 
 /** A response without its events. */
-function sizeOf(table: string): RawBuilder<number> {
+function contentBytes(table: string): RawBuilder<number> {
   const column = (name: string) => sql.ref(`${table}.${name}`);
   return sql`(length(${column("response")}) + length(${column("input")}) + coalesce(length(${column("request")}), 0))`;
 }

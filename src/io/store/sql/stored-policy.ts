@@ -11,10 +11,10 @@ const shape = {
 };
 
 /** The whole policy of a workspace as it is kept. */
-export const wholePolicy: z.ZodType<Policy> = z.object(shape);
+export const fullPolicySchema: z.ZodType<Policy> = z.object(shape);
 
 /** A policy of which only some rules are said. */
-export const storedPolicy: z.ZodType<Partial<Policy>> = z.object({
+export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
   floor: shape.floor.exactOptional(),
   countries: shape.countries.exactOptional(),
   zeroDataRetention: shape.zeroDataRetention.exactOptional(),

@@ -11,7 +11,7 @@ import { inTransaction } from "./in-transaction.ts";
 import { policyVersions } from "./policy-versions.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
-import { storedPolicy, wholePolicy } from "./stored-policy.ts";
+import { fullPolicySchema, partialPolicySchema } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
@@ -39,7 +39,7 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
         workspaces: workspaces.map(toWorkspace),
         members: members.map(toMember),
         keys: keys.map(toKey),
-        routers: inForce(routers.map(toRouterVersion)),
+        routers: currentRouters(routers.map(toRouterVersion)),
         tokens: tokens.map(toToken),
       };
     },
@@ -145,7 +145,7 @@ function tokenRows(db: Kysely<Database>): Pick<TenancyStore, "addToken" | "remov
 }
 
 /** The last version of each router, unless that one removed it. Versions come in order. */
-function inForce(versions: readonly RouterVersion[]): Router[] {
+function currentRouters(versions: readonly RouterVersion[]): Router[] {
   const last = new Map(versions.map((version) => [`${version.workspaceId} ${version.slug}`, version]));
   return [...last.values()].flatMap(({ spec, ...rest }) => (spec === null ? [] : [{ ...rest, spec }]));
 }
@@ -190,7 +190,7 @@ function toWorkspace(row: Selectable<Database["workspaces"]>): Workspace {
     name: row.name,
     currency: row.currency,
     createdAtMs: row.created_at_ms,
-    policy: wholePolicy.parse(JSON.parse(row.policy)),
+    policy: fullPolicySchema.parse(JSON.parse(row.policy)),
     keyPolicy: keyPolicy.parse(JSON.parse(row.key_policy)),
   };
 }
@@ -243,7 +243,7 @@ function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
     expiresAtMs: row.expires_at_ms,
     graceUntilMs: row.grace_until_ms,
     rpm: row.rpm,
-    policy: row.policy === null ? null : storedPolicy.parse(JSON.parse(row.policy)),
+    policy: row.policy === null ? null : partialPolicySchema.parse(JSON.parse(row.policy)),
     version: row.version,
     createdAtMs: row.created_at_ms,
     rotatedFrom: row.rotated_from,
