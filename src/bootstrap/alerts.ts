@@ -38,7 +38,7 @@ export async function startAlerts(config: Config, store: Store, deps: AlertsBoot
     post: guardedPost(egress, ALERT_TIMEOUT_MS),
     mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
     addressProblem: (url) => egressProblem(url, egress),
-    patience: {
+    retryPolicy: {
       baseDelayMs: config.GATEWAY_ALERTS_RETRY_MS,
       maxDelayMs: HOUR_MS,
       attemptsMax: 30,

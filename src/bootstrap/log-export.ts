@@ -1,7 +1,7 @@
 import path from "node:path";
 import { exportLine } from "../app/log-export/export-line.ts";
+import { withExportQueue } from "../app/log-export/export-queue.ts";
 import { LogExport, type SendRecords } from "../app/log-export/log-export.ts";
-import { withExportQueue } from "../app/log-export/queueing-sink.ts";
 import { webhookTarget } from "../app/log-export/webhook-target.ts";
 import type { Check } from "../app/manage/deps.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -64,7 +64,7 @@ export function openLogExport(config: Config, deps: LogExportDeps): LogExporter 
     isLeader: () => deps.fleet.isLeader,
     batchMax: config.GATEWAY_LOG_EXPORT_BATCH,
     everyMs: config.GATEWAY_LOG_EXPORT_EVERY_MS,
-    patience: { baseDelayMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, maxDelayMs: BACKOFF_MAX_MS },
+    retryPolicy: { baseDelayMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, maxDelayMs: BACKOFF_MAX_MS },
     keepMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_KEEP) ?? 0,
     metrics: exportMetrics,
     warn: (detail, message) => log.warn(detail, message),

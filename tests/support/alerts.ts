@@ -23,7 +23,7 @@ export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
     post: async () => ({ is: "failed", why: "nobody is called here" }),
     mail: undefined,
     addressProblem: async () => undefined,
-    patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
+    retryPolicy: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: 3_600_000,
     onAttempt: () => undefined,
     warn: () => undefined,

@@ -31,7 +31,7 @@ export type AlertDeps = {
   readonly mail: Mailer | undefined;
   /** Why a webhook URL is not allowed; undefined: it is. */
   readonly addressProblem: (url: string) => Promise<string | undefined>;
-  readonly patience: RetryPolicy;
+  readonly retryPolicy: RetryPolicy;
   /** The interval of evaluations and deliveries. */
   readonly everyMs: number;
   readonly onAttempt: (channel: Channel, result: DeliveryAttemptResult) => void;

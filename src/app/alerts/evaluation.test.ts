@@ -57,7 +57,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
     post: async () => ({ is: "failed", why: "nobody is called here" }),
     mail: undefined,
     addressProblem: async () => undefined,
-    patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
+    retryPolicy: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: HOUR_MS,
     onAttempt: () => undefined,
     warn: (detail) => void warned.push(detail),

@@ -24,7 +24,7 @@ export async function deliverDue(deps: AlertDeps, signal: AbortSignal): Promise<
 /** The attempt is counted before it is made, so that a crash cannot repeat it forever. */
 async function attemptDelivery(deps: AlertDeps, delivery: Delivery, signal: AbortSignal): Promise<void> {
   const { store, clock, onAttempt } = deps;
-  const isSpent = delivery.attempts >= deps.patience.attemptsMax;
+  const isSpent = delivery.attempts >= deps.retryPolicy.attemptsMax;
   if (!(await store.claim(delivery, clock.nowMs() + CLAIM_MS))) return;
   const sent: SendResult = isSpent
     ? { is: "failed", detail: delivery.lastError ?? "it was tried too often", isRetryable: false }
@@ -49,11 +49,11 @@ async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSign
   }
 }
 
-function outcomeOf({ clock, patience, random }: AlertDeps, { createdAtMs, attempts }: Delivery, sent: SendResult) {
+function outcomeOf({ clock, retryPolicy, random }: AlertDeps, { createdAtMs, attempts }: Delivery, sent: SendResult) {
   const nowMs = clock.nowMs();
   if (sent.is === "delivered") return { state: "delivered", atMs: nowMs, lastError: null } as const;
-  const nextMs = nowMs + jitteredBackoffMs(attempts, patience, random);
-  const isOver = attempts >= patience.attemptsMax || nextMs - createdAtMs > patience.ageMsMax;
+  const nextMs = nowMs + jitteredBackoffMs(attempts, retryPolicy, random);
+  const isOver = attempts >= retryPolicy.attemptsMax || nextMs - createdAtMs > retryPolicy.ageMsMax;
   if (!sent.isRetryable || isOver) return { state: "failed", atMs: nowMs, lastError: sent.detail } as const;
   return { state: "waiting", atMs: nextMs, lastError: sent.detail } as const;
 }

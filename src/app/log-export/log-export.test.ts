@@ -33,7 +33,7 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
     isLeader: () => standing.leads,
     batchMax: 4,
     everyMs: 5,
-    patience: { baseDelayMs: 1, maxDelayMs: 2 },
+    retryPolicy: { baseDelayMs: 1, maxDelayMs: 2 },
     keepMs: 3_600_000,
     metrics: {
       sent: () => undefined,

@@ -21,7 +21,7 @@ export type LogExportDeps = {
   readonly isLeader: () => boolean;
   readonly batchMax: number;
   readonly everyMs: number;
-  readonly patience: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">;
+  readonly retryPolicy: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">;
   /** Records that a target did not accept for this long are dropped. */
   readonly keepMs: number;
   readonly metrics: {
@@ -124,12 +124,12 @@ export class LogExport {
 
   /** False: the target needs a pause. */
   async #send(worker: TargetWorker, send: SendRecords, batch: readonly OutboxRecord[]): Promise<boolean> {
-    const { outbox, metrics, patience, clock, random, warn } = this.#deps;
+    const { outbox, metrics, retryPolicy, clock, random, warn } = this.#deps;
     const { target } = worker;
     const result = await this.#trySend(target, send, batch);
     if (result === "later") {
       worker.failures += 1;
-      worker.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(worker.failures, patience, random);
+      worker.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(worker.failures, retryPolicy, random);
       metrics.failed(target);
       if (worker.failures === 1) warn({ target }, "log-export: target unavailable, will be retried");
       return false;

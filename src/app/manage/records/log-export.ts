@@ -8,13 +8,13 @@ import { requestView } from "../views.ts";
 import { parseLogFilter, restrictToCaller } from "./log-filter.ts";
 
 type RequestView = ReturnType<typeof requestView>;
-type Column = readonly [name: string, read: (row: RequestView) => unknown];
+type ExportColumn = readonly [name: string, read: (row: RequestView) => unknown];
 
-const field = (name: keyof RequestView): Column => [name, (row) => row[name]];
-const used = (name: keyof RequestView["usage"]): Column => [`usage.${name}`, ({ usage }) => usage[name]];
+const field = (name: keyof RequestView): ExportColumn => [name, (row) => row[name]];
+const used = (name: keyof RequestView["usage"]): ExportColumn => [`usage.${name}`, ({ usage }) => usage[name]];
 
 /** The fields of a row, with usage laid flat. New columns come at the end. */
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly ExportColumn[] = [
   field("id"),
   field("created_at"),
   field("key_id"),
@@ -62,7 +62,7 @@ const FORMATS = {
 /** Read ahead by one page: memory holds two of them, however long the log is. */
 const PAGE_ROWS = 500;
 
-export type LogExportContext = Pick<ManageDeps, "directory" | "awaitIngest"> & {
+export type LogExportContext = Pick<ManageDeps, "directory" | "waitForIngest"> & {
   readonly store: { readonly log: Pick<LogStore, "list"> };
 };
 

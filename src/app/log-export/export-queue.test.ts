@@ -4,7 +4,7 @@ import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts
 import { encodeBatch } from "../../domain/record/record-batch.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { withExportQueue } from "./queueing-sink.ts";
+import { withExportQueue } from "./export-queue.ts";
 
 test("LOG-01 a request that is in the log is not sent once more as interrupted, when a replay finds its begin alone", async () => {
   const folder = tempFolder("gateway-queueing-");
@@ -14,7 +14,13 @@ test("LOG-01 a request that is in the log is not sent once more as interrupted, 
     folder.remove();
   });
   const { logOutbox: outbox, log } = store;
-  const sink = withExportQueue(store, { outbox, log, targets: ["files"], clock: systemClock, lost: () => undefined });
+  const sink = withExportQueue(store, {
+    outbox,
+    log,
+    targets: ["files"],
+    clock: systemClock,
+    onDropped: () => undefined,
+  });
   await sink.ingestBatch(encodeBatch([JSON.stringify(chargedRecord("ended", 3n))]));
   await outbox.acknowledge("files", await outbox.nextBatch("files", 10));
   const begun = (id: string) => JSON.stringify({ ...finishedRecord(id), errorCode: "interrupted", charge: null });

@@ -6,7 +6,7 @@ import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
 import { StoreError } from "../../io/store/sql/store-error.ts";
 import type { Clock } from "../../kit/clock.ts";
 
-type QueueingSinkDeps = {
+type ExportQueueDeps = {
   readonly outbox: Pick<LogOutbox, "add">;
   readonly log: Pick<LogStore, "find">;
   readonly targets: readonly LogTarget[];
@@ -27,7 +27,7 @@ const recordSchema = z.object({
  */
 export function withExportQueue(
   sink: RecordSink,
-  { outbox, log, targets, clock, onDropped }: QueueingSinkDeps,
+  { outbox, log, targets, clock, onDropped }: ExportQueueDeps,
 ): RecordSink {
   return {
     async ingestBatch(batch) {
