@@ -5,7 +5,6 @@ import { type Fault, fault, invalidValue, unknownField } from "../../contract/fa
 import { fileMeter } from "../../language/audio/file-meter.ts";
 import { type SpoolStorage, UploadSpool } from "./upload-spool.ts";
 
-/** More than any form for these endpoints has. */
 const PARTS_MAX = 64;
 const FIELD_MAX_BYTES = 64 * 1024;
 const HEADER_PAIRS_MAX = 32;
@@ -13,13 +12,13 @@ const HEADER_MAX_BYTES = 16 * 1024;
 const NAME_CHARS_MAX = 100;
 const FILENAME_CHARS_MAX = 200;
 
-/** What the reader of forms makes of a part that has no type. */
-const UNTOLD = "text/plain";
+/** What the form parser reports for a part without a Content-Type. */
+const DEFAULT_PART_TYPE = "text/plain";
 const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
-/** What a decoder writes where bytes were no UTF-8. */
-const REPLACEMENT = "\uFFFD";
+/** What the decoder writes for bytes that are not UTF-8. */
+const REPLACEMENT_CHAR = "\uFFFD";
 
-/** The one file of a form, kept to be read again; how long its audio lasts where that could be measured. */
+/** The file of a form, spooled so that it can be read repeatedly, with its audio duration if it could be measured. */
 export type UploadedFile = {
   readonly filename: string;
   readonly contentType: string;
@@ -31,35 +30,35 @@ export type UploadedFile = {
   read(): AsyncIterable<Buffer>;
 };
 
-/** A form as it arrived: fields in their order, and the file if there was one. */
+/** A parsed form: fields in their order, and the file if there is one. */
 export type UploadedForm = {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly file: UploadedFile | undefined;
-  /** Lets go of the file. */
+  /** Releases the file. */
   close(): void;
 };
 
-/** Reads a form while it comes. The file goes by in pieces and is never held whole. */
-export function readMultipartForm(source: Readable, contentType: string, room: SpoolStorage): Promise<UploadedForm> {
+/** Parses a form as it arrives. The file is spooled chunk by chunk and never held in memory as a whole. */
+export function readMultipartForm(source: Readable, contentType: string, storage: SpoolStorage): Promise<UploadedForm> {
   return new Promise((resolve, reject) => {
-    const reader = new MultipartFormReader(room);
-    let over = false;
+    const reader = new MultipartFormReader(storage);
+    let isDone = false;
     const fail = (problem: unknown) => {
-      if (over) return;
-      over = true;
+      if (isDone) return;
+      isDone = true;
       source.unpipe();
       source.destroy();
       reader.close();
       reject(problem);
     };
     source.on("error", fail);
-    // The library waits for ever for the end of a part whose header never ends: it has had everything by then.
-    let waitsFor = 1;
-    const arrived = () => {
-      waitsFor -= 1;
-      if (waitsFor === 0) setImmediate(() => setImmediate(() => fail(malformed("one of its parts has no end"))));
+    // The parser never reports a part whose header does not end, so the form fails once all its input has been parsed.
+    let openStreams = 1;
+    const onStreamEnd = () => {
+      openStreams -= 1;
+      if (openStreams === 0) setImmediate(() => setImmediate(() => fail(malformed("one of its parts has no end"))));
     };
-    source.on("end", arrived);
+    source.on("end", onStreamEnd);
     let busboy: BusboyInstance;
     try {
       busboy = new Busboy({
@@ -75,22 +74,22 @@ export function readMultipartForm(source: Readable, contentType: string, room: S
     } catch {
       return fail(malformed("it has no boundary that its parts could be told apart by"));
     }
-    busboy.on("field", (name: string | undefined, value: string, _cut: boolean, isTruncated: boolean) => {
-      const problem = reader.field(name, value, isTruncated ? "cut" : "whole");
+    busboy.on("field", (name: string | undefined, value: string, _nameTruncated: boolean, isTruncated: boolean) => {
+      const problem = reader.field(name, value, isTruncated ? "truncated" : "complete");
       if (problem !== undefined) fail(problem);
     });
     busboy.on("file", (name, stream, filename, _encoding, type) => {
       stream.on("error", () => fail(malformed("it ends in the middle of the file")));
-      waitsFor += 1;
-      stream.on("end", arrived);
+      openStreams += 1;
+      stream.on("end", onStreamEnd);
       const problem = reader.file(name, stream, { filename, type }, fail);
       if (problem !== undefined) fail(problem);
     });
     busboy.on("partsLimit", () => fail(malformed(`it has more than ${PARTS_MAX} parts`)));
     busboy.on("error", () => fail(malformed("it is cut off or is no multipart form")));
     busboy.on("finish", () => {
-      if (over) return;
-      over = true;
+      if (isDone) return;
+      isDone = true;
       resolve(reader.form());
     });
     source.pipe(busboy);
@@ -102,19 +101,20 @@ class MultipartFormReader {
   readonly #fields: (readonly [name: string, value: string])[] = [];
   readonly #hash = createHash("sha256");
   readonly #meter = fileMeter();
-  #named: { readonly filename: string; readonly type: string } | undefined;
+  #fileInfo: { readonly filename: string; readonly type: string } | undefined;
 
-  constructor(room: SpoolStorage) {
-    this.#spool = new UploadSpool(room);
+  constructor(storage: SpoolStorage) {
+    this.#spool = new UploadSpool(storage);
   }
 
-  field(name: string | undefined, value: string, end: "whole" | "cut"): Fault | undefined {
+  field(name: string | undefined, value: string, completeness: "complete" | "truncated"): Fault | undefined {
     if (name === undefined || name === "") return malformed("one of its parts has no name");
     if (name === "file") return invalidValue(name, "it must be sent as a file, with a file name");
     const param = name.slice(0, NAME_CHARS_MAX);
     if (name.length > NAME_CHARS_MAX) return unknownField(param);
-    if (end === "cut") return invalidValue(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
-    if (name.includes(REPLACEMENT) || value.includes(REPLACEMENT)) return invalidValue(param, "it is not valid UTF-8");
+    if (completeness === "truncated") return invalidValue(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
+    if (name.includes(REPLACEMENT_CHAR) || value.includes(REPLACEMENT_CHAR))
+      return invalidValue(param, "it is not valid UTF-8");
     this.#fields.push([name, value]);
     return undefined;
   }
@@ -122,16 +122,16 @@ class MultipartFormReader {
   file(
     name: string | undefined,
     stream: BusboyFileStream,
-    told: { readonly filename: string; readonly type: string },
+    info: { readonly filename: string; readonly type: string },
     fail: (problem: unknown) => void,
   ): Fault | undefined {
     if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
-    if (this.#named !== undefined) return invalidValue(name, "it is given twice");
-    this.#named = { filename: filenameOf(told.filename), type: told.type };
+    if (this.#fileInfo !== undefined) return invalidValue(name, "it is given twice");
+    this.#fileInfo = { filename: sanitizeFilename(info.filename), type: info.type };
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);
       this.#meter.push(chunk);
-      const writing = this.#kept(chunk, fail);
+      const writing = this.#spoolChunk(chunk, fail);
       if (writing === undefined) return;
       stream.pause();
       writing.then(() => stream.resume(), fail);
@@ -139,7 +139,7 @@ class MultipartFormReader {
     return undefined;
   }
 
-  #kept(chunk: Buffer, fail: (problem: unknown) => void): Promise<void> | undefined {
+  #spoolChunk(chunk: Buffer, fail: (problem: unknown) => void): Promise<void> | undefined {
     try {
       return this.#spool.add(chunk);
     } catch (problem) {
@@ -151,11 +151,11 @@ class MultipartFormReader {
   form(): UploadedForm {
     const spool = this.#spool;
     const file =
-      this.#named === undefined
+      this.#fileInfo === undefined
         ? undefined
         : {
-            filename: this.#named.filename,
-            contentType: this.#contentType(this.#named.type),
+            filename: this.#fileInfo.filename,
+            contentType: this.#contentTypeOf(this.#fileInfo.type),
             bytes: spool.bytes,
             seconds: this.#meter.seconds(),
             passedBytes: this.#meter.skippedBytes(),
@@ -165,9 +165,9 @@ class MultipartFormReader {
     return { fields: this.#fields, file, close: () => spool.close() };
   }
 
-  /** What a part without a type is read as is no type of audio: its bytes tell. */
-  #contentType(told: string): string {
-    if (told !== UNTOLD && MEDIA_TYPE.test(told)) return told;
+  /** The declared type, or one detected from the bytes. */
+  #contentTypeOf(declared: string): string {
+    if (declared !== DEFAULT_PART_TYPE && MEDIA_TYPE.test(declared)) return declared;
     return this.#meter.mediaType() ?? "application/octet-stream";
   }
 
@@ -176,10 +176,10 @@ class MultipartFormReader {
   }
 }
 
-/** Providers tell the format by the ending, so that is what stays of a long name. */
-function filenameOf(name: string): string {
-  const plain = [...name].filter((char) => char >= " " && char !== "\u007F").join("");
-  return plain === "" ? "audio" : plain.slice(-FILENAME_CHARS_MAX);
+/** Keeps the end of a long name: providers derive the audio format from the extension. */
+function sanitizeFilename(name: string): string {
+  const printable = [...name].filter((char) => char >= " " && char !== "\u007F").join("");
+  return printable === "" ? "audio" : printable.slice(-FILENAME_CHARS_MAX);
 }
 
 function malformed(why: string): Fault {

@@ -5,9 +5,8 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
-import { UploadQuota } from "./upload-quota.ts";
 import { openUploadReader } from "./upload-reader.ts";
-import { SPOOL_MEMORY_MAX_BYTES, UploadSpool } from "./upload-spool.ts";
+import { SPOOL_MEMORY_MAX_BYTES, UploadQuota, UploadSpool } from "./upload-spool.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -15,22 +14,22 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const TOGETHER = 100_000_000;
-const together = () => new UploadQuota(TOGETHER);
-const room = () => ({ folder, isFull: () => false, together: together() });
+const QUOTA_BYTES = 100_000_000;
+const newQuota = () => new UploadQuota(QUOTA_BYTES);
+const storage = () => ({ folder, isFull: () => false, quota: newQuota() });
 
-async function filled(bytes: Buffer, piece = 10_000): Promise<UploadSpool> {
-  const spool = new UploadSpool(room());
-  for (let at = 0; at < bytes.length; at += piece) await spool.add(bytes.subarray(at, at + piece));
+async function fillSpool(bytes: Buffer, chunkBytes = 10_000): Promise<UploadSpool> {
+  const spool = new UploadSpool(storage());
+  for (let at = 0; at < bytes.length; at += chunkBytes) await spool.add(bytes.subarray(at, at + chunkBytes));
   return spool;
 }
 
-async function whole(spool: UploadSpool): Promise<Buffer> {
+async function readAll(spool: UploadSpool): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(spool.read()));
 }
 
-/** Files of the folder that this process holds open, by what they are called now. */
-async function held(): Promise<string[]> {
+/** File descriptors of this process that belong to the folder. */
+async function openFiles(): Promise<string[]> {
   const found: string[] = [];
   for (const fd of await readdir("/proc/self/fd")) {
     const target = await readlink(`/proc/self/fd/${fd}`).catch(() => "");
@@ -39,78 +38,78 @@ async function held(): Promise<string[]> {
   return found;
 }
 
-describe("a spool", () => {
+describe("an upload spool", () => {
   test.each([0, 1, SPOOL_MEMORY_MAX_BYTES, SPOOL_MEMORY_MAX_BYTES + 1, 1_234_567])(
-    "%i bytes come back as they were, as often as they are asked for and also at once",
+    "returns %i bytes unchanged, repeatedly and concurrently",
     async (size) => {
       const bytes = randomBytes(size);
-      const spool = await filled(bytes);
+      const spool = await fillSpool(bytes);
       expect(spool.bytes).toBe(size);
-      for (const read of await Promise.all([whole(spool), whole(spool)])) expect(read.equals(bytes)).toBe(true);
-      expect((await whole(spool)).equals(bytes)).toBe(true);
+      for (const read of await Promise.all([readAll(spool), readAll(spool)])) expect(read.equals(bytes)).toBe(true);
+      expect((await readAll(spool)).equals(bytes)).toBe(true);
       spool.close();
     },
   );
 
-  test.skipIf(process.platform !== "linux")("on disk it has no name and cannot be read", async () => {
+  test.skipIf(process.platform !== "linux")("keeps the file on disk unlinked and encrypted", async () => {
     const bytes = Buffer.alloc(1_000_000, "what was said in confidence ");
-    const spool = await filled(bytes);
+    const spool = await fillSpool(bytes);
     expect(await readdir(folder)).toEqual([]);
-    const [file = ""] = await held();
-    const sealed = await readFile(file);
-    expect(sealed.length).toBeGreaterThan(bytes.length - 100_000);
-    expect(sealed.includes("confidence")).toBe(false);
-    // A key of its own: the same bytes do not look the same twice.
-    const other = await filled(bytes);
-    const digests = await Promise.all((await held()).map(async (one) => sha256(await readFile(one))));
+    const [file = ""] = await openFiles();
+    const encrypted = await readFile(file);
+    expect(encrypted.length).toBeGreaterThan(bytes.length - 100_000);
+    expect(encrypted.includes("confidence")).toBe(false);
+    // Every spool has its own key, so equal plaintexts differ on disk.
+    const other = await fillSpool(bytes);
+    const digests = await Promise.all((await openFiles()).map(async (name) => sha256(await readFile(name))));
     expect(new Set(digests).size).toBe(2);
     spool.close();
     other.close();
-    for (let tries = 0; tries < 100 && (await held()).length > 0; tries += 1) await new Promise(setImmediate);
-    expect(await held()).toEqual([]);
+    for (let tries = 0; tries < 100 && (await openFiles()).length > 0; tries += 1) await new Promise(setImmediate);
+    expect(await openFiles()).toEqual([]);
   });
 
-  test("a disk without room is said, and a full one too", async () => {
-    const spool = new UploadSpool({ folder, isFull: () => true, quota: together() });
+  test("fails with service_unavailable when the disk is low or cannot be written", async () => {
+    const spool = new UploadSpool({ folder, isFull: () => true, quota: newQuota() });
     expect(spool.add(randomBytes(1000))).toBeUndefined();
     await expect(spool.add(randomBytes(SPOOL_MEMORY_MAX_BYTES))).rejects.toMatchObject({ code: "service_unavailable" });
-    const elsewhere = new UploadSpool({
+    const unwritable = new UploadSpool({
       folder: path.join(folder, "not there"),
       isFull: () => false,
-      quota: together(),
+      quota: newQuota(),
     });
-    const failed = elsewhere.add(randomBytes(SPOOL_MEMORY_MAX_BYTES + 1));
+    const failed = unwritable.add(randomBytes(SPOOL_MEMORY_MAX_BYTES + 1));
     await expect(failed).rejects.toBeInstanceOf(Fault);
     await expect(failed).rejects.toMatchObject({ message: expect.not.stringContaining(folder) });
   });
 
-  test("who sends a byte at a time does not make a buffer of each", async () => {
+  test("merges single-byte chunks into blocks", async () => {
     const bytes = randomBytes(SPOOL_MEMORY_MAX_BYTES);
-    const spool = await filled(bytes, 1);
-    const pieces = await Array.fromAsync(spool.read());
-    expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
-    expect(pieces.length).toBeLessThan(10);
+    const spool = await fillSpool(bytes, 1);
+    const blocks = await Array.fromAsync(spool.read());
+    expect(Buffer.concat(blocks).equals(bytes)).toBe(true);
+    expect(blocks.length).toBeLessThan(10);
     spool.close();
   });
 
-  test("all together take no more than they may, and what is over makes room", async () => {
-    const shared = { folder, isFull: () => false, together: new UploadQuota(700_000) };
-    const [one, other] = [new UploadSpool(shared), new UploadSpool(shared)];
-    for (let i = 0; i < 6; i += 1) await one.add(randomBytes(100_000));
-    await other.add(randomBytes(100_000));
-    expect(() => other.add(randomBytes(1))).toThrow("no room for uploads");
-    one.close();
-    one.close();
-    await other.add(randomBytes(600_000));
-    expect(() => other.add(randomBytes(1))).toThrow("no room for uploads");
-    other.close();
-    expect(shared.together.bytes).toBe(0);
+  test("all spools share one quota, and a closed spool releases its part", async () => {
+    const shared = { folder, isFull: () => false, quota: new UploadQuota(700_000) };
+    const [first, second] = [new UploadSpool(shared), new UploadSpool(shared)];
+    for (let i = 0; i < 6; i += 1) await first.add(randomBytes(100_000));
+    await second.add(randomBytes(100_000));
+    expect(() => second.add(randomBytes(1))).toThrow("no room for uploads");
+    first.close();
+    first.close();
+    await second.add(randomBytes(600_000));
+    expect(() => second.add(randomBytes(1))).toThrow("no room for uploads");
+    second.close();
+    expect(shared.quota.bytes).toBe(0);
   });
 
-  test("who reads after the end is told", async () => {
-    const spool = await filled(randomBytes(10));
+  test("rejects a read after close", async () => {
+    const spool = await fillSpool(randomBytes(10));
     spool.close();
-    await expect(whole(spool)).rejects.toThrow("after its request was over");
+    await expect(readAll(spool)).rejects.toThrow("after its request was over");
   });
 });
 
@@ -118,15 +117,15 @@ function sha256(bytes: Buffer): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-test("what a killed process left in the folder goes at the next start, and nothing else", async () => {
+test("removes spool files that a killed process left behind, and nothing else", async () => {
   await writeFile(path.join(folder, "upload-0123"), "left");
   await writeFile(path.join(folder, "notes.txt"), "mine");
-  await openUploadReader(folder, { isLow: false }, TOGETHER);
+  await openUploadReader(folder, { isLow: false }, QUOTA_BYTES);
   expect(await readdir(folder)).toEqual(["notes.txt"]);
 });
 
-test("a form is read the same wherever it was cut", async () => {
-  const uploads = await openUploadReader(folder, { isLow: false }, TOGETHER);
+test("a form is parsed the same wherever it is split", async () => {
+  const uploads = await openUploadReader(folder, { isLow: false }, QUOTA_BYTES);
   const bytes = Buffer.from(
     '--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nm\u00e9\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n\r\n--\r\n-b--\r\n\r\n--b--\r\n',
   );
@@ -151,8 +150,8 @@ test.each([
     '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nx\r\n--b\r\nno header\r\n--b--\r\n',
   ],
   ["alone", "--b\n--b--\r\n"],
-])("a part whose header has no end is refused: %s", async (_where, text) => {
-  const uploads = await openUploadReader(folder, { isLow: false }, TOGETHER);
+])("rejects a part whose header does not end: %s", async (_where, text) => {
+  const uploads = await openUploadReader(folder, { isLow: false }, QUOTA_BYTES);
   const read = uploads.read(Readable.from([Buffer.from(text)]), "multipart/form-data; boundary=b");
   await expect(read).rejects.toMatchObject({ code: "invalid_request" });
 });

@@ -1,9 +1,9 @@
 import { type Cipheriv, createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import path from "node:path";
-import { type UploadQuota, uploadStorageFull } from "./upload-quota.ts";
+import { fault } from "../../contract/faults.ts";
 
-/** So much of a file is held in memory; what is longer goes to disk. */
+/** Longer files are spooled to disk. */
 export const SPOOL_MEMORY_MAX_BYTES = 256 * 1024;
 const READ_BYTES = 64 * 1024;
 const BLOCK_BYTES = 64 * 1024;
@@ -11,50 +11,72 @@ const CIPHER = "aes-256-ctr";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 16;
 
-/** Where uploads wait that are too long for the memory. */
-export type SpoolStorage = {
-  readonly folder: string;
-  /** The disk has no room for more. */
-  readonly isFull: () => boolean;
-  /** Shared by all uploads. */
-  readonly quota: UploadQuota;
-};
-
-export const SPOOL_PREFIX = "upload-";
-
-/**
- * An upload that is kept until its request is over, to be read from the beginning as often as somebody has to be asked.
- * On disk it is sealed with a key that only this process has, in a file that has no name any more: nothing is left of
- * it when the process ends, however it ends.
- */
-export class UploadSpool {
-  readonly #room: SpoolStorage;
-  /** Whole blocks that are in memory: all of them until there is a file, then none. */
-  #blocks: Buffer[] = [];
-  /** The block that is being filled. Who sends a byte at a time would otherwise make a buffer of each. */
-  #block = Buffer.alloc(0);
-  #blockBytes = 0;
+/** The bytes that all uploads of the process may hold together, in memory and on disk. */
+export class UploadQuota {
+  readonly #maxBytes: number;
   #bytes = 0;
-  #disk: EncryptedSpoolFile | undefined;
-  #closed = false;
 
-  constructor(room: SpoolStorage) {
-    this.#room = room;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Undefined when it is done already; one call after the other. Throws when all uploads together have no room. */
+  /** False if the quota is exhausted; nothing is reserved then. */
+  tryReserve(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#maxBytes) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
+
+export type SpoolStorage = {
+  readonly folder: string;
+  /** The disk is below its free-space reserve. */
+  readonly isFull: () => boolean;
+  readonly quota: UploadQuota;
+};
+
+export const SPOOL_PREFIX = "upload-";
+
+/**
+ * An uploaded file, kept until its request ends so that every attempt can read it from the start. On disk it is encrypted
+ * with a key that only this process has, in an unlinked file: nothing remains when the process exits or crashes.
+ */
+export class UploadSpool {
+  readonly #storage: SpoolStorage;
+  /** Complete blocks in memory; empty once there is a file. */
+  #blocks: Buffer[] = [];
+  /** The block being filled: without it, a client that sends single bytes would create a buffer for each. */
+  #block = Buffer.alloc(0);
+  #blockBytes = 0;
+  #bytes = 0;
+  #disk: EncryptedSpoolFile | undefined;
+  #closed = false;
+
+  constructor(storage: SpoolStorage) {
+    this.#storage = storage;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Returns undefined if the write completed synchronously. Calls must not overlap. Throws if the quota is exhausted. */
   add(chunk: Buffer): Promise<void> | undefined {
     if (this.#closed) return undefined;
-    if (!this.#room.quota.tryReserve(chunk.length))
+    if (!this.#storage.quota.tryReserve(chunk.length))
       throw uploadStorageFull("all uploads together are as large as they may be");
     this.#bytes += chunk.length;
-    this.#gather(chunk);
-    const fits = this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES;
-    return fits || this.#blocks.length === 0 ? undefined : this.#spill();
+    this.#append(chunk);
+    const fitsInMemory = this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES;
+    return fitsInMemory || this.#blocks.length === 0 ? undefined : this.#spill();
   }
 
   async *read(): AsyncGenerator<Buffer> {
@@ -67,14 +89,14 @@ export class UploadSpool {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#room.quota.release(this.#bytes);
+    this.#storage.quota.release(this.#bytes);
     this.#blocks = [];
     this.#block = Buffer.alloc(0);
     this.#blockBytes = 0;
     this.#disk?.close();
   }
 
-  #gather(chunk: Buffer): void {
+  #append(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
       if (this.#block.length === 0) this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
       const copied = chunk.copy(this.#block, this.#blockBytes, at);
@@ -88,9 +110,9 @@ export class UploadSpool {
   }
 
   async #spill(): Promise<void> {
-    if (this.#room.isFull()) throw uploadStorageFull("the disk has less free space than is to be left");
+    if (this.#storage.isFull()) throw uploadStorageFull("the disk has less free space than is to be left");
     try {
-      this.#disk ??= await EncryptedSpoolFile.open(this.#room.folder);
+      this.#disk ??= await EncryptedSpoolFile.open(this.#storage.folder);
       for (const block of this.#blocks.splice(0)) await this.#disk.write(block);
     } catch (error) {
       throw uploadStorageFull(String(error));
@@ -126,9 +148,9 @@ class EncryptedSpoolFile {
   }
 
   async write(chunk: Buffer): Promise<void> {
-    const sealed = this.#cipher.update(chunk);
-    for (let at = 0; at < sealed.length; ) {
-      const { bytesWritten } = await this.#file.write(sealed, at, sealed.length - at, this.#bytes);
+    const encrypted = this.#cipher.update(chunk);
+    for (let at = 0; at < encrypted.length; ) {
+      const { bytesWritten } = await this.#file.write(encrypted, at, encrypted.length - at, this.#bytes);
       at += bytesWritten;
       this.#bytes += bytesWritten;
     }
@@ -137,11 +159,11 @@ class EncryptedSpoolFile {
   async *read(): AsyncGenerator<Buffer> {
     const decipher = createDecipheriv(CIPHER, this.#key, this.#nonce);
     for (let at = 0; at < this.#bytes; ) {
-      const piece = Buffer.allocUnsafe(Math.min(READ_BYTES, this.#bytes - at));
-      const { bytesRead } = await this.#file.read(piece, 0, piece.length, at);
+      const block = Buffer.allocUnsafe(Math.min(READ_BYTES, this.#bytes - at));
+      const { bytesRead } = await this.#file.read(block, 0, block.length, at);
       if (bytesRead === 0) throw new Error("an upload is shorter on disk than it was");
       at += bytesRead;
-      yield decipher.update(piece.subarray(0, bytesRead));
+      yield decipher.update(block.subarray(0, bytesRead));
     }
   }
 
@@ -149,7 +171,16 @@ class EncryptedSpoolFile {
     if (this.#closed) return;
     this.#closed = true;
     this.#key.fill(0);
-    // Waits for what is being read or written.
+    // The close waits for reads and writes in flight.
     this.#file.close().catch(() => undefined);
   }
+}
+
+/** `cause` goes to the log only. */
+function uploadStorageFull(cause: string) {
+  return fault("service_unavailable", {
+    message: "The gateway has no room for uploads right now. Try again shortly.",
+    headers: { "retry-after": "5" },
+    detail: { cause },
+  });
 }
