@@ -11,7 +11,7 @@ import { loadOrCreateSecret } from "../io/secret-files.ts";
 import { createLogger } from "../io/telemetry/logger.ts";
 import { Metrics } from "../io/telemetry/metrics.ts";
 import { OperatorEvents } from "../io/telemetry/operator-events.ts";
-import { unknownProviderSettings, uselessKeySettings } from "../io/upstream/provider-connections.ts";
+import { unknownProviderSettings, unusableKeySettings } from "../io/upstream/provider-connections.ts";
 import { placementOf } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import { createIdGenerator } from "../kit/id-generator.ts";
@@ -108,7 +108,7 @@ async function readCatalogue(config: Config): Promise<CatalogueSnapshot> {
   if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
   const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
   if ("snapshot" in loaded) {
-    const useless = uselessKeySettings(config.providers, loaded.snapshot);
+    const useless = unusableKeySettings(config.providers, loaded.snapshot);
     if (useless.length > 0) throw new ConfigError(useless);
     return loaded.snapshot;
   }

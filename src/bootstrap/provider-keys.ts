@@ -6,19 +6,19 @@ import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { UNUSABLE } from "../io/upstream/authorize.ts";
-import { type OwnKeyParts, OwnKeys } from "../io/upstream/own-keys.ts";
-import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/parse-own-key.ts";
+import { UNDECRYPTABLE_CREDENTIAL } from "../io/upstream/authorize.ts";
+import { OwnKeys, type OwnKeysDeps } from "../io/upstream/own-keys.ts";
+import { GOOGLE_TOKEN_URIS, parseOwnKey } from "../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { probeProvider } from "../io/upstream/probe-credential.ts";
-import type { Addresses } from "../io/upstream/provider-connections.ts";
+import type { AddressResolver } from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { circuitBreakerRules } from "./overload-protection.ts";
 
-export function createOwnKeys(config: Config, deps: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
+export function createOwnKeys(config: Config, deps: Pick<OwnKeysDeps, "snapshot" | "transport" | "platform">): OwnKeys {
   return new OwnKeys({ ...deps, clock: systemClock, breakerRules: circuitBreakerRules(config) });
 }
 
@@ -28,7 +28,7 @@ type ProviderKeyDeps = {
   readonly snapshot: () => CatalogueSnapshot;
   readonly transport: Transport;
   readonly connections: PlatformConnections;
-  readonly addresses: Addresses;
+  readonly addresses: AddressResolver;
   readonly accountsAlone: ReadonlySet<string>;
   readonly log: Logger;
 };
@@ -41,7 +41,7 @@ export async function openProviderKeys(store: Store, deps: ProviderKeyDeps): Pro
   const parseOptions = { ...client, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
   const management: OwnKeyManagement = {
     registry,
-    parse: (text, provider) => readOwnKey(text, provider, parseOptions),
+    parse: (text, provider) => parseOwnKey(text, provider, parseOptions),
     seal: (slot, secret) => vault.seal(slot, secret),
     reload: (workspaceId) =>
       workspaceId === null
@@ -65,7 +65,7 @@ export async function openProviderKeys(store: Store, deps: ProviderKeyDeps): Pro
 async function reloadPlatformKeys(store: Store, management: OwnKeyManagement, deps: ProviderKeyDeps) {
   const { connections } = deps;
   const stored = await store.platformKeys.all();
-  for (const provider of connections.keptProviders)
+  for (const provider of connections.storedProviders)
     if (!stored.some(({ key }) => key.provider === provider)) connections.drop(provider);
   for (const { key, sealed } of stored) {
     const { provider, changedAtMs, fingerprint } = key;
@@ -89,7 +89,7 @@ async function reloadOwnKeys(store: Store, management: OwnKeyManagement, deps: P
     const known = cached?.get(row.key.provider)?.key;
     // An unchanged key keeps its connections and circuit state.
     if (known?.fingerprint !== row.key.fingerprint) await loadOwnKey(row, management, deps);
-    else if (!hasSameMetadata(known, row.key)) ownKeys.describe(row.key);
+    else if (!hasSameMetadata(known, row.key)) ownKeys.updateMetadata(row.key);
   }
 }
 
@@ -102,7 +102,7 @@ async function loadOwnKey({ key, sealed }: SealedOwnKey, management: OwnKeyManag
   const context = ownKeyEncryptionContext(key);
   const parsed = await decryptKey({ context, sealed, provider, owner: "workspace" }, management, deps);
   // An unusable key blocks its provider: without an entry, requests would use and be charged for the operator's key.
-  deps.ownKeys.put(key, parsed?.credential ?? UNUSABLE);
+  deps.ownKeys.put(key, parsed?.credential ?? UNDECRYPTABLE_CREDENTIAL);
 }
 
 type EncryptedKey = {

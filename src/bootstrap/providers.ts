@@ -2,9 +2,13 @@ import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
 import { Reachability } from "../domain/routing/reachability.ts";
 import { createHttpClient } from "../http1/client/http-client.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-service-account.ts";
-import { accountsAlone, addressesFrom, connectionsFrom } from "../io/upstream/provider-connections.ts";
+import {
+  createAddressResolver,
+  createPlatformConnections,
+  serviceAccountOnlyProviders,
+} from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
-import { isSpoken } from "../io/upstream/upstream-adapters.ts";
+import { hasAdapter } from "../io/upstream/upstream-adapters.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
@@ -30,14 +34,14 @@ export type Providers = ReturnType<typeof connectProviders>;
 /** Credentials and addresses of the operator's providers and of the sandbox, and which endpoints can be reached. */
 export function connectProviders(config: Config, { snapshot, sandboxOrigins, transport }: ProviderDeps) {
   const minted = mintedCredentials(config, transport);
-  const connections = connectionsFrom(config.providers, snapshot, sandboxOrigins, minted);
+  const connections = createPlatformConnections(config.providers, snapshot, sandboxOrigins, minted);
   const proofs = createProofRegistry(config, snapshot, connections);
   return {
     connections,
     proofs,
-    addresses: addressesFrom(config.providers, sandboxOrigins),
-    accountsAlone: accountsAlone(config.providers, snapshot()),
-    reach: new Reachability(snapshot, connections, isSpoken, proofs),
+    addresses: createAddressResolver(config.providers, sandboxOrigins),
+    accountsAlone: serviceAccountOnlyProviders(config.providers, snapshot()),
+    reachability: new Reachability(snapshot, connections, hasAdapter, proofs),
   };
 }
 

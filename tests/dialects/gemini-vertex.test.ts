@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "../../src/http1/client/http-client.ts";
-import { CredentialRefused } from "../../src/io/upstream/authorize.ts";
+import { CredentialRefusedError } from "../../src/io/upstream/authorize.ts";
 import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-service-account.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
@@ -298,7 +298,7 @@ describe("tokens of a service account", () => {
     ] as const) {
       authority.next({ status, json: { error: "invalid_grant" } });
       const error: unknown = await credential.token().catch((thrown: unknown) => thrown);
-      expect(error instanceof CredentialRefused, String(status)).toBe(is);
+      expect(error instanceof CredentialRefusedError, String(status)).toBe(is);
     }
   });
 });

@@ -13,7 +13,7 @@ import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
-import { isSpoken } from "../../src/io/upstream/upstream-adapters.ts";
+import { hasAdapter } from "../../src/io/upstream/upstream-adapters.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
 import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
 import { ALL_PROVEN } from "../support/proofs.ts";
@@ -61,7 +61,7 @@ export class Process {
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
     this.#connections = connectionsOf(world, () => this.#isAlive);
-    this.#reach = new Reachability(() => world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
+    this.#reach = new Reachability(() => world.catalogue.snapshot, this.#connections, hasAdapter, ALL_PROVEN);
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
@@ -84,7 +84,7 @@ export class Process {
   /** The catalogue or the connections are others now. */
   reread(): void {
     this.#connections = connectionsOf(this.#world, () => this.#isAlive);
-    this.#reach = new Reachability(() => this.#world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
+    this.#reach = new Reachability(() => this.#world.catalogue.snapshot, this.#connections, hasAdapter, ALL_PROVEN);
   }
 
   #timers(): Timers {

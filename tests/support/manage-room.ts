@@ -32,7 +32,7 @@ import type { Store } from "../../src/io/store/sql/store.ts";
 import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
 import { NodeRegistry } from "../../src/io/tunnel/node-registry.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
-import { connectionsFrom } from "../../src/io/upstream/provider-connections.ts";
+import { createPlatformConnections } from "../../src/io/upstream/provider-connections.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
@@ -192,7 +192,7 @@ export async function openRoom(checks: readonly Check[] = []) {
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { snapshot } = loaded;
   const nothing = { apiKeys: new Map(), credentials: new Map(), baseUrls: new Map(), aws: null };
-  const connections = connectionsFrom(nothing, () => snapshot, {});
+  const connections = createPlatformConnections(nothing, () => snapshot, {});
   const reach = reachOf(snapshot, connections);
   const ownKeys = noOwnKeys(snapshot, reach, clock);
   const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });

@@ -28,7 +28,7 @@ import type { Store, StoreWriters } from "../../io/store/sql/store.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
-import type { ReadKey } from "../../io/upstream/parse-own-key.ts";
+import type { ParsedOwnKey } from "../../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../../io/upstream/platform-connections.ts";
 import type { Probed } from "../../io/upstream/probe-credential.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -96,7 +96,7 @@ export type ManageDeps = TenancyDeps & {
   readonly endpoints: {
     readonly breakers: Pick<CircuitBreakers, "statusOf">;
     readonly health: Pick<LatencyTracker, "estimate" | "recentPercentiles">;
-    readonly places: Pick<ConcurrencyLimiter, "inUse">;
+    readonly endpointSlots: Pick<ConcurrencyLimiter, "inUse">;
   };
   readonly effectiveSettings: EffectiveSettings;
   readonly responses: StoredResponseAdmin;
@@ -155,7 +155,7 @@ export type ExchangeRates = {
 export type OwnKeyManagement = {
   readonly registry: OwnKeys;
   /** The credential in a text, or what is wrong with it. */
-  parse(text: string, provider: string): ReadKey | { readonly problem: string };
+  parse(text: string, provider: string): ParsedOwnKey | { readonly problem: string };
   seal(slot: EncryptionContext, secret: string): Promise<Uint8Array>;
   /** Those of a workspace, null: of the platform, as they are kept now, in the place of those that were known. */
   reload(workspaceId: string | null): Promise<void>;
@@ -167,7 +167,7 @@ export type OwnKeyManagement = {
 export type NodeManagement = {
   /** The one that asks: connections of its own are held by it. */
   readonly instance: string;
-  readonly registry: Pick<NodeRegistry, "put" | "drop" | "of" | "find" | "state">;
+  readonly registry: Pick<NodeRegistry, "upsert" | "remove" | "listByWorkspace" | "find" | "statusOf">;
   /** Of one workspace. */
   readonly max: number;
 };

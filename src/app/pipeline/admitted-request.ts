@@ -4,7 +4,7 @@ import type { ResponseCompleteness } from "../../domain/responses/response-store
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Verdict } from "../../io/upstream/classify-failure.ts";
-import type { Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { StreamedReply } from "../../language/canon/reply.ts";
@@ -86,7 +86,7 @@ export class AdmittedRequest {
   readonly #keep: DecodedRequest["storeResponse"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
-  #lane: Lane | undefined;
+  #lane: UpstreamAdapter | undefined;
   #thinking: ReasoningChoice | undefined;
 
   constructor(
@@ -192,7 +192,7 @@ export class AdmittedRequest {
   }
 
   #settle(attempt: Attempt, metered: Metered, end: UsedEnd): Promise<Settled> {
-    const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.end?.() };
+    const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.maxUsage?.() };
     return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
   }
 

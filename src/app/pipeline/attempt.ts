@@ -3,7 +3,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import { authorize, CredentialRefused, secretsOf } from "../../io/upstream/authorize.ts";
+import { authorize, CredentialRefusedError, presentedSecrets } from "../../io/upstream/authorize.ts";
 import {
   atNode,
   classifyBarred,
@@ -22,7 +22,7 @@ import {
 } from "../../io/upstream/classify-failure.ts";
 import { heldToItsWord } from "../../io/upstream/response-plausibility.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { type Lane, requestHeaders } from "../../io/upstream/upstream-adapter.ts";
+import { type UpstreamAdapter, upstreamHeaders } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { type AttemptOutcome, isMaybeAccepted } from "./attempt-outcome.ts";
@@ -40,9 +40,9 @@ type AttemptRun = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly attempt: Attempt;
-  readonly adapter: Lane;
+  readonly adapter: UpstreamAdapter;
   readonly relay: Relay;
-  readonly plan: Pick<Plan, "refusedNow" | "unroutedNow">;
+  readonly plan: Pick<Plan, "recheckPolicy" | "recheckRouter">;
   /** Throws when the key may no longer ask. */
   readonly recheckKey: () => void;
 };
@@ -86,7 +86,7 @@ function attemptRecord(
 
 function sendRequest(one: AttemptRun): MaybePromise<AttemptOutcome> {
   const { adapter } = one;
-  if (adapter.parts !== undefined) return sendParts(one, adapter.parts);
+  if (adapter.subRequests !== undefined) return sendParts(one, adapter.subRequests);
   let body: UpstreamBody;
   try {
     body = adapter.encode();
@@ -115,18 +115,21 @@ export function unencodableAttempt(
   };
 }
 
-const NO_ADAPTER: Pick<Lane, "dropped"> = { dropped: [] };
+const NO_ADAPTER: Pick<UpstreamAdapter, "dropped"> = { droppedFields: [] };
 
 type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
 
-function describeOutcome(outcome: AttemptOutcome, { dropped }: Pick<Lane, "dropped">): OutcomeDescription {
+function describeOutcome(
+  outcome: AttemptOutcome,
+  { droppedFields }: Pick<UpstreamAdapter, "dropped">,
+): OutcomeDescription {
   switch (outcome.is) {
     case "whole":
     case "relayed":
       return {
         outcome: "served",
         upstreamStatus: outcome.upstreamStatus,
-        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${listNames(dropped)}`,
+        reason: droppedFields.length === 0 ? "answered whole" : `answered whole; left out: ${listNames(droppedFields)}`,
         maybeAccepted: false,
       };
     case "broke":
@@ -191,15 +194,18 @@ function cancelCall(leash: CancelHandle): void {
 }
 
 /** All parts, or nothing. */
-async function sendParts(one: AttemptRun, { lanes, join }: NonNullable<Lane["parts"]>): Promise<AttemptOutcome> {
+async function sendParts(
+  one: AttemptRun,
+  { adapters, join }: NonNullable<UpstreamAdapter["subRequests"]>,
+): Promise<AttemptOutcome> {
   const { gateway, attempt, relay } = one;
-  const leashes = lanes.map((): CancelHandle => ({ call: undefined, cancelled: "no" }));
+  const leashes = adapters.map((): CancelHandle => ({ call: undefined, cancelled: "no" }));
   const cutAll = () => leashes.forEach(cancelCall);
   relay.cancelWith(cutAll);
   const asked = await askParts({
-    count: lanes.length,
+    count: adapters.length,
     async ask(at) {
-      const [adapter, leash] = [lanes[at], leashes[at]];
+      const [adapter, leash] = [adapters[at], leashes[at]];
       if (adapter === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
       const outcome = await sendPart({ ...one, adapter }, leash);
       // A call keeps every byte that it read: those of all parts would stay until the last one is there.
@@ -279,7 +285,7 @@ function dispatch(
       if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
       const { upstreamStatus } = outcome;
       const known = gateway.secretsOf(trace.principal.workspace.id);
-      const verdict = struckOut(outcome.verdict, [...secretsOf(credential, headers), ...known]);
+      const verdict = struckOut(outcome.verdict, [...presentedSecrets(credential, headers), ...known]);
       settle({ ...outcome, verdict: attributeToOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
@@ -302,10 +308,10 @@ function dispatch(
             sent.abort();
             return IGNORE;
           }
-          if (adapter.openAudio !== undefined)
+          if (adapter.openAudioStream !== undefined)
             return audioReader(relay, {
               call: sent,
-              stream: adapter.openAudio(headers),
+              stream: adapter.openAudioStream(headers),
               provider: endpoint.provider,
               resolve,
             });
@@ -364,13 +370,13 @@ const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 type MissingCredential = "refused" | "unreached";
 
 const missingCredentialFor = (error: unknown): MissingCredential =>
-  error instanceof CredentialRefused ? "refused" : "unreached";
+  error instanceof CredentialRefusedError ? "refused" : "unreached";
 
 function headersFor(
   { attempt, adapter, gateway, trace: trail }: AttemptRun,
   body: UpstreamBody,
 ): MaybePromise<Record<string, string> | MissingCredential> {
-  const headers = requestHeaders(adapter, trail.streaming ? adapter.streamType : "application/json");
+  const headers = upstreamHeaders(adapter, trail.streaming ? adapter.streamContentType : "application/json");
   const { endpoint } = attempt;
   const outgoing = { url: upstreamUrl({ attempt, adapter }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);

@@ -2,8 +2,8 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { Inbound } from "../../io/upstream/upstream-adapter.ts";
-import { dialectSupport, outputMaxOf } from "../../io/upstream/upstream-adapters.ts";
+import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
+import { dialectSupport, maxOutputTokensFor } from "../../io/upstream/upstream-adapters.ts";
 import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
 import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
@@ -15,7 +15,7 @@ import type { Outline } from "./plan.ts";
 import { buildAdapter, chooseReasoning, type EndpointAdapter } from "./reasoning-choice.ts";
 
 /** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
-export class ChatInferenceRequest<In extends Inbound = Inbound> implements InferenceRequest {
+export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> implements InferenceRequest {
   readonly inbound: In;
   readonly inputTokens: number;
   readonly streaming: boolean;
@@ -43,7 +43,7 @@ export class ChatInferenceRequest<In extends Inbound = Inbound> implements Infer
     return {
       inputTokens: this.#holdInputTokens(),
       // An effort that a router chose is not told where it would raise the limit.
-      outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
+      outputTokens: limit === undefined ? limits.holdOutputTokens : maxOutputTokensFor(call, limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && usesOneHourCache(call) ? "1h" : "5m",
       ...(this.#mayBeCompacted(endpoint) ? { prompts: 2 } : {}),
     };
@@ -66,8 +66,8 @@ export class ChatInferenceRequest<In extends Inbound = Inbound> implements Infer
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter {
     const { endpoint, model } = attempt;
     const wished = chooseReasoning(this.inbound, plan, attempt);
-    const leftOut = leftOutOf(this.inbound.call.extras, attempt);
-    return buildAdapter(this.inbound, wished, { endpoint, model, head, leftOut });
+    const excludedTools = leftOutOf(this.inbound.call.extras, attempt);
+    return buildAdapter(this.inbound, wished, { endpoint, model, head, excludedTools });
   }
 
   referencesProviderState(): boolean {
@@ -76,7 +76,7 @@ export class ChatInferenceRequest<In extends Inbound = Inbound> implements Infer
 }
 
 /** What planning has to know of a call. */
-export function chatOutline({ call }: Inbound, inputTokens: number): Outline {
+export function chatOutline({ call }: InboundRequest, inputTokens: number): Outline {
   const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
   const needs = needsOf(call);
   const demand = {

@@ -2,7 +2,7 @@ import { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-tokens-adapter.ts";
-import type { InboundMessages, Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { InboundMessages, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import { expectedTextTokens } from "../../language/canon/estimate.ts";
@@ -93,7 +93,7 @@ export async function countTokens(
 }
 
 type Asked =
-  | { readonly is: "answered"; readonly body: string; readonly lane: Lane }
+  | { readonly is: "answered"; readonly body: string; readonly lane: UpstreamAdapter }
   /** No planned endpoint counts: it is done here. */
   | { readonly is: "nobody" }
   | { readonly is: "gone" };
@@ -119,7 +119,7 @@ async function askProviders(question: Question): Promise<Asked> {
   const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
   const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
-  let adapter: Lane | undefined;
+  let adapter: UpstreamAdapter | undefined;
   const ask = (attempt: Attempt): MaybePromise<AttemptResult> => {
     adapter = laneTo(attempt);
     if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
@@ -152,7 +152,7 @@ async function askProviders(question: Question): Promise<Asked> {
   }
 }
 
-function concluded(outcome: EndedAttempt, lane: Lane | undefined): Asked {
+function concluded(outcome: EndedAttempt, lane: UpstreamAdapter | undefined): Asked {
   if (outcome.is === "gone") return { is: "gone" };
   if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
   return { is: "answered", body: outcome.answer.render(NO_TOKENS, undefined), lane };

@@ -1,5 +1,5 @@
 import type { Fault } from "../../contract/faults.ts";
-import type { Inbound } from "../../io/upstream/upstream-adapter.ts";
+import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { ChatInferenceRequest } from "./chat-request.ts";
 import type { InferenceRequest } from "./inference-request.ts";
@@ -22,6 +22,6 @@ export type DecodedRequest = {
   readonly toCallerParameterNames?: (problem: Fault) => Fault;
 };
 
-export type DecodedChatRequest<In extends Inbound = Inbound> = DecodedRequest & {
+export type DecodedChatRequest<In extends InboundRequest = InboundRequest> = DecodedRequest & {
   readonly errand: ChatInferenceRequest<In>;
 };

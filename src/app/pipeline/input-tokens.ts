@@ -1,11 +1,11 @@
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { Inbound } from "../../io/upstream/upstream-adapter.ts";
+import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/counting.ts";
 import { estimateInputTokens, estimateJsonTokens, type TextTokenEstimator } from "../../language/canon/estimate.ts";
 
 /** The input of a request, estimated before it is sent. What only a provider can read counts all the same. */
-export function inputTokensOf(inbound: Inbound, textTokens: TextTokenEstimator): number {
+export function inputTokensOf(inbound: InboundRequest, textTokens: TextTokenEstimator): number {
   const { call } = inbound;
   const read = estimateInputTokens(call, toolsLength(inbound), textTokens);
   return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound), textTokens)) : read;
@@ -24,12 +24,12 @@ export async function countInput(tokens: TokenCounter, call: Call): Promise<numb
 }
 
 /** All that a provider of the caller's own dialect is told. */
-function wordsOf(inbound: Inbound): unknown {
+function wordsOf(inbound: InboundRequest): unknown {
   const { value } = inbound.body;
   return inbound.dialect === "responses" ? { ...value, input: inbound.items } : value;
 }
 
-function toolsLength({ body }: Inbound): number {
+function toolsLength({ body }: InboundRequest): number {
   const span = body.members.get("tools");
   return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }

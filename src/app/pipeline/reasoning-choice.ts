@@ -2,8 +2,8 @@ import { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { acceptsEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Inbound, Lane, Target } from "../../io/upstream/upstream-adapter.ts";
-import { dialectSupport, isEffortInTheWay, laneFor } from "../../io/upstream/upstream-adapters.ts";
+import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { adapterFor, dialectSupport, isEffortConflicting } from "../../io/upstream/upstream-adapters.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import { setsSampling } from "../../language/canon/sampling.ts";
 import { leftOutOf } from "./extras.ts";
@@ -15,7 +15,7 @@ export type ReasoningChoice =
   | { readonly by: "provider_default" };
 
 /** The caller's word stands. Without one the router's goes to whoever can be told it. */
-export function chooseReasoning(inbound: Inbound, plan: Plan, attempt: Attempt): ReasoningChoice | undefined {
+export function chooseReasoning(inbound: InboundRequest, plan: Plan, attempt: Attempt): ReasoningChoice | undefined {
   const { call, dialect } = inbound;
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
@@ -23,34 +23,34 @@ export function chooseReasoning(inbound: Inbound, plan: Plan, attempt: Attempt):
   const wish = { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) };
   const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
   const told =
-    acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(withEffort(inbound, effort), target);
+    acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortConflicting(withEffort(inbound, effort), target);
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 
-function withEffort<In extends Inbound>(inbound: In, effort: Effort): In {
+function withEffort<In extends InboundRequest>(inbound: In, effort: Effort): In {
   return { ...inbound, call: { ...inbound.call, reasoning: { effort, budgetTokens: null } } };
 }
 
 /** The way to an endpoint, and who said how hard to think on it. */
-export type EndpointAdapter = { readonly adapter: Lane; readonly reasoning: ReasoningChoice | undefined };
+export type EndpointAdapter = { readonly adapter: UpstreamAdapter; readonly reasoning: ReasoningChoice | undefined };
 
 /**
  * A router's effort must not get in the way of what the caller asked for: where both cannot be said to the endpoint,
  * such as with a temperature that the model does not take while it thinks, the effort is left out.
  */
 export function buildAdapter(
-  inbound: Inbound,
+  inbound: InboundRequest,
   reasoning: ReasoningChoice | undefined,
-  target: Target,
+  target: AdapterTarget,
 ): EndpointAdapter {
-  if (reasoning?.by !== "router") return { adapter: laneFor(inbound, target), reasoning };
+  if (reasoning?.by !== "router") return { adapter: adapterFor(inbound, target), reasoning };
   try {
-    const lane = laneFor(withEffort(inbound, reasoning.effort), target);
+    const lane = adapterFor(withEffort(inbound, reasoning.effort), target);
     // Only writing the request shows whether both can be said; what was written is what is sent.
     const body = lane.encode();
     return { adapter: { ...lane, encode: () => body }, reasoning };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { adapter: laneFor(inbound, target), reasoning: { by: "provider_default" } };
+    return { adapter: adapterFor(inbound, target), reasoning: { by: "provider_default" } };
   }
 }

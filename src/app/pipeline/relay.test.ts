@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lane, NOTHING_DROPPED } from "../../io/upstream/upstream-adapter.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
@@ -8,19 +8,19 @@ import type { ResponseSink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
 
 const KEEP_ALIVE_MS = 100;
-const LANE: Lane = {
+const LANE: UpstreamAdapter = {
   surface: "chat",
   path: "/chat/completions",
   auth: "bearer",
   headers: {},
-  streamType: "text/event-stream",
-  keepAlive: ": quiet\n\n",
+  streamContentType: "text/event-stream",
+  keepAliveFrame: ": quiet\n\n",
   effort: undefined,
-  dropped: NOTHING_DROPPED,
+  droppedFields: NO_DROPPED_FIELDS,
   encode: () => "",
-  decodeWhole: () => undefined,
-  openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-  openStream: () => new DirectChatStream("own", false),
+  decodeResponse: () => undefined,
+  openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+  openReplyStream: () => new DirectChatStream("own", false),
   decodeProblem,
 };
 

@@ -8,7 +8,7 @@ import {
 } from "../../io/upstream/classify-failure.ts";
 import { ImpossibleFrame } from "../../io/upstream/response-plausibility.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
-import type { Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
@@ -20,7 +20,7 @@ import type { GatewayDeps } from "./gateway-deps.ts";
 type Reading = {
   readonly headers: IncomingHttpHeaders;
   readonly call: UpstreamCall;
-  readonly lane: Lane;
+  readonly lane: UpstreamAdapter;
   readonly provider: string;
   readonly resolve: (outcome: AttemptOutcome) => void;
 };
@@ -183,21 +183,21 @@ export class Relay {
   }
 
   reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
-    if (!String(headers["content-type"]).includes(lane.streamType)) {
+    if (!String(headers["content-type"]).includes(lane.streamContentType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
       call.abort();
       return { data: () => "more", end() {}, failed() {} };
     }
-    this.#idleText = lane.keepAlive;
-    const stream = lane.openStream();
+    this.#idleText = lane.keepAliveFrame;
+    const stream = lane.openReplyStream();
     this.#stream = stream;
-    const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
+    const events = lane.openFrameReader(this.#gateway.limits.frameMaxChars);
     this.#preamble = [];
     this.#begun = "no";
     this.#saidMs = this.#gateway.clock.monotonicMs();
     this.#keepAliveAt(this.#saidMs + this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
-    const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
+    const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.echoedChars ?? 0);
     let over = false;
     const finish = (outcome: AttemptOutcome) => {
       over = true;

@@ -1,6 +1,6 @@
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { ReasoningChoice } from "./reasoning-choice.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
@@ -14,7 +14,7 @@ export function addHeaders(
   headers: Record<string, string>,
   trail: RequestTrace,
   plan: Plan,
-  lane: Lane | undefined,
+  lane: UpstreamAdapter | undefined,
   thinking: ReasoningChoice | undefined,
 ): void {
   const endpoint = trail.servingAttempt?.endpoint;
@@ -35,7 +35,7 @@ export function addHeaders(
     }
   }
   if (lane !== undefined && lane.surface !== null) headers["x-svc-upstream-surface"] = lane.surface;
-  if (lane?.answerHeaders !== undefined) Object.assign(headers, lane.answerHeaders);
+  if (lane?.responseHeaders !== undefined) Object.assign(headers, lane.responseHeaders);
   if (EXACT_LIST.has(trail.surface)) return;
   headers["x-svc-overhead-ms"] = String(trail.overheadMs);
   headers["x-svc-route-reason"] = routeReason(trail, plan);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify-failure.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import type { Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
@@ -13,7 +13,7 @@ import { verdictOf } from "./relay.ts";
 const PROBLEM_BYTES_MAX = 64 * 1024;
 
 type Reading = {
-  readonly lane: Lane;
+  readonly lane: UpstreamAdapter;
   readonly provider: string;
   readonly call: UpstreamCall;
   readonly resolve: (outcome: AttemptOutcome) => void;
@@ -49,7 +49,7 @@ export function wholeReader(reading: WholeReading): BodyReader {
     end() {
       const [only] = chunks;
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      const answer = lane.decodeWhole(bytes, headers);
+      const answer = lane.decodeResponse(bytes, headers);
       const problem = answer === undefined ? reportedIn(bytes, lane, headers) : undefined;
       if (problem === undefined) return resolve(wholeOutcome(answer, lane, { provider, model }));
       resolve({ is: "failed", verdict: verdictOf(problem, provider), upstreamStatus: 200 });
@@ -60,7 +60,7 @@ export function wholeReader(reading: WholeReading): BodyReader {
 
 export function wholeOutcome(
   answer: WholeReply | UnusableReply | undefined,
-  { unusable: code }: Lane,
+  { unusableFaultCode: code }: UpstreamAdapter,
   { provider, model }: Pick<Endpoint, "provider" | "model">,
 ): AttemptOutcome {
   if (answer !== undefined && !("unusable" in answer)) return { is: "whole", answer, upstreamStatus: 200 };
@@ -70,7 +70,7 @@ export function wholeOutcome(
 }
 
 /** What went wrong, where that is told in the place of an answer and the status says nothing of it. */
-function reportedIn(bytes: Buffer, lane: Lane, headers: IncomingHttpHeaders): UpstreamProblem | undefined {
+function reportedIn(bytes: Buffer, lane: UpstreamAdapter, headers: IncomingHttpHeaders): UpstreamProblem | undefined {
   const body = tryParseJson(bytes);
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return undefined;
@@ -87,7 +87,7 @@ function verdictOn(bytes: Buffer, { status, headers, lane, provider }: ProblemRe
     return reported === undefined ? classifyMalformed("not an event stream", provider) : verdictOf(reported, provider);
   }
   const problem = lane.decodeProblem(tryParseJson(bytes), status, headers);
-  const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
+  const refused = status < 500 && status !== 429 ? lane.refusalFault?.(problem) : undefined;
   if (refused === undefined) return classifyStatus(status, headers, problem, provider);
   return { is: "stop", why: `provider declined (${status})`, fault: refused };
 }

@@ -164,7 +164,7 @@ function firstEncodingError(exchange: Exchange, trail: RequestTrace, { errand, p
   for (const attempt of plan.attempts) {
     try {
       const { adapter } = errand.adapterFor(attempt, plan, responseHeadFor(exchange, trail, errand, attempt));
-      if (adapter.parts === undefined) adapter.encode();
+      if (adapter.subRequests === undefined) adapter.encode();
       return undefined;
     } catch (error) {
       if (!(error instanceof Fault)) return undefined;

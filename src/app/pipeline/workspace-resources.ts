@@ -82,7 +82,10 @@ export function currentEndpoint(
 }
 
 /** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
-export function healthWithNodes(health: Pick<LatencyTracker, "of">, nodes: NodeOverlay): Pick<LatencyTracker, "of"> {
+export function healthWithNodes(
+  health: Pick<LatencyTracker, "estimate">,
+  nodes: NodeOverlay,
+): Pick<LatencyTracker, "estimate"> {
   return { estimate: (endpoint, nowMs) => (nodes.entryFor(endpoint)?.health ?? health).estimate(endpoint, nowMs) };
 }
 

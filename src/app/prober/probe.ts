@@ -1,7 +1,7 @@
 import type { Endpoint, Model, Price } from "../../domain/catalogue/catalogue.ts";
 import type { ProvenSurface, SurfaceProof } from "../../domain/catalogue/proofs.ts";
 import type { Asked } from "../../io/upstream/endpoint-call.ts";
-import type { Lane } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 
 /** An endpoint and surface that meet every condition for calls except a proof. */
 export type ProbeTarget = {
@@ -18,7 +18,7 @@ export type ProbeFinding = Pick<
 >;
 
 /** Makes one call with the operator's credential; `onBytes` gets the response body. */
-export type ProbeCall = (adapter: Lane, onBytes?: (bytes: Buffer) => void) => Promise<Asked>;
+export type ProbeCall = (adapter: UpstreamAdapter, onBytes?: (bytes: Buffer) => void) => Promise<Asked>;
 
 const NO_USAGE = { inputTokens: null, outputTokens: null, audioMs: null };
 

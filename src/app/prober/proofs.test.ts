@@ -48,7 +48,7 @@ describe("DEC-05 pictures", () => {
         answers: { q: { type: "noul", noul } },
         usage: { input_tokens: 9, output_tokens: 1 },
       };
-      const read = lane.decodeWhole(Buffer.from(JSON.stringify(answer)), {});
+      const read = lane.decodeResponse(Buffer.from(JSON.stringify(answer)), {});
       if (read === undefined || "unusable" in read) throw new Error(JSON.stringify(read));
       return { is: "whole", answer: read };
     };
@@ -72,7 +72,7 @@ describe("TTS-09 audio", () => {
   const sending =
     (audio: Buffer, slice = 1000): ProbeCall =>
     async (lane, heard) => {
-      const stream = lane.openAudio?.({ "content-type": "application/octet-stream" });
+      const stream = lane.openAudioStream?.({ "content-type": "application/octet-stream" });
       if (stream === undefined) throw new Error("no audio is asked for");
       const pieces = [];
       for (let at = 0; at < audio.length; at += slice) pieces.push(stream.read(audio.subarray(at, at + slice)));

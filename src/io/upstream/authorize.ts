@@ -7,7 +7,7 @@ import type { UpstreamBody } from "./transport.ts";
 export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
 
 /** A request that is about to leave: what a signature covers. */
-export type Outgoing = {
+export type OutboundRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: UpstreamBody;
@@ -16,7 +16,7 @@ export type Outgoing = {
 };
 
 /** There is no credential to be had: who issues it said no, or what is kept of it does not open. */
-export class CredentialRefused extends Error {
+export class CredentialRefusedError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "CredentialRefused";
@@ -24,16 +24,16 @@ export class CredentialRefused extends Error {
 }
 
 /** In the place of a key that is kept and cannot be opened: it is asked like any other, and never lets anything out. */
-export const UNUSABLE: Credential = { kind: "bearer", token: "" };
+export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };
 
 /** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
 export function authorize(
   credential: Credential | undefined,
   style: AuthStyle,
-  outgoing: Outgoing,
+  outgoing: OutboundRequest,
 ): MaybePromise<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
-  if (credential === UNUSABLE) throw new CredentialRefused("the key that is kept does not open");
+  if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the key that is kept does not open");
   if (credential.kind === "aws") return signed(credential.keys, outgoing);
   if (credential.kind === "minted")
     return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));
@@ -43,7 +43,7 @@ export function authorize(
 const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "x-goog-api-key", "x-amz-security-token"] as const;
 
 /** What is secret of a credential itself. A minted token is not: it is known to the requests that show it. */
-export function secretsIn(credential: Credential): readonly string[] {
+export function credentialSecrets(credential: Credential): readonly string[] {
   switch (credential.kind) {
     case "bearer":
       return [credential.token];
@@ -56,13 +56,16 @@ export function secretsIn(credential: Credential): readonly string[] {
 }
 
 /** The credential as one request showed it, and what it was made from: nothing of it may be told to a caller. */
-export function secretsOf(credential: Credential | undefined, headers: Readonly<Record<string, string>>): string[] {
+export function presentedSecrets(
+  credential: Credential | undefined,
+  headers: Readonly<Record<string, string>>,
+): string[] {
   const shown = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
-  return credential === undefined ? shown : [...shown, ...secretsIn(credential)];
+  return credential === undefined ? shown : [...shown, ...credentialSecrets(credential)];
 }
 
 /** Headers that a proxy on the way may touch stay out of the signature. */
-function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: Outgoing): Record<string, string> {
+function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
   const region = awsRegion(url, endpoint.baseUrl, endpoint.region);
   if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
   if (typeof body !== "string") throw new Error("an upload cannot be signed");

@@ -6,14 +6,14 @@ import { stripUnknownHints } from "../../language/dialects/messages/direct/reque
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import {
   betasFor,
-  type Door,
-  directMessages,
-  invokedBody,
-  invokedWith,
-  messagesDoor,
-  patched,
+  invokeModelBody,
+  invokeModelOptions,
+  type MessagesRoute,
+  messagesRouteFor,
+  passthroughMessages,
+  patchBody,
 } from "./passthrough-messages.ts";
-import type { InboundMessages, Lane, Target } from "./upstream-adapter.ts";
+import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** What only matters for an answer: those that count refuse it as unknown. */
 const OF_ANSWERS = [
@@ -33,11 +33,11 @@ const NOT_COUNTED_THERE = /support counting tokens/i;
 const ROOM_TOKENS = 1024;
 
 /** The way to a provider that counts the tokens of a request; undefined: the gateway has to count itself. */
-export function countLane(inbound: InboundMessages, target: Target): Lane | undefined {
-  const door = messagesDoor(target.endpoint);
+export function countLane(inbound: InboundMessages, target: AdapterTarget): UpstreamAdapter | undefined {
+  const door = messagesRouteFor(target.endpoint);
   return door === undefined
     ? undefined
-    : { ...directMessages(inbound, target, door), ...COUNTING[door](inbound, target) };
+    : { ...passthroughMessages(inbound, target, door), ...COUNTING[door](inbound, target) };
 }
 
 /** The provider says that it cannot count for this model: that is nobody's fault. */
@@ -45,39 +45,39 @@ export function cannotCount(message: string): boolean {
   return NOT_COUNTED_THERE.test(message);
 }
 
-type Counting = Pick<Lane, "path" | "encode" | "decodeWhole">;
+type Counting = Pick<UpstreamAdapter, "path" | "encode" | "decodeWhole">;
 
-const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target) => Counting>> = {
+const COUNTING: Readonly<Record<MessagesRoute, (inbound: InboundMessages, target: AdapterTarget) => Counting>> = {
   api: (inbound, target) => ({
     path: "/messages/count_tokens",
-    encode: () => patched(inbound, target, [modelPatch(target), ...WITHOUT_ANSWER]),
-    decodeWhole: decodeCount,
+    encode: () => patchBody(inbound, target, [modelPatch(target), ...WITHOUT_ANSWER]),
+    decodeResponse: decodeCount,
   }),
   // All models are counted at one place, so the model stands in the body again.
   raw_predict: (inbound, target) => ({
     path: "/models/count-tokens:rawPredict",
     encode: () =>
-      patched(inbound, target, [
+      patchBody(inbound, target, [
         modelPatch(target),
         { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
         ...stripUnknownHints(inbound.body, betasFor(inbound, target.endpoint).sent, "known").patches,
         ...WITHOUT_ANSWER,
       ]),
-    decodeWhole: decodeCount,
+    decodeResponse: decodeCount,
   }),
   invoke: (inbound, target) => ({
     path: `/model/${percentEncode(target.endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
     encode: () => {
-      const body = invokedBody(inbound, target, invokedWith(inbound, target.endpoint), limitFor(inbound));
+      const body = invokeModelBody(inbound, target, invokeModelOptions(inbound, target.endpoint), limitFor(inbound));
       return JSON.stringify({ input: { invokeModel: { body: Buffer.from(body).toString("base64") } } });
     },
-    decodeWhole: decodeInvokedCount,
+    decodeResponse: decodeInvokedCount,
   }),
 };
 
 const WITHOUT_ANSWER: readonly MemberPatch[] = OF_ANSWERS.map((key) => ({ key, json: null }));
 
-const modelPatch = ({ endpoint }: Target): MemberPatch => ({
+const modelPatch = ({ endpoint }: AdapterTarget): MemberPatch => ({
   key: "model",
   json: JSON.stringify(endpoint.upstreamModel),
 });

@@ -6,7 +6,7 @@ import { decodeImage } from "../../language/decisions/image.ts";
 import { decisionRenderer } from "../../language/decisions/render.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
 import { decisionsLane } from "./decisions-adapter.ts";
-import type { Lane } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 
 const PIXEL = decodeImage(
   `data:image/png;base64,${Buffer.from("89504e470d0a1a0a0000000d4948445200000001000000010802000000", "hex").toString("base64")}`,
@@ -32,15 +32,15 @@ function asking(endpoint: Endpoint): DecisionCall {
   };
 }
 
-function laneTo(id: string): Lane {
+function laneTo(id: string): UpstreamAdapter {
   const endpoint = snapshot.endpoints.get(id);
   const model: Model | undefined = snapshot.models.get(endpoint?.model ?? "");
   if (endpoint === undefined || model === undefined) throw new Error(`${id} is not in the catalogue`);
   return decisionsLane(asking(endpoint), { endpoint, model, client: decisionRenderer("EUR") });
 }
 
-const bodiesOf = (lane: Lane) =>
-  (lane.parts?.lanes ?? [lane]).map((one) => {
+const bodiesOf = (lane: UpstreamAdapter) =>
+  (lane.subRequests?.adapters ?? [lane]).map((one) => {
     const body = one.encode();
     return typeof body === "string" ? JSON.parse(body) : undefined;
   });
@@ -59,9 +59,9 @@ test("DEC-07 what is asked once for each question is written when its turn comes
   const ids = Array.from({ length: 32 }, (_, at) => `q${at}`);
   const questions = ids.map((id) => ({ key: id, id, type: "noul" as const, instructions: "Is it open?" }));
   const ask: DecisionCall = { model: endpoint.model, state, images: [], questions };
-  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionRenderer("EUR") });
-  expect([parts?.lanes.length, written]).toEqual([32, 0]);
-  parts?.lanes[0]?.encode();
+  const { subRequests } = decisionsLane(ask, { endpoint, model, client: decisionRenderer("EUR") });
+  expect([subRequests?.adapters.length, written]).toEqual([32, 0]);
+  subRequests?.adapters[0]?.encode();
   expect(written).toBe(1);
 });
 

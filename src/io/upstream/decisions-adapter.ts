@@ -33,8 +33,8 @@ import {
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";
-import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
-import { factsOf } from "./upstream-adapters.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import { modelFactsFor } from "./upstream-adapters.ts";
 
 /** Who is asked, and for whom the answer is written. */
 export type DecisionTarget = {
@@ -44,7 +44,7 @@ export type DecisionTarget = {
 };
 
 /** The way to an endpoint that answers typed questions: whole or not at all. */
-export function decisionsLane(ask: DecisionCall, target: DecisionTarget): Lane {
+export function decisionsLane(ask: DecisionCall, target: DecisionTarget): UpstreamAdapter {
   const { decisions, decisionsInterface } = target.endpoint;
   if (decisions === null || decisionsInterface === null)
     throw new Error(`${target.endpoint.id} has no interface for decisions`);
@@ -54,21 +54,21 @@ export function decisionsLane(ask: DecisionCall, target: DecisionTarget): Lane {
 }
 
 type Base = Pick<
-  Lane,
+  UpstreamAdapter,
   "surface" | "headers" | "streamType" | "keepAlive" | "effort" | "dropped" | "unusable" | "openFrames" | "openStream"
 >;
 
-function baseOf({ ignoredFields = NOTHING_DROPPED }: DecisionCall): Base {
+function baseOf({ ignoredFields = NO_DROPPED_FIELDS }: DecisionCall): Base {
   return {
     surface: null,
     headers: {},
-    streamType: "text/event-stream",
-    keepAlive: "",
+    streamContentType: "text/event-stream",
+    keepAliveFrame: "",
     effort: undefined,
-    dropped: ignoredFields,
-    unusable: "upstream_invalid_answer",
-    openFrames: (max) => new SseReader(max),
-    openStream() {
+    droppedFields: ignoredFields,
+    unusableFaultCode: "upstream_invalid_answer",
+    openFrameReader: (max) => new SseReader(max),
+    openReplyStream() {
       throw new Error("decisions do not come as a stream");
     },
   };
@@ -79,7 +79,7 @@ function wireLane(
   target: DecisionTarget,
   decisions: DecisionSupport,
   wire: DecisionWireFormat,
-): Lane {
+): UpstreamAdapter {
   const { upstreamModel } = target.endpoint;
   const facts = { upstreamModel, ...decisions };
   return {
@@ -87,7 +87,7 @@ function wireLane(
     path: requestPath(wire, facts),
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
-    decodeWhole(bytes, headers) {
+    decodeResponse(bytes, headers) {
       const reply = wire.decode(tryParseJson(bytes), facts, headers);
       if (reply === undefined) return { unusable: "not an answer of its format" };
       const answers = validateReply(reply, ask.questions, decisions.decimals);
@@ -96,7 +96,7 @@ function wireLane(
       return wholeOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
     },
     decodeProblem: decodeDecisionProblem,
-    refusal: (problem) => (isRefusal(problem) ? refusedFault(ask.questions, target) : undefined),
+    refusalFault: (problem) => (isRefusal(problem) ? refusedFault(ask.questions, target) : undefined),
   };
 }
 
@@ -152,16 +152,16 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
 }
 
 /** One request for each question, joined to one answer. */
-function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionSupport): Lane {
+function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionSupport): UpstreamAdapter {
   const readings: LogprobsReply[] = [];
-  const lanes = ask.questions.map((question, at) =>
+  const adapters = ask.questions.map((question, at) =>
     questionLane(ask, { question, place: at + 1 }, target, decisions, (reading) => {
       readings[at] = reading;
     }),
   );
-  const [first] = lanes;
+  const [first] = adapters;
   if (first === undefined) throw new Error("there is no question");
-  return { ...first, parts: { lanes, join: () => joined(ask, target, readings) } };
+  return { ...first, subRequests: { adapters, join: () => joined(ask, target, readings) } };
 }
 
 /** Figures are computed here and rounded nowhere. */
@@ -173,18 +173,18 @@ function questionLane(
   target: DecisionTarget,
   decisions: DecisionSupport,
   kept: (reading: LogprobsReply) => void,
-): Lane {
+): UpstreamAdapter {
   const { endpoint, model } = target;
   const facts = logprobsFactsOf(endpoint, decisions);
   const dialect = facts.form === "chat" ? chatUpstream : geminiUpstream;
-  const modelFacts = factsOf(endpoint, model);
+  const modelFacts = modelFactsFor(endpoint, model);
   return {
     ...baseOf(ask),
     path: logprobsPath(ask, question, dialect, modelFacts, facts),
     auth: dialect.auth,
     // Not before its turn: the state and its pictures are in every one of them.
     encode: () => encodeLogprobs(ask, question, dialect, modelFacts, facts),
-    decodeWhole(bytes: Buffer, _headers: IncomingHttpHeaders) {
+    decodeResponse(bytes: Buffer, _headers: IncomingHttpHeaders) {
       const reading = decodeLogprobs(bytes, question, dialect, facts);
       if ("unusable" in reading) return unusableQuestion(place, reading.unusable);
       const { answer, usage, upstreamId } = reading;
@@ -196,7 +196,7 @@ function questionLane(
       return wholeOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });
     },
     decodeProblem: dialect.decodeProblem,
-    refusal: (problem: UpstreamProblem) => (isRefusal(problem) ? refusedFault([question], target) : undefined),
+    refusalFault: (problem: UpstreamProblem) => (isRefusal(problem) ? refusedFault([question], target) : undefined),
   };
 }
 

@@ -5,10 +5,10 @@ import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
-import { leavingOut, roomFor } from "./drop-unsupported.ts";
+import { availableOutputTokens, dropUnsupported } from "./drop-unsupported.ts";
 
 const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>
-  leavingOut({ ...callOf({}), ...more }, chatUpstream, { ...FACTS, maxOutputTokens });
+  dropUnsupported({ ...callOf({}), ...more }, chatUpstream, { ...FACTS, maxOutputTokens });
 const told = (more: Partial<Call>, maxOutputTokens: number | null) => toldOf(more, maxOutputTokens).call;
 const thinking = (budgetTokens: number | null) => ({ effort: "high" as const, budgetTokens });
 
@@ -23,12 +23,11 @@ describe("a limit on the answer", () => {
 
   test("MSG-02 the log says what was cut", () => {
     const parameterNames = { reasoning_effort: "thinking" };
-    expect(toldOf({ maxOutputTokens: 32_000 }, 16_384).dropped).toEqual(["max_tokens above 16384"]);
-    expect(toldOf({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).dropped).toEqual([
-      "max_tokens above 16384",
-      "thinking above 16383",
-    ]);
-    expect(toldOf({ maxOutputTokens: 100 }, 16_384).dropped).toEqual([]);
+    expect(toldOf({ maxOutputTokens: 32_000 }, 16_384).droppedFields).toEqual(["max_tokens above 16384"]);
+    expect(
+      toldOf({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).droppedFields,
+    ).toEqual(["max_tokens above 16384", "thinking above 16383"]);
+    expect(toldOf({ maxOutputTokens: 100 }, 16_384).droppedFields).toEqual([]);
   });
 
   test.each([
@@ -39,7 +38,7 @@ describe("a limit on the answer", () => {
     ["nobody knows", { maxOutputTokens: null, contextTokens: null }, 5, null],
   ])("MSG-02 room for an answer: %s", (_what, model, input, room) => {
     const limits = { contextTokens: null, maxInputTokens: null, maxOutputTokens: null };
-    expect(roomFor({ limits }, model, input)).toBe(room);
+    expect(availableOutputTokens({ limits }, model, input)).toBe(room);
   });
 
   test.each([
@@ -54,10 +53,10 @@ describe("a limit on the answer", () => {
 test("PARAM-04 marks of what is worth caching are named where the dialect has no word for them", () => {
   const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
   for (const dialect of [chatUpstream, geminiUpstream, responsesUpstream]) {
-    expect(leavingOut({ ...callOf({}), turns }, dialect, FACTS).dropped).toEqual(["cache_control"]);
+    expect(dropUnsupported({ ...callOf({}), turns }, dialect, FACTS).droppedFields).toEqual(["cache_control"]);
     const both = { ...callOf({}), turns, advisory: ["cache_control"] };
-    expect(leavingOut(both, dialect, FACTS).dropped).toEqual(["cache_control"]);
-    expect(leavingOut(callOf({}), dialect, FACTS).dropped).toEqual([]);
+    expect(dropUnsupported(both, dialect, FACTS).droppedFields).toEqual(["cache_control"]);
+    expect(dropUnsupported(callOf({}), dialect, FACTS).droppedFields).toEqual([]);
   }
-  expect(leavingOut({ ...callOf({}), turns }, messagesUpstream, FACTS).dropped).toEqual([]);
+  expect(dropUnsupported({ ...callOf({}), turns }, messagesUpstream, FACTS).droppedFields).toEqual([]);
 });

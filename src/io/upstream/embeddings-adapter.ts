@@ -22,7 +22,7 @@ import {
   type VectorFormat,
 } from "../../language/embeddings/render.ts";
 import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
-import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>> = {
   openai: openaiEmbeddings,
@@ -50,7 +50,7 @@ type Part = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly
 type Told = number | "impossible" | undefined;
 
 /** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
-export function embeddingsLane(errand: EmbeddingErrand): Lane {
+export function embeddingsLane(errand: EmbeddingErrand): UpstreamAdapter {
   const parts: Part[] = [];
   let numbers = 0;
   const [first, ...others] = splitIntoBatches(errand.ask, roomOf(errand)).map((inputs, place) =>
@@ -66,8 +66,8 @@ export function embeddingsLane(errand: EmbeddingErrand): Lane {
   return {
     ...first,
     // The figures of each part were held against its own inputs.
-    end: () => NO_CEILING,
-    parts: { lanes: [first, ...others], join: () => joined(parts, errand) },
+    maxUsage: () => NO_CEILING,
+    subRequests: { adapters: [first, ...others], join: () => joined(parts, errand) },
   };
 }
 
@@ -97,7 +97,11 @@ function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingSupport): 
   return base64 ? encoding : "float";
 }
 
-function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => Part | UnusableReply): Lane {
+function partLane(
+  errand: EmbeddingErrand,
+  inputs: EmbeddingInputs,
+  kept: (part: Part) => Part | UnusableReply,
+): UpstreamAdapter {
   const { ask, endpoint, facts } = errand;
   const wire = WIRES[facts.interface];
   const { upstreamModel } = endpoint;
@@ -107,12 +111,12 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
     path: wire.path(upstreamModel),
     auth: wire.auth,
     headers: {},
-    streamType: "text/event-stream",
-    keepAlive: "",
+    streamContentType: "text/event-stream",
+    keepAliveFrame: "",
     effort: undefined,
-    dropped: NOTHING_DROPPED,
+    droppedFields: NO_DROPPED_FIELDS,
     // Where not only money hangs on it, there is room for what a server counts around its inputs.
-    end: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
+    maxUsage: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
     encode: () =>
       JSON.stringify(
         wire.encode({
@@ -124,13 +128,13 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
           user: ask.user,
         }),
       ),
-    decodeWhole(bytes, headers) {
+    decodeResponse(bytes, headers) {
       const answer = wire.decode(tryParseJson(bytes), headers);
       const read = answer === undefined ? undefined : readPart(answer, inputs, tokensMax, errand);
       return read === undefined || "unusable" in read ? read : kept(read);
     },
-    openFrames: (max) => new SseReader(max),
-    openStream() {
+    openFrameReader: (max) => new SseReader(max),
+    openReplyStream() {
       throw new Error("vectors do not come as a stream");
     },
     decodeProblem: wire.decodeProblem,

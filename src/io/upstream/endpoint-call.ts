@@ -8,11 +8,11 @@ import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../l
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify-failure.ts";
 import type { BodyReader, Transport, UpstreamCall } from "./transport.ts";
-import { type Lane, requestHeaders } from "./upstream-adapter.ts";
+import { type UpstreamAdapter, upstreamHeaders } from "./upstream-adapter.ts";
 
 /** One question of the gateway itself, outside of any request. */
 export type Asking = {
-  readonly lane: Lane;
+  readonly lane: UpstreamAdapter;
   readonly endpoint: Endpoint;
   readonly baseUrl: string;
   readonly credential: Credential | undefined;
@@ -41,14 +41,14 @@ const PROBLEM_BYTES_MAX = 64 * 1024;
 /** Sends a lane's request once, and reads the answer as the lane does. */
 export async function askLane(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane } = asking;
-  if (lane.parts === undefined) return askPart(asking, parts);
+  if (lane.subRequests === undefined) return askPart(asking, parts);
   const answers: WholeReply[] = [];
-  for (const part of lane.parts.lanes) {
+  for (const part of lane.subRequests.adapters) {
     const asked = await askPart({ ...asking, lane: part }, parts);
     if (asked.is !== "whole") return asked;
     answers.push(asked.answer);
   }
-  return wholeOf(lane.parts.join(answers));
+  return wholeOf(lane.subRequests.join(answers));
 }
 
 function wholeOf(answer: WholeReply | UnusableReply | undefined): Asked {
@@ -63,8 +63,8 @@ function failed(why: string): Asked {
 async function askPart(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane, endpoint, baseUrl, credential, signal } = asking;
   const url = `${baseUrl}${lane.path}`;
-  const headers = requestHeaders(lane, "application/json");
-  let body: ReturnType<Lane["encode"]>;
+  const headers = upstreamHeaders(lane, "application/json");
+  let body: ReturnType<UpstreamAdapter["encode"]>;
   try {
     body = lane.encode();
   } catch (error) {
@@ -136,8 +136,9 @@ function readerFor({ lane, endpoint, heard }: Asking, { answerMaxBytes }: Asking
     setImmediate(reading.end);
     return { data: () => "more", end() {}, failed() {} };
   }
-  if (lane.openAudio !== undefined) return audioReader(lane.openAudio(headers), reading, answerMaxBytes, heard);
-  return collect(reading, answerMaxBytes, "refused", (bytes) => settle(wholeOf(lane.decodeWhole(bytes, headers))));
+  if (lane.openAudioStream !== undefined)
+    return audioReader(lane.openAudioStream(headers), reading, answerMaxBytes, heard);
+  return collect(reading, answerMaxBytes, "refused", (bytes) => settle(wholeOf(lane.decodeResponse(bytes, headers))));
 }
 
 function collect(

@@ -1,29 +1,29 @@
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { Transport, UpstreamFailure, UpstreamRequest } from "./transport.ts";
 
-type AnswerBounds = {
+type FetchLimits = {
   readonly timers: Timers;
   readonly timeoutMs: number;
   /** 0: its status is all that is wanted, and nothing of it is read. */
   readonly bytesMax: number;
 };
 
-type WholeResponse = { readonly status: number; readonly bytes: Buffer };
+type FetchedResponse = { readonly status: number; readonly bytes: Buffer };
 
 /** One small question of the gateway itself, answered as a whole or not at all. */
-export function askOnce(
+export function fetchOnce(
   transport: Pick<Transport, "send">,
   request: UpstreamRequest,
-  { timers, timeoutMs, bytesMax }: AnswerBounds,
-): Promise<WholeResponse | UpstreamFailure> {
+  { timers, timeoutMs, bytesMax }: FetchLimits,
+): Promise<FetchedResponse | UpstreamFailure> {
   return new Promise((resolve) => {
     // Before the call, which may fail while it is being made.
     const deadline = timers.after(timeoutMs, () => leave({ kind: "timeout", sent: true, why: "it took too long" }));
-    const settle = (found: WholeResponse | UpstreamFailure) => {
+    const settle = (found: FetchedResponse | UpstreamFailure) => {
       cancelTimer(deadline);
       resolve(found);
     };
-    const leave = (found: WholeResponse | UpstreamFailure) => {
+    const leave = (found: FetchedResponse | UpstreamFailure) => {
       settle(found);
       setImmediate(() => call.abort());
     };

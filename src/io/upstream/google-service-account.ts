@@ -4,8 +4,8 @@ import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { CredentialRefused } from "./authorize.ts";
-import { askOnce } from "./fetch-once.ts";
+import { CredentialRefusedError } from "./authorize.ts";
+import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 /** The parts of a service account's key file that are used. */
@@ -116,10 +116,10 @@ async function fetchToken(
   const body = new URLSearchParams({ grant_type: GRANT, assertion: assertionOf(account, nowMs) }).toString();
   const request = { url: account.tokenUri, headers: HEADERS, body };
   const bounds = { timers, timeoutMs: TOKEN_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX };
-  const answer = await askOnce(transport, request, bounds);
+  const answer = await fetchOnce(transport, request, bounds);
   if (!("status" in answer)) throw new Error(`the token endpoint did not answer: ${answer.why}`);
   const why = `the token endpoint refused with ${answer.status}`;
-  if (REFUSALS.has(answer.status)) throw new CredentialRefused(why);
+  if (REFUSALS.has(answer.status)) throw new CredentialRefusedError(why);
   if (answer.status !== 200) throw new Error(why);
   const parsed = TokenAnswer.safeParse(tryParseJson(answer.bytes));
   if (!parsed.success) throw new Error("the token endpoint gave no token");

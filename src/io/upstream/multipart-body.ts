@@ -4,7 +4,7 @@ import type { FormField } from "../../language/transcriptions/wire-format.ts";
 import type { Upload } from "./transport.ts";
 
 /** A file that can be read from its beginning as often as it is needed. */
-export type FormFile = {
+export type MultipartFile = {
   readonly filename: string;
   readonly contentType: string;
   readonly bytes: number;
@@ -12,13 +12,13 @@ export type FormFile = {
 };
 
 /** A multipart form on its way out: fields first, then the file, with its exact length. */
-export type OutgoingForm = { readonly headers: Readonly<Record<string, string>>; readonly body: Upload };
+export type MultipartBody = { readonly headers: Readonly<Record<string, string>>; readonly body: Upload };
 
 /**
  * Nobody who writes a part of it can know the boundary, so nobody can put a part into it: a caller's file would
  * otherwise name another model than the one that is paid for.
  */
-export function outgoingForm(fields: readonly FormField[], file: FormFile): OutgoingForm {
+export function buildMultipartBody(fields: readonly FormField[], file: MultipartFile): MultipartBody {
   const boundary = `form-${randomBytes(18).toString("hex")}`;
   const before = Buffer.from(
     [

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { askOnce } from "./fetch-once.ts";
+import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 const BYTES_MAX = 1024 * 1024;
@@ -18,7 +18,7 @@ export async function promptsIn(
 ): Promise<readonly string[]> {
   const headers = { accept: "application/json", "accept-encoding": "identity" };
   const request = { url: discoveryUrl, headers, body: "", method: "GET" } as const;
-  const answer = await askOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
+  const answer = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
   if (!("status" in answer)) throw new Error(`its discovery document did not come (${answer.kind}: ${answer.why})`);
   if (answer.status !== 200) throw new Error(`its discovery document came with status ${answer.status}`);
   return Discovered.safeParse(tryParseJson(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];

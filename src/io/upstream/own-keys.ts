@@ -5,13 +5,13 @@ import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts
 import { Reachability } from "../../domain/routing/reachability.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { secretsIn } from "./authorize.ts";
-import { type Addresses, connectionsOf } from "./provider-connections.ts";
+import { credentialSecrets } from "./authorize.ts";
+import { type AddressResolver, createConnections } from "./provider-connections.ts";
 import type { Transport } from "./transport.ts";
-import { isSpoken } from "./upstream-adapters.ts";
+import { hasAdapter } from "./upstream-adapters.ts";
 
 /** One key in use. What is secret of it stands in private fields, so that no print of it shows any. */
-export class HeldKey {
+export class LoadedOwnKey {
   readonly key: OwnKey;
   /** Who fails with this key says nothing of the endpoint to those who call it with another. */
   readonly breakers: CircuitBreakers;
@@ -28,29 +28,29 @@ export class HeldKey {
   }
 
   get secrets(): readonly string[] {
-    return secretsIn(this.#credential);
+    return credentialSecrets(this.#credential);
   }
 
   /** The same key with other words about it. */
-  as(key: OwnKey): HeldKey {
-    return new HeldKey(key, this.#credential, this.breakers);
+  withMetadata(key: OwnKey): LoadedOwnKey {
+    return new LoadedOwnKey(key, this.#credential, this.breakers);
   }
 }
 
 /** The keys of one workspace, and what they reach. Replaced as a whole, never changed. */
-export type OwnLayer = {
+export type OwnKeyOverlay = {
   readonly workspaceId: string;
   /** By provider. */
-  readonly keys: ReadonlyMap<string, HeldKey>;
+  readonly keys: ReadonlyMap<string, LoadedOwnKey>;
   readonly connections: ProviderConnections;
   readonly reach: OwnKeyReachability;
 };
 
-export type OwnKeyParts = {
+export type OwnKeysDeps = {
   readonly snapshot: () => CatalogueSnapshot;
   /** Where endpoints are, what the platform reaches, and what is proven: asked when there is a first key. */
   readonly platform: () => {
-    readonly addresses: Addresses;
+    readonly addresses: AddressResolver;
     readonly reach: Reachability;
     readonly proofs: ProofLookup;
   };
@@ -61,15 +61,15 @@ export type OwnKeyParts = {
 
 /** The keys that workspaces have at providers, opened, in the memory that the next request reads. */
 export class OwnKeys {
-  readonly #parts: OwnKeyParts;
-  readonly #layers = new Map<string, OwnLayer>();
+  readonly #parts: OwnKeysDeps;
+  readonly #layers = new Map<string, OwnKeyOverlay>();
 
-  constructor(parts: OwnKeyParts) {
+  constructor(parts: OwnKeysDeps) {
     this.#parts = parts;
   }
 
   /** Undefined for a workspace without any, which is most of them. */
-  of(workspaceId: string): OwnLayer | undefined {
+  of(workspaceId: string): OwnKeyOverlay | undefined {
     return this.#layers.size === 0 ? undefined : this.#layers.get(workspaceId);
   }
 
@@ -81,16 +81,16 @@ export class OwnKeys {
   put(key: OwnKey, credential: Credential): void {
     const { clock, breakerRules } = this.#parts;
     this.#change(key.workspaceId, (keys) =>
-      keys.set(key.provider, new HeldKey(key, credential, new CircuitBreakers(clock, breakerRules))),
+      keys.set(key.provider, new LoadedOwnKey(key, credential, new CircuitBreakers(clock, breakerRules))),
     );
     // Nothing of the old key's connections is used for the new one.
     this.#parts.transport.release(key.workspaceId);
   }
 
   /** Other words about a key that stays as it is. */
-  describe(key: OwnKey): void {
+  updateMetadata(key: OwnKey): void {
     const held = this.of(key.workspaceId)?.keys.get(key.provider);
-    if (held !== undefined) this.#change(key.workspaceId, (keys) => keys.set(key.provider, held.as(key)));
+    if (held !== undefined) this.#change(key.workspaceId, (keys) => keys.set(key.provider, held.withMetadata(key)));
   }
 
   drop(workspaceId: string, provider: string): void {
@@ -98,26 +98,29 @@ export class OwnKeys {
     this.#parts.transport.release(workspaceId);
   }
 
-  #change(workspaceId: string, change: (keys: Map<string, HeldKey>) => void): void {
+  #change(workspaceId: string, change: (keys: Map<string, LoadedOwnKey>) => void): void {
     const keys = new Map(this.#layers.get(workspaceId)?.keys);
     change(keys);
     if (keys.size === 0) this.#layers.delete(workspaceId);
     else this.#layers.set(workspaceId, this.#layer(workspaceId, keys));
   }
 
-  #layer(workspaceId: string, keys: ReadonlyMap<string, HeldKey>): OwnLayer {
+  #layer(workspaceId: string, keys: ReadonlyMap<string, LoadedOwnKey>): OwnKeyOverlay {
     const { snapshot } = this.#parts;
     const { addresses, reach: platform, proofs } = this.#parts.platform();
     const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
-    const connections = connectionsOf(credentials, snapshot(), addresses);
-    const own = new Reachability(snapshot, connections, isSpoken, proofs);
+    const connections = createConnections(credentials, snapshot(), addresses);
+    const own = new Reachability(snapshot, connections, hasAdapter, proofs);
     const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
     return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, shown) };
   }
 }
 
 /** A workspace's own connections before the platform's: for asking whether something can be called at all. */
-export function connectionsWith(platform: ProviderConnections, layer: OwnLayer | undefined): ProviderConnections {
+export function overlayConnections(
+  platform: ProviderConnections,
+  layer: OwnKeyOverlay | undefined,
+): ProviderConnections {
   if (layer === undefined) return platform;
   const isOnly = (provider: string) => layer.keys.get(provider)?.key.use === "only";
   const behind = (provider: string) => (isOnly(provider) ? undefined : platform);

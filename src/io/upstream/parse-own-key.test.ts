@@ -9,15 +9,15 @@ import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { HeldKey } from "./own-keys.ts";
-import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./parse-own-key.ts";
-import { accountsAlone } from "./provider-connections.ts";
+import { LoadedOwnKey } from "./own-keys.ts";
+import { GOOGLE_TOKEN_URIS, type OwnKeyParsingContext, parseOwnKey } from "./parse-own-key.ts";
+import { serviceAccountOnlyProviders } from "./provider-connections.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
-let reading: KeyReading;
+let reading: OwnKeyParsingContext;
 beforeAll(async () => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
@@ -27,7 +27,7 @@ beforeAll(async () => {
     ...ways,
     snapshot,
     tokenUris: GOOGLE_TOKEN_URIS,
-    accountsAlone: accountsAlone({ baseUrls: new Map() }, snapshot),
+    serviceAccountOnly: serviceAccountOnlyProviders({ baseUrls: new Map() }, snapshot),
   };
 });
 
@@ -44,21 +44,21 @@ const accountWith = (more: object) =>
 
 describe("a workspace's own key", () => {
   test("BILL-08 a plain key is known by its last characters and its fingerprint, a short one by the latter alone", () => {
-    expect(readOwnKey(" sk-canary-0123456789 \n", "mistral", reading)).toMatchObject({ kind: "key", hint: "6789" });
-    expect(readOwnKey("sk-short", "mistral", reading)).toMatchObject({
+    expect(parseOwnKey(" sk-canary-0123456789 \n", "mistral", reading)).toMatchObject({ kind: "key", hint: "6789" });
+    expect(parseOwnKey("sk-short", "mistral", reading)).toMatchObject({
       hint: null,
       fingerprint: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
   });
 
   test("BILL-08 a plain key is refused where only the project of a service account says where models are", () => {
-    expect(readOwnKey("AIza-canary-0123456789", "google-vertex", reading)).toEqual({
+    expect(parseOwnKey("AIza-canary-0123456789", "google-vertex", reading)).toEqual({
       problem: "google-vertex takes no plain key: write the key file of a service account",
     });
-    expect(readOwnKey("AIza-canary-0123456789", "google-ai-studio", reading)).toMatchObject({ kind: "key" });
+    expect(parseOwnKey("AIza-canary-0123456789", "google-ai-studio", reading)).toMatchObject({ kind: "key" });
     const baseUrls = new Map([["GOOGLE_VERTEX__EU", "http://127.0.0.1:1/v1/projects/mine"]]);
-    const addressed = { ...reading, accountsAlone: accountsAlone({ baseUrls }, reading.snapshot) };
-    expect(readOwnKey("AIza-canary-0123456789", "google-vertex", addressed)).toMatchObject({ kind: "key" });
+    const addressed = { ...reading, accountsAlone: serviceAccountOnlyProviders({ baseUrls }, reading.snapshot) };
+    expect(parseOwnKey("AIza-canary-0123456789", "google-vertex", addressed)).toMatchObject({ kind: "key" });
   });
 
   test.each([
@@ -66,7 +66,7 @@ describe("a workspace's own key", () => {
     ['{"AccessKeyId":"AKID0000EXAMPLE1","SecretAccessKey":"s/e+c=r-e","SessionToken":"t-1"}', "t-1"],
     ['{"AWS_ACCESS_KEY_ID":"AKID0000EXAMPLE1","AWS_SECRET_ACCESS_KEY":"s/e+c=r-e","AWS_SESSION_TOKEN":"t-1"}', "t-1"],
   ])("BILL-08 a key pair is read by any of its usual names: %s", (text, sessionToken) => {
-    expect(readOwnKey(text, "aws-bedrock", reading)).toMatchObject({
+    expect(parseOwnKey(text, "aws-bedrock", reading)).toMatchObject({
       kind: "aws",
       hint: "PLE1",
       credential: {
@@ -77,24 +77,24 @@ describe("a workspace's own key", () => {
   });
 
   test("BILL-08 a service account is taken for its cloud alone, and only when its tokens come from Google", () => {
-    expect(readOwnKey(accountWith({}), "google-vertex", reading)).toMatchObject({
+    expect(parseOwnKey(accountWith({}), "google-vertex", reading)).toMatchObject({
       kind: "google",
       hint: "cdef",
       credential: { kind: "minted", project: "project-1" },
     });
-    expect(readOwnKey(accountWith({}), "mistral", reading)).toHaveProperty("problem");
+    expect(parseOwnKey(accountWith({}), "mistral", reading)).toHaveProperty("problem");
     for (const token_uri of [
       "http://169.254.169.254/latest",
       "https://oauth2.googleapis.com.example/token",
       "http://oauth2.googleapis.com/token",
     ])
-      expect(readOwnKey(accountWith({ token_uri }), "google-vertex", reading)).toEqual({
+      expect(parseOwnKey(accountWith({ token_uri }), "google-vertex", reading)).toEqual({
         problem: expect.stringContaining("token_uri"),
       });
   });
 
   test("BILL-08 no print of a held key shows anything of it", () => {
-    const read = readOwnKey("sk-canary-0123456789", "mistral", reading);
+    const read = parseOwnKey("sk-canary-0123456789", "mistral", reading);
     if ("problem" in read) throw new Error(read.problem);
     const key = {
       workspaceId: "ws_1",
@@ -109,7 +109,7 @@ describe("a workspace's own key", () => {
       result: "accepted",
       testedAtMs: 1,
     } as const;
-    const held = new HeldKey(key, read.credential, new CircuitBreakers(systemClock, CIRCUIT_BREAKER_RULES));
+    const held = new LoadedOwnKey(key, read.credential, new CircuitBreakers(systemClock, CIRCUIT_BREAKER_RULES));
     expect(held.credential).toEqual({ kind: "bearer", token: "sk-canary-0123456789" });
     expect(inspect(held, { depth: 9, showHidden: true }) + JSON.stringify(held)).not.toContain("canary");
   });

@@ -4,19 +4,19 @@ import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Minting, mintedCredential, readGoogleAccount } from "./google-service-account.ts";
-import { placesInProjects, signedProviders } from "./provider-connections.ts";
+import { projectProviders, sigV4Providers } from "./provider-connections.ts";
 
 /** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
-export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
+export type ParsedOwnKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
   readonly credential: Credential;
 };
 
-export type KeyReading = Minting & {
+export type OwnKeyParsingContext = Minting & {
   readonly snapshot: CatalogueSnapshot;
   /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
   readonly tokenUris: readonly string[];
   /** Providers at which a plain key is of no use. */
-  readonly accountsAlone: ReadonlySet<string>;
+  readonly serviceAccountOnly: ReadonlySet<string>;
 };
 
 /** Google's own addresses for it. */
@@ -43,11 +43,11 @@ const SHOWN_OF_MIN = 16;
 const FINGERPRINT_CHARS = 8;
 
 /** The credential in a text, or a sentence about what is wrong with it that shows nothing of it. */
-export function readOwnKey(
+export function parseOwnKey(
   text: string,
   provider: string,
-  reading: KeyReading,
-): ReadKey | { readonly problem: string } {
+  reading: OwnKeyParsingContext,
+): ParsedOwnKey | { readonly problem: string } {
   const secret = text.trim();
   const fingerprint = sha256Hex(secret).slice(0, FINGERPRINT_CHARS);
   if (secret.startsWith("{")) {
@@ -58,7 +58,7 @@ export function readOwnKey(
         : keyPair(fields, provider, reading);
     return "problem" in read ? read : { ...read, fingerprint };
   }
-  if (reading.accountsAlone.has(provider))
+  if (reading.serviceAccountOnly.has(provider))
     return { problem: `${provider} takes no plain key: write the key file of a service account` };
   if (!PLAIN.test(secret)) return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
   return {
@@ -69,13 +69,13 @@ export function readOwnKey(
   };
 }
 
-type Read = Omit<ReadKey, "fingerprint"> | { readonly problem: string };
+type Read = Omit<ParsedOwnKey, "fingerprint"> | { readonly problem: string };
 
-function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }: KeyReading): Read {
+function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }: OwnKeyParsingContext): Read {
   const pair = KeyPair.safeParse(lowerCased(fields));
   if (!pair.success)
     return { problem: "write JSON with access_key_id and secret_access_key, or the key file of a service account" };
-  if (!signedProviders(snapshot).has(provider))
+  if (!sigV4Providers(snapshot).has(provider))
     return { problem: `${provider} takes a plain key, not a key pair of AWS` };
   const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token } = pair.data;
   const sessionToken = session_token ?? null;
@@ -86,10 +86,10 @@ function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }:
   };
 }
 
-function serviceAccount(text: string, provider: string, reading: KeyReading): Read {
+function serviceAccount(text: string, provider: string, reading: OwnKeyParsingContext): Read {
   const account = readGoogleAccount(text);
   if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
-  if (!placesInProjects(reading.snapshot).has(provider))
+  if (!projectProviders(reading.snapshot).has(provider))
     return { problem: `${provider} takes a plain key, not a service account` };
   if (!reading.tokenUris.includes(account.tokenUri))
     return { problem: `its token_uri is not one of Google's: write ${reading.tokenUris[0] ?? "none"}` };

@@ -13,10 +13,13 @@ import {
 } from "../../language/dialects/chat/direct/request.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
-import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./upstream-adapter.ts";
+import { type AdapterTarget, type InboundChat, NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
-export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {
+export function passthroughChat(
+  { request, call, body }: InboundChat,
+  { endpoint, model, head }: AdapterTarget,
+): UpstreamAdapter {
   const facts = directFactsOf(endpoint, model);
   const history = historyPatches(request, body, { quirks: facts.quirks, signer: sealerOf(model) });
   return {
@@ -24,18 +27,18 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, mod
     path: "/chat/completions",
     auth: "bearer",
     headers: {},
-    streamType: "text/event-stream",
-    keepAlive: chatClient.keepAlive,
+    streamContentType: "text/event-stream",
+    keepAliveFrame: chatClient.keepAlive,
     effort: call.reasoning === undefined ? undefined : effortFor(call, facts),
-    dropped: history?.dropped ?? NOTHING_DROPPED,
+    droppedFields: history?.dropped ?? NO_DROPPED_FIELDS,
     encode() {
       const patches = requestPatches(request, call, facts);
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeWhole: (answer) => decodeDirectReply(answer, head.id),
-    openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-    openStream: () => new DirectChatStream(head.id, call.includeUsage),
+    decodeResponse: (answer) => decodeDirectReply(answer, head.id),
+    openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+    openReplyStream: () => new DirectChatStream(head.id, call.includeUsage),
     decodeProblem,
   };
 }

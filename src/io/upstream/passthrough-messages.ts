@@ -24,7 +24,7 @@ import {
   RAW_PREDICT_VERSION,
   rawPredictPath,
 } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import type { InboundMessages, Lane, Target } from "./upstream-adapter.ts";
+import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
 const CLAUDE = "anthropic/claude-";
 /** How much of a beta's name is told in the log. */
@@ -36,35 +36,44 @@ const INVOKE_VERSION = "bedrock-2023-05-31";
 const NOT_INVOKED = ["tags"] as const;
 
 /** Where an endpoint takes the body of the messages dialect as it is. */
-export type Door = "api" | "invoke" | "raw_predict";
+export type MessagesRoute = "api" | "invoke" | "raw_predict";
 
 /** Undefined for endpoints that the dialect has to be translated for. */
-export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): Door | undefined {
+export function messagesRouteFor({ dialects: [dialect], model, quirks }: Endpoint): MessagesRoute | undefined {
   if (dialect === "D2") return quirks?.includes(RAW_PREDICT) ? "raw_predict" : "api";
   return dialect === "D4" && model.startsWith(CLAUDE) ? "invoke" : undefined;
 }
 
 /** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
-export function directMessages(inbound: InboundMessages, target: Target, door: Door): Lane {
+export function passthroughMessages(
+  inbound: InboundMessages,
+  target: AdapterTarget,
+  door: MessagesRoute,
+): UpstreamAdapter {
   const { head } = target;
   const own = { id: head.id, model: inbound.comparesModel ? head.model : undefined };
   return {
     surface: "messages",
-    keepAlive: messagesClient.keepAlive,
+    keepAliveFrame: messagesClient.keepAlive,
     effort: toldEffort(inbound, target),
-    decodeWhole: (answer) => decodeDirectReply(answer, own),
+    decodeResponse: (answer) => decodeDirectReply(answer, own),
     ...DOORS[door](inbound, target, own),
   };
 }
 
-function toldEffort({ call: { reasoning }, body }: InboundMessages, { endpoint, model }: Target): Lane["effort"] {
+function toldEffort(
+  { call: { reasoning }, body }: InboundMessages,
+  { endpoint, model }: AdapterTarget,
+): UpstreamAdapter["effort"] {
   if (reasoning?.isEffortDefaulted) return "untold";
   return reasoning?.effort === "none" ? undefined : substituteEffort(body, effortsOf(endpoint, model));
 }
 
-type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
+type ThroughDoor = Omit<UpstreamAdapter, "surface" | "keepAlive" | "effort" | "decodeWhole">;
 
-const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, own: OwnMembers) => ThroughDoor>> = {
+const DOORS: Readonly<
+  Record<MessagesRoute, (inbound: InboundMessages, target: AdapterTarget, own: OwnMembers) => ThroughDoor>
+> = {
   api: (inbound, target, own) => {
     const { endpoint } = target;
     const betas = betasFor(inbound, endpoint);
@@ -73,9 +82,9 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, ow
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessagesStream(own),
-      dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
-      encode: () => patched(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
+      openReplyStream: () => new DirectMessagesStream(own),
+      droppedFields: [...betas.dropped, ...thoughtsDropped(inbound)],
+      encode: () => patchBody(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesUpstream.decodeProblem,
     };
   },
@@ -88,29 +97,29 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, ow
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessagesStream(own),
-      dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
-      encode: () => patched(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
+      openReplyStream: () => new DirectMessagesStream(own),
+      droppedFields: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
+      encode: () => patchBody(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
   invoke: (inbound, target, own) => {
     const { endpoint } = target;
-    const invoked = invokedWith(inbound, endpoint);
+    const invoked = invokeModelOptions(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
       path: `/model/${percentEncode(endpoint.upstreamModel)}/${operation}`,
       auth: "bearer",
       headers: {},
-      streamType: "application/vnd.amazon.eventstream",
-      openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
-      openStream: () => new InvokeModelStream(own),
-      dropped: [
+      streamContentType: "application/vnd.amazon.eventstream",
+      openFrameReader: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
+      openReplyStream: () => new InvokeModelStream(own),
+      droppedFields: [
         ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
         ...invoked.dropped,
         ...thoughtsDropped(inbound),
       ],
-      encode: () => invokedBody(inbound, target, invoked),
+      encode: () => invokeModelBody(inbound, target, invoked),
       decodeProblem: decodeAwsProblem,
     };
   },
@@ -126,9 +135,9 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
   { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
 ];
 
-export function patched(
+export function patchBody(
   inbound: InboundMessages,
-  { endpoint, model }: Target,
+  { endpoint, model }: AdapterTarget,
   patches: readonly MemberPatch[],
 ): string {
   return patchMembers(inbound.body, [
@@ -157,7 +166,7 @@ type Invoked = {
 };
 
 /** That arguments are wanted as they are written InvokeModel knows only by a beta. */
-export function invokedWith(inbound: InboundMessages, endpoint: Endpoint): Invoked {
+export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint): Invoked {
   const { sent, dropped } = betasFor(inbound, endpoint);
   const hints = stripUnknownHints(inbound.body, sent, "unknown");
   if (!hints.dropped.includes(EAGER_STREAMING) || !takesBeta(endpoint, EAGER_STREAMING_BETA))
@@ -170,14 +179,14 @@ export function invokedWith(inbound: InboundMessages, endpoint: Endpoint): Invok
 }
 
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
-export function invokedBody(
+export function invokeModelBody(
   inbound: InboundMessages,
-  target: Target,
+  target: AdapterTarget,
   { betas, patches }: Invoked,
   more: readonly MemberPatch[] = [],
 ): string {
   const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
-  return patched(inbound, target, [
+  return patchBody(inbound, target, [
     ...removed,
     { key: "anthropic_version", json: JSON.stringify(INVOKE_VERSION) },
     { key: "anthropic_beta", json: betas.length === 0 ? null : JSON.stringify(betas) },

@@ -8,30 +8,30 @@ import { type DirectResponsesFacts, requestPatches } from "../../language/dialec
 import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
 import { decodeResponsesProblem } from "../../language/dialects/responses/upstream/errors.ts";
 import { sealsThoughts } from "./responses-detour.ts";
-import type { InboundResponses, Lane, Target } from "./upstream-adapter.ts";
+import type { AdapterTarget, InboundResponses, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
-export function directResponses(
+export function passthroughResponses(
   inbound: InboundResponses,
-  { endpoint, model, head, leftOut: droppedTools }: Target,
-): Lane {
+  { endpoint, model, head, excludedTools: droppedTools }: AdapterTarget,
+): UpstreamAdapter {
   const effort = toldEffort(inbound.call, endpoint, model);
-  const { patches, dropped } = requestPatches(inbound, { ...factsOf(endpoint), effort, droppedTools });
+  const { patches, dropped: droppedFields } = requestPatches(inbound, { ...factsOf(endpoint), effort, droppedTools });
   const ownership: ResponseOwnership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
     surface: "responses",
     path: "/responses",
     auth: "bearer",
     headers: {},
-    streamType: "text/event-stream",
-    keepAlive: ": keep-alive\n\n",
+    streamContentType: "text/event-stream",
+    keepAliveFrame: ": keep-alive\n\n",
     effort,
-    dropped,
-    repeatedChars: inbound.body.text.length,
+    droppedFields,
+    echoedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
-    decodeWhole: (bytes) => decodeDirectReply(bytes, ownership),
-    openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-    openStream: () => new DirectResponsesStream(ownership),
+    decodeResponse: (bytes) => decodeDirectReply(bytes, ownership),
+    openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
+    openReplyStream: () => new DirectResponsesStream(ownership),
     decodeProblem: decodeResponsesProblem,
   };
 }
@@ -41,10 +41,13 @@ function toldEffort({ reasoning }: Call, endpoint: Endpoint, model: Model): Effo
 }
 
 /** A model that hardly thinks is not given the tools that its provider runs: it refuses to be asked for both. */
-export function isInTheWayOfTools(call: Call, { endpoint, model, leftOut }: Omit<Target, "head">): boolean {
+export function isEffortTooLowForTools(
+  call: Call,
+  { endpoint, model, excludedTools }: Omit<AdapterTarget, "head">,
+): boolean {
   const hosted = call.extras?.some(
     ({ forwarding, toolIndex }) =>
-      forwarding === "native" && (toolIndex === undefined || !leftOut?.includes(toolIndex)),
+      forwarding === "native" && (toolIndex === undefined || !excludedTools?.includes(toolIndex)),
   );
   return hosted === true && toldEffort(call, endpoint, model) === "minimal";
 }

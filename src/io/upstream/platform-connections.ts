@@ -1,13 +1,13 @@
 import type { Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
-import { secretsIn } from "./authorize.ts";
+import { credentialSecrets } from "./authorize.ts";
 
 /** What connects providers without the store. */
-export type GivenCredentials = {
+export type ConfiguredCredentials = {
   /** By provider: what a setting of its own name gives, and that name. It wins over what is kept. */
   readonly named: ReadonlyMap<string, { readonly credential: Credential; readonly setting: string }>;
   /** For providers that nothing else connects. */
-  readonly otherwise: ReadonlyMap<string, Credential>;
+  readonly fallback: ReadonlyMap<string, Credential>;
   /** Simulated providers, which need none. */
   readonly simulated: ReadonlyMap<string, Credential>;
   /** Everything secret of what is set, in use or not. */
@@ -19,14 +19,17 @@ export type GivenCredentials = {
  * and change while the gateway runs. What is secret of them stands in private fields, so that no print of it shows any.
  */
 export class PlatformConnections implements ProviderConnections {
-  readonly #given: GivenCredentials;
+  readonly #given: ConfiguredCredentials;
   readonly #connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections;
   readonly #kept = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
   #now: ProviderConnections;
   #secrets: readonly string[];
   #version = 0;
 
-  constructor(given: GivenCredentials, connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections) {
+  constructor(
+    given: ConfiguredCredentials,
+    connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections,
+  ) {
     this.#given = given;
     this.#connect = connect;
     this.#now = this.#together();
@@ -57,19 +60,19 @@ export class PlatformConnections implements ProviderConnections {
   /** Where the credential in force comes from; null: there is none, or none is needed. */
   sourceOf(provider: string): "setting" | "stored" | null {
     if (this.credential(provider) === undefined || this.#given.simulated.has(provider)) return null;
-    return this.settingOf(provider) === null && this.#kept.get(provider)?.credential !== undefined
+    return this.overridingSetting(provider) === null && this.#kept.get(provider)?.credential !== undefined
       ? "stored"
       : "setting";
   }
 
   /** The setting that wins over what is kept; null: none does. */
-  settingOf(provider: string): string | null {
+  overridingSetting(provider: string): string | null {
     return this.#given.named.get(provider)?.setting ?? null;
   }
 
   /** Whether settings connect it by themselves, winning or not. */
-  isSet(provider: string): boolean {
-    return this.#given.named.has(provider) || this.#given.otherwise.has(provider);
+  isConfigured(provider: string): boolean {
+    return this.#given.named.has(provider) || this.#given.fallback.has(provider);
   }
 
   kept(provider: string): PlatformKey | undefined {
@@ -77,11 +80,11 @@ export class PlatformConnections implements ProviderConnections {
   }
 
   /** Those that are kept and cannot be used. */
-  get unusable(): readonly string[] {
+  get unusableProviders(): readonly string[] {
     return [...this.#kept].flatMap(([provider, { credential }]) => (credential === undefined ? [provider] : []));
   }
 
-  get keptProviders(): readonly string[] {
+  get storedProviders(): readonly string[] {
     return [...this.#kept.keys()];
   }
 
@@ -103,14 +106,14 @@ export class PlatformConnections implements ProviderConnections {
 
   #everySecret(): readonly string[] {
     const kept = [...this.#kept.values()].flatMap(({ credential }) =>
-      credential === undefined ? [] : secretsIn(credential),
+      credential === undefined ? [] : credentialSecrets(credential),
     );
     return [...this.#given.secrets, ...kept];
   }
 
   #together(): ProviderConnections {
-    const { named, otherwise, simulated } = this.#given;
-    const credentials = new Map(otherwise);
+    const { named, fallback, simulated } = this.#given;
+    const credentials = new Map(fallback);
     for (const [provider, { credential }] of this.#kept)
       if (credential !== undefined) credentials.set(provider, credential);
     for (const [provider, { credential }] of named) credentials.set(provider, credential);

@@ -2,10 +2,10 @@ import type { CatalogueSnapshot, Credential, Endpoint } from "../../domain/catal
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { authorize } from "./authorize.ts";
-import { askOnce } from "./fetch-once.ts";
+import { fetchOnce } from "./fetch-once.ts";
 import type { Transport, UpstreamFailure } from "./transport.ts";
-import type { Probe } from "./upstream-adapter.ts";
-import { probesOf } from "./upstream-adapters.ts";
+import type { CredentialProbe } from "./upstream-adapter.ts";
+import { credentialProbesFor } from "./upstream-adapters.ts";
 
 /** What a provider makes of a key. */
 export type Probed = {
@@ -35,7 +35,7 @@ export async function probeProvider(provider: string, credential: Credential, pa
     const baseUrl = parts.baseUrl(endpoint);
     if (baseUrl === undefined || baseUrl.includes("{")) continue;
     let found: Probed | undefined;
-    for (const probe of probesOf(endpoint, model, credential)) {
+    for (const probe of credentialProbesFor(endpoint, model, credential)) {
       found = await ask(provider, endpoint, `${baseUrl}${probe.path}`, probe, credential, parts);
       if (found.status !== 404 && found.status !== 405) break;
     }
@@ -52,7 +52,7 @@ async function ask(
   provider: string,
   endpoint: Endpoint,
   url: string,
-  probe: Probe,
+  probe: CredentialProbe,
   credential: Credential,
   { transport, clock, timers, owner }: ProbeParts,
 ): Promise<Probed> {
@@ -71,14 +71,14 @@ async function ask(
   }
   const request = { url, headers, body: probe.body, method: probe.method, owner };
   // Lists of models can be long, and nobody reads this one.
-  const answer = await askOnce(transport, request, { timers, timeoutMs: PROBE_TIMEOUT_MS, bytesMax: 0 });
+  const answer = await fetchOnce(transport, request, { timers, timeoutMs: PROBE_TIMEOUT_MS, bytesMax: 0 });
   return "status" in answer ? judged(provider, answer.status, probe) : unreached(provider, answer);
 }
 
-function judged(provider: string, status: number, { letIn, keptOut }: Probe): Probed {
-  if (status === 401 || status === 403 || keptOut.includes(status))
+function judged(provider: string, status: number, { acceptedStatuses, rejectedStatuses }: CredentialProbe): Probed {
+  if (status === 401 || status === 403 || rejectedStatuses.includes(status))
     return { result: "refused", status, detail: `${provider} refused it (${status})` };
-  if ((status >= 200 && status < 300) || letIn.includes(status))
+  if ((status >= 200 && status < 300) || acceptedStatuses.includes(status))
     return { result: "accepted", status, detail: `${provider} accepted it` };
   if (status === 402 || status === 429)
     return { result: "accepted", status, detail: `${provider} knows it, and lets nothing through now (${status})` };

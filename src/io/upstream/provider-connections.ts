@@ -1,6 +1,6 @@
 import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import { secretsIn } from "./authorize.ts";
+import { credentialSecrets } from "./authorize.ts";
 import { PlatformConnections } from "./platform-connections.ts";
 
 /** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
@@ -35,7 +35,7 @@ function publisherOf({ dialects: [dialect], embeddings, quirks }: Endpoint): "go
 }
 
 /** Providers that keep models in the projects of a cloud, and so take its service accounts. */
-export function placesInProjects(snapshot: CatalogueSnapshot): ReadonlySet<string> {
+export function projectProviders(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   const within = [...snapshot.endpoints.values()].filter((endpoint) => placeInProject(endpoint, "any") !== undefined);
   return new Set(within.map(({ provider }) => provider));
 }
@@ -52,7 +52,7 @@ function onlyInProjects(snapshot: CatalogueSnapshot): ReadonlySet<string> {
 }
 
 /** Those of them at which a plain key is of no use: the operator named no address that is complete without a project. */
-export function accountsAlone(
+export function serviceAccountOnlyProviders(
   { baseUrls }: Pick<ProviderSettings, "baseUrls">,
   snapshot: CatalogueSnapshot,
 ): ReadonlySet<string> {
@@ -61,7 +61,7 @@ export function accountsAlone(
 }
 
 /** The setting that connects each provider; simulated ones have none. */
-export function settingsOf(snapshot: CatalogueSnapshot): ReadonlyMap<string, string> {
+export function connectionSettings(snapshot: CatalogueSnapshot): ReadonlyMap<string, string> {
   const accounts = onlyInProjects(snapshot);
   const real = [...snapshot.providers.values()].filter(({ sandbox }) => !sandbox);
   return new Map(real.map(({ slug }) => [slug, settingOf(slug, accounts.has(slug) ? "CREDENTIALS_FILE" : "API_KEY")]));
@@ -72,8 +72,8 @@ function settingOf(slug: string, what: "API_KEY" | "CREDENTIALS_FILE"): string {
 }
 
 /** Keys that are set for providers which take service accounts alone, each with what to set in its place. */
-export function uselessKeySettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
-  return [...accountsAlone(settings, snapshot)].flatMap((slug) => {
+export function unusableKeySettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
+  return [...serviceAccountOnlyProviders(settings, snapshot)].flatMap((slug) => {
     const set = settings.apiKeys.has(settingName(slug)) && !settings.credentials.has(settingName(slug));
     if (!set) return [];
     const instead = settingOf(slug, "CREDENTIALS_FILE");
@@ -84,12 +84,12 @@ export function uselessKeySettings(settings: ProviderSettings, snapshot: Catalog
 }
 
 /** Where endpoints really are: the catalogue's address unless the operator's settings say another, or it is simulated. */
-export type Addresses = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
+export type AddressResolver = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
 
-export function addressesFrom(
+export function createAddressResolver(
   settings: Pick<ProviderSettings, "baseUrls">,
   sandboxOrigins: Readonly<Record<string, string>>,
-): Addresses {
+): AddressResolver {
   return (endpoint, credential) => {
     const { provider, region, baseUrl } = endpoint;
     const sandbox = sandboxOrigins[provider];
@@ -103,17 +103,17 @@ export function addressesFrom(
 }
 
 /** Providers whose requests can be signed with a key pair of AWS. */
-export function signedProviders(snapshot: CatalogueSnapshot): ReadonlySet<string> {
+export function sigV4Providers(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   return new Set(
     [...snapshot.endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
   );
 }
 
 /** Connections by the credentials of one owner. */
-export function connectionsOf(
+export function createConnections(
   credentials: ReadonlyMap<string, Credential>,
   snapshot: CatalogueSnapshot,
-  addressOf: Addresses,
+  addressOf: AddressResolver,
 ): ProviderConnections {
   const addresses = new Map<Endpoint, string | undefined>();
   return {
@@ -127,16 +127,16 @@ export function connectionsOf(
 }
 
 /** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */
-export function connectionsFrom(
+export function createPlatformConnections(
   settings: ProviderSettings,
   snapshot: () => CatalogueSnapshot,
   sandboxOrigins: Readonly<Record<string, string>>,
   minted: ReadonlyMap<string, Minted> = new Map(),
 ): PlatformConnections {
   const named = new Map<string, { credential: Credential; setting: string }>();
-  const otherwise = new Map<string, Credential>();
+  const fallback = new Map<string, Credential>();
   const simulated = new Map<string, Credential>();
-  const signed = signedProviders(snapshot());
+  const signed = sigV4Providers(snapshot());
   for (const { slug, sandbox } of snapshot().providers.values()) {
     const name = settingName(slug);
     const token = settings.apiKeys.get(name);
@@ -147,13 +147,13 @@ export function connectionsFrom(
       named.set(slug, { credential: account, setting: settingOf(slug, "CREDENTIALS_FILE") });
     else if (token !== undefined)
       named.set(slug, { credential: { kind: "bearer", token }, setting: settingOf(slug, "API_KEY") });
-    else if (settings.aws !== null && signed.has(slug)) otherwise.set(slug, { kind: "aws", keys: settings.aws });
+    else if (settings.aws !== null && signed.has(slug)) fallback.set(slug, { kind: "aws", keys: settings.aws });
   }
-  const addresses = addressesFrom(settings, sandboxOrigins);
-  const pair = settings.aws === null ? [] : secretsIn({ kind: "aws", keys: settings.aws });
+  const addresses = createAddressResolver(settings, sandboxOrigins);
+  const pair = settings.aws === null ? [] : credentialSecrets({ kind: "aws", keys: settings.aws });
   const secrets = [...settings.apiKeys.values(), ...pair];
-  return new PlatformConnections({ named, otherwise, simulated, secrets }, (credentials) =>
-    connectionsOf(credentials, snapshot(), addresses),
+  return new PlatformConnections({ named, fallback, simulated, secrets }, (credentials) =>
+    createConnections(credentials, snapshot(), addresses),
   );
 }
 

@@ -2,24 +2,24 @@ import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
 import { heldToItsWord } from "./response-plausibility.ts";
-import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 const ANSWER: WholeReply = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
 
 /** A lane that takes everything for an answer. */
-const EASY: Lane = {
+const EASY: UpstreamAdapter = {
   surface: "chat",
   path: "/chat/completions",
   auth: "bearer",
   headers: {},
-  streamType: "text/event-stream",
-  keepAlive: "",
+  streamContentType: "text/event-stream",
+  keepAliveFrame: "",
   effort: undefined,
-  dropped: NOTHING_DROPPED,
+  droppedFields: NO_DROPPED_FIELDS,
   encode: () => "",
-  decodeWhole: () => ANSWER,
-  openFrames: (max) => new SseReader(max),
-  openStream() {
+  decodeResponse: () => ANSWER,
+  openFrameReader: (max) => new SseReader(max),
+  openReplyStream() {
     throw new Error("nobody opens it here");
   },
   decodeProblem: () => ({ message: "", code: null, type: null, status: null }),
@@ -31,7 +31,7 @@ const wordOf = (contextTokens: number | null) => ({
 });
 
 function judged(body: object, contextTokens: number | null = 1_000, lane = EASY): string | undefined {
-  const answer = heldToItsWord(lane, wordOf(contextTokens)).decodeWhole(Buffer.from(JSON.stringify(body)), {});
+  const answer = heldToItsWord(lane, wordOf(contextTokens)).decodeResponse(Buffer.from(JSON.stringify(body)), {});
   return answer !== undefined && "unusable" in answer ? answer.unusable : undefined;
 }
 
@@ -77,10 +77,10 @@ describe("what a node says of its answer", () => {
   });
 
   test("NODE-03 every part of an answer that comes in parts is looked at", () => {
-    const parts = { lanes: [EASY, EASY], join: () => ANSWER };
-    const { parts: watched } = heldToItsWord({ ...EASY, parts }, wordOf(null));
+    const subRequests = { lanes: [EASY, EASY], join: () => ANSWER };
+    const { subRequests: watched } = heldToItsWord({ ...EASY, subRequests }, wordOf(null));
     const wrong = Buffer.from(JSON.stringify({ model: "another", data: [] }));
-    for (const lane of watched?.lanes ?? []) expect(lane.decodeWhole(wrong, {})).toHaveProperty("unusable");
-    expect(watched?.lanes).toHaveLength(2);
+    for (const lane of watched?.adapters ?? []) expect(lane.decodeResponse(wrong, {})).toHaveProperty("unusable");
+    expect(watched?.adapters).toHaveLength(2);
   });
 });

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/jso
 import { NO_CEILING, plausibleTokensMax, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
 import { measureMessage } from "../../language/dialects/chat/direct/reply.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
-import type { FrameReader, Lane } from "./upstream-adapter.ts";
+import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** A frame that says what cannot be; its message is in words without content. */
 export class ImpossibleFrame extends Error {}
@@ -22,20 +22,20 @@ type Held = Word & { readonly end: UsageCeiling };
  * The same way, to a machine that anyone can put anything on: what it says of its answer must fit what it was asked and
  * what it announced. Both of its interfaces are of the chat-completions family, so one look at the wire does for all.
  */
-export function heldToItsWord(lane: Lane, word: Word): Lane {
-  const { parts } = lane;
-  const held = { ...word, end: lane.end?.() ?? NO_CEILING };
+export function heldToItsWord(lane: UpstreamAdapter, word: Word): UpstreamAdapter {
+  const { subRequests } = lane;
+  const held = { ...word, end: lane.maxUsage?.() ?? NO_CEILING };
   return {
     ...lane,
-    ...(parts === undefined
+    ...(subRequests === undefined
       ? {}
-      : { parts: { ...parts, lanes: parts.lanes.map((part) => heldToItsWord(part, word)) } }),
-    decodeWhole(bytes, headers) {
+      : { subRequests: { ...subRequests, adapters: subRequests.adapters.map((part) => heldToItsWord(part, word)) } }),
+    decodeResponse(bytes, headers) {
       const body = tryParseJsonObject(bytes);
       const lie = body === undefined ? undefined : lieInWhole(body, held);
-      return lie === undefined ? lane.decodeWhole(bytes, headers) : { unusable: lie };
+      return lie === undefined ? lane.decodeResponse(bytes, headers) : { unusable: lie };
     },
-    openFrames: (frameMaxChars) => new WatchedFrames(lane.openFrames(frameMaxChars), held),
+    openFrameReader: (frameMaxChars) => new WatchedFrames(lane.openFrameReader(frameMaxChars), held),
   };
 }
 

@@ -14,7 +14,7 @@ import { mistralSpeech } from "../../language/speech/mistral.ts";
 import { openaiSpeech } from "../../language/speech/openai.ts";
 import { type SpeechExpectation, SpeechStream } from "../../language/speech/stream.ts";
 import type { SpeechWireFormat } from "../../language/speech/wire-format.ts";
-import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>> = {
   openai: openaiSpeech,
@@ -31,7 +31,7 @@ export type SpeechTarget = {
 };
 
 /** The way to an endpoint that speaks. */
-export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): Lane {
+export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
   const wire = WIRES[facts.interface];
   const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: billingUnit === "tokens" };
   const characters = countCodePoints(ask.input);
@@ -40,17 +40,17 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit
     path: wire.path(wanted),
     auth: wire.auth,
     headers: { accept: wire.accept(ask, wanted) },
-    streamType: "",
-    keepAlive: "",
+    streamContentType: "",
+    keepAliveFrame: "",
     effort: undefined,
-    dropped: NOTHING_DROPPED,
-    answerHeaders: {
+    droppedFields: NO_DROPPED_FIELDS,
+    responseHeaders: {
       "content-type": CONTENT_TYPES[ask.format],
       ...(billingUnit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
     },
     encode: () => JSON.stringify(wire.encode(ask, wanted)),
-    decodeWhole: () => undefined,
-    openAudio: (headers) =>
+    decodeResponse: () => undefined,
+    openAudioStream: (headers) =>
       new SpeechStream(wire.createExtractor(headers), {
         format: ask.format,
         characters,
@@ -59,8 +59,8 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit
         pcm: facts.pcm,
         implausible: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
       }),
-    openFrames: (max) => new SseReader(max),
-    openStream() {
+    openFrameReader: (max) => new SseReader(max),
+    openReplyStream() {
       throw new Error("speech comes as bytes");
     },
     decodeProblem: wire.decodeProblem,

@@ -13,8 +13,8 @@ import { renderTranscript, renderUsage, transcriptContentType } from "../../lang
 import type { Transcript } from "../../language/transcriptions/reply.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
 import type { TranscriptionWireFormat } from "../../language/transcriptions/wire-format.ts";
-import { type FormFile, outgoingForm } from "./multipart-body.ts";
-import { type Lane, NOTHING_DROPPED } from "./upstream-adapter.ts";
+import { buildMultipartBody, type MultipartFile } from "./multipart-body.ts";
+import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 const WIRES: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWireFormat>> = {
   openai: openaiTranscriptions,
@@ -37,7 +37,7 @@ export function tellsSeconds(facts: TranscriptionSupport, ask: TranscriptionCall
 /** What a transcript is made from, and by what it is billed at this endpoint. */
 export type Transcribing = {
   readonly ask: TranscriptionCall;
-  readonly file: FormFile & MeasuredAudio;
+  readonly file: MultipartFile & MeasuredAudio;
   readonly billedBy: "seconds" | "tokens";
 };
 
@@ -46,26 +46,26 @@ export function transcriptionsLane(
   { ask, file, billedBy }: Transcribing,
   { upstreamModel }: Pick<Endpoint, "upstreamModel">,
   facts: TranscriptionSupport,
-): Lane {
+): UpstreamAdapter {
   const wire = WIRES[facts.interface];
-  const { headers, body } = outgoingForm(wire.encode(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
+  const { headers, body } = buildMultipartBody(wire.encode(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
   return {
     surface: null,
     path: wire.path,
     auth: "bearer",
     headers,
-    streamType: "text/event-stream",
-    keepAlive: ": keep-alive\n\n",
+    streamContentType: "text/event-stream",
+    keepAliveFrame: ": keep-alive\n\n",
     effort: undefined,
-    dropped: NOTHING_DROPPED,
-    end: () => implausibleUsage(file, String(ask.parameters.prompt ?? "")),
+    droppedFields: NO_DROPPED_FIELDS,
+    maxUsage: () => implausibleUsage(file, String(ask.parameters.prompt ?? "")),
     encode: () => body,
-    decodeWhole(bytes) {
+    decodeResponse(bytes) {
       const transcript = wire.decode(tryParseJson(bytes));
       return transcript === undefined ? undefined : answerOf(transcript, { ask, file, billedBy });
     },
-    openFrames: (max) => new SseReader(max),
-    openStream: () => new TranscriptStream(wire, billedBy, file),
+    openFrameReader: (max) => new SseReader(max),
+    openReplyStream: () => new TranscriptStream(wire, billedBy, file),
     decodeProblem: wire.decodeProblem,
   };
 }

@@ -37,10 +37,10 @@ import { shortenToolNames } from "../../language/dialects/tool-names.ts";
 import { TranslatedStream, translatedReply } from "../../language/dialects/translation.ts";
 import type { MediaKind, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { decisionsPath } from "./decision-wires.ts";
-import { leavingOut, roomFor } from "./drop-unsupported.ts";
-import { directChat, outputLimitOf } from "./passthrough-chat.ts";
-import { directMessages, messagesDoor } from "./passthrough-messages.ts";
-import { directResponses, isInTheWayOfTools } from "./passthrough-responses.ts";
+import { availableOutputTokens, dropUnsupported } from "./drop-unsupported.ts";
+import { outputLimitOf, passthroughChat } from "./passthrough-chat.ts";
+import { messagesRouteFor, passthroughMessages } from "./passthrough-messages.ts";
+import { isEffortTooLowForTools, passthroughResponses } from "./passthrough-responses.ts";
 import {
   goesThroughResponses,
   needsResponses,
@@ -49,7 +49,13 @@ import {
   TOOLLESS_CHAT,
   throughResponses,
 } from "./responses-detour.ts";
-import { type Inbound, type Lane, NOTHING_DROPPED, type Probe, type Target } from "./upstream-adapter.ts";
+import {
+  type AdapterTarget,
+  type CredentialProbe,
+  type InboundRequest,
+  NO_DROPPED_FIELDS,
+  type UpstreamAdapter,
+} from "./upstream-adapter.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
@@ -60,7 +66,7 @@ const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
 };
 
 /** How answers are written for the caller of a request. */
-function clientFor(inbound: Inbound): ClientDialect {
+function clientFor(inbound: InboundRequest): ClientDialect {
   switch (inbound.dialect) {
     case "chat":
       return chatClient;
@@ -74,11 +80,11 @@ function clientFor(inbound: Inbound): ClientDialect {
 const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => first;
 
 /** An endpoint speaks its first listed dialect, or that of responses alone; can the gateway speak it too? */
-export function isSpoken(endpoint: Endpoint): boolean {
+export function hasAdapter(endpoint: Endpoint): boolean {
   return dialectOf(endpoint) !== undefined || endpoint.responsesApi;
 }
 
-function translationFor(endpoint: Endpoint): UpstreamDialect | undefined {
+function upstreamDialectFor(endpoint: Endpoint): UpstreamDialect | undefined {
   const dialect = dialectOf(endpoint);
   if (dialect === undefined && endpoint.responsesApi) return responsesUpstream;
   if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictUpstream;
@@ -131,30 +137,30 @@ const CHAT_SUPPORT: DialectSupport = {
 
 function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
   if (needsResponses(endpoint, needs)) return responsesUpstream;
-  return translationFor(endpoint) ?? chatUpstream;
+  return upstreamDialectFor(endpoint) ?? chatUpstream;
 }
 
 function takesSampling({ features, quirks }: Endpoint, isUsual: boolean): boolean {
   return features.sampling !== false && (isUsual || !quirks?.includes(DEFAULT_SAMPLING));
 }
 
-const hasMessagesDoor = (endpoint: Endpoint): boolean => messagesDoor(endpoint) !== undefined;
+const hasMessagesDoor = (endpoint: Endpoint): boolean => messagesRouteFor(endpoint) !== undefined;
 const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: hasMessagesDoor, isVerbatim: hasMessagesDoor };
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
-export function laneFor(inbound: Inbound, target: Target): Lane {
+export function adapterFor(inbound: InboundRequest, target: AdapterTarget): UpstreamAdapter {
   const lane = wayThere(inbound, target);
-  lane.end = () => endOf(inbound, target);
+  lane.maxUsage = () => endOf(inbound, target);
   return lane;
 }
 
 /** What a call can use. Who runs tools, or has something of its own to go by, may read and write any number of times more. */
-function endOf({ call, body }: Inbound, { endpoint, model, head }: Target): UsageCeiling {
+function endOf({ call, body }: InboundRequest, { endpoint, model, head }: AdapterTarget): UsageCeiling {
   if ([call.native, call.extras, call.uploadPaths].some((found) => found !== undefined && found.length > 0))
     return NO_CEILING;
   const most = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Infinity;
   const limit = call.maxOutputTokens;
-  const asked = limit === undefined ? most : Math.max(limit, outputMaxOf(call, limit, endpoint, model));
+  const asked = limit === undefined ? most : Math.max(limit, maxOutputTokensFor(call, limit, endpoint, model));
   return {
     inputTokens: hasMedia(call) ? Infinity : inputEnd(body.text.length, head.inputTokens),
     visibleOutputTokens: PLAUSIBLE_FACTOR * asked + REASONING_ALLOWANCE_TOKENS,
@@ -180,20 +186,20 @@ function isMedia(part: Part): boolean {
 }
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
-function wayThere(inbound: Inbound, target: Target): Lane {
+function wayThere(inbound: InboundRequest, target: AdapterTarget): UpstreamAdapter {
   const { endpoint, model } = target;
-  if (inbound.dialect === "responses" && endpoint.responsesApi) return directResponses(inbound, target);
-  const door = inbound.dialect === "messages" ? messagesDoor(endpoint) : undefined;
-  if (inbound.dialect === "messages" && door !== undefined) return directMessages(inbound, target, door);
-  if (endpoint.responsesApi && goesThroughResponses(endpoint, inbound.call, () => factsOf(endpoint, model)))
-    return translatedLane(inbound, responsesUpstream, target);
-  if (inbound.dialect === "chat" && dialectOf(endpoint) === "D1") return directChat(inbound, target);
-  const dialect = translationFor(endpoint);
+  if (inbound.dialect === "responses" && endpoint.responsesApi) return passthroughResponses(inbound, target);
+  const door = inbound.dialect === "messages" ? messagesRouteFor(endpoint) : undefined;
+  if (inbound.dialect === "messages" && door !== undefined) return passthroughMessages(inbound, target, door);
+  if (endpoint.responsesApi && goesThroughResponses(endpoint, inbound.call, () => modelFactsFor(endpoint, model)))
+    return translatedAdapter(inbound, responsesUpstream, target);
+  if (inbound.dialect === "chat" && dialectOf(endpoint) === "D1") return passthroughChat(inbound, target);
+  const dialect = upstreamDialectFor(endpoint);
   if (dialect === undefined) throw new Error(`${endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
-  return translatedLane(inbound, dialect, target);
+  return translatedAdapter(inbound, dialect, target);
 }
 
-export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
+export function modelFactsFor(endpoint: Endpoint, model: Model): ModelFacts {
   return {
     model: endpoint.model,
     upstreamModel: endpoint.upstreamModel,
@@ -212,20 +218,20 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
 }
 
 /** The most that an endpoint writes in answer to a call that states a limit. */
-export function outputMaxOf(call: Call, limit: number, endpoint: Endpoint, model: Model): number {
+export function maxOutputTokensFor(call: Call, limit: number, endpoint: Endpoint, model: Model): number {
   const most = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY;
   // A limit beyond what the model can write: it is asked for what it can.
   const asked = Math.min(limit, most);
   if (call.reasoning === undefined) return asked;
-  const thought = translationFor(endpoint)?.outputTokensMax?.(call, asked, factsOf(endpoint, model)) ?? asked;
+  const thought = upstreamDialectFor(endpoint)?.outputTokensMax?.(call, asked, modelFactsFor(endpoint, model)) ?? asked;
   return Math.min(thought, most);
 }
 
 /** Whether how hard to think, where a router chose it, gets in the way of something that the caller asked for. */
-export function isEffortInTheWay({ call, dialect }: Inbound, target: Omit<Target, "head">): boolean {
+export function isEffortConflicting({ call, dialect }: InboundRequest, target: Omit<AdapterTarget, "head">): boolean {
   const { endpoint, model } = target;
-  if (dialect === "responses" && endpoint.responsesApi) return isInTheWayOfTools(call, target);
-  return translationFor(endpoint)?.conflictsWithEffort?.(call, factsOf(endpoint, model)) === true;
+  if (dialect === "responses" && endpoint.responsesApi) return isEffortTooLowForTools(call, target);
+  return upstreamDialectFor(endpoint)?.conflictsWithEffort?.(call, modelFactsFor(endpoint, model)) === true;
 }
 
 function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
@@ -241,37 +247,42 @@ function toldEffort(asked: Call, told: Call): "untold" | undefined {
 /** Who wants to read again what it thought reads it in the usual format alone. */
 function thoughtsUntold({ turns }: Call, { quirks }: ModelFacts): readonly string[] {
   const isLost = quirks.includes("reasoning-in-history") && turns.some(({ parts }) => parts.some(isThought));
-  return isLost ? ["earlier reasoning"] : NOTHING_DROPPED;
+  return isLost ? ["earlier reasoning"] : NO_DROPPED_FIELDS;
 }
 
 const isThought = ({ is }: Part) => is === "reasoning";
 
-function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
-  const own = factsOf(endpoint, model);
+function translatedAdapter(
+  inbound: InboundRequest,
+  dialect: UpstreamDialect,
+  { endpoint, model, head }: AdapterTarget,
+): UpstreamAdapter {
+  const own = modelFactsFor(endpoint, model);
   const facts = dialect === responsesUpstream ? throughResponses(own, inbound.call) : own;
   const client = clientFor(inbound);
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
-  const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
-  const { call, dropped } = leavingOut(inbound.call, dialect, facts, most);
+  const most =
+    inbound.dialect === "messages" ? availableOutputTokens(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
+  const { call, droppedFields } = dropUnsupported(inbound.call, dialect, facts, most);
   const named = shortenToolNames(call, dialect.toolNameMax);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
     auth: dialect.auth,
     headers: dialect.headers,
-    streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
-    keepAlive: client.keepAlive,
+    streamContentType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
+    keepAliveFrame: client.keepAlive,
     effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
-    dropped: dialect === responsesUpstream ? [...dropped, ...thoughtsUntold(call, own)] : dropped,
+    droppedFields: dialect === responsesUpstream ? [...droppedFields, ...thoughtsUntold(call, own)] : droppedFields,
     encode: () => dialect.encodeRequest(named.call, facts),
-    decodeWhole(bytes) {
+    decodeResponse(bytes) {
       const events = dialect.decodeReply(bytes, { call: named.call, facts });
       // An answer in which the model reports its own failure is no answer.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
       return translatedReply(named.restoreNames(events), client, head, call);
     },
-    openFrames: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
-    openStream: () => {
+    openFrameReader: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
+    openReplyStream: () => {
       const reader = named.reader(dialect.openReader({ call: named.call, facts }));
       return new TranslatedStream(reader, client.openWriter(head, call));
     },
@@ -301,15 +312,19 @@ const NOTHING_ASKED: Call = {
 };
 
 /** How a credential for an endpoint is tried: the next way where a server does not have the one before. */
-export function probesOf(endpoint: Endpoint, model: Model, credential: Credential): readonly Probe[] {
-  const dialect = translationFor(endpoint);
+export function credentialProbesFor(
+  endpoint: Endpoint,
+  model: Model,
+  credential: Credential,
+): readonly CredentialProbe[] {
+  const dialect = upstreamDialectFor(endpoint);
   if (dialect === undefined) {
     const place = decisionsPath(endpoint);
     return place === undefined ? [] : [{ ...EMPTY_REQUEST, path: place, auth: "bearer", headers: {} }];
   }
   const { auth, headers } = dialect;
-  const path = dialect.path(NOTHING_ASKED, factsOf(endpoint, model));
-  const empty: Probe = { ...EMPTY_REQUEST, path, auth, headers };
+  const path = dialect.path(NOTHING_ASKED, modelFactsFor(endpoint, model));
+  const empty: CredentialProbe = { ...EMPTY_REQUEST, path, auth, headers };
   // Clouds that have models in their paths, or keep them in projects, list them elsewhere.
   const hasList = dialectOf(endpoint) !== "D4" && dialect !== rawPredictUpstream && credential.kind !== "minted";
   return hasList ? [{ ...LIST_MODELS, auth, headers }, empty] : [empty];

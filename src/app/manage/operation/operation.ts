@@ -3,9 +3,9 @@ import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
 import { type CatalogueSnapshot, knownCountries } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
-import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
+import type { OwnKeyOverlay } from "../../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
-import { settingsOf } from "../../../io/upstream/provider-connections.ts";
+import { connectionSettings } from "../../../io/upstream/provider-connections.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
@@ -16,7 +16,7 @@ import { isoTime } from "../views.ts";
 import { ledgerCheck } from "./ledger-check.ts";
 import { liveChecks } from "./live-state-check.ts";
 
-function providerViews(snapshot: CatalogueSnapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
+function providerViews(snapshot: CatalogueSnapshot, connections: PlatformConnections, own: OwnKeyOverlay | undefined) {
   const models = new Map<string, Set<string>>();
   const endpoints = new Map<string, number>();
   for (const { provider, model } of snapshot.endpoints.values()) {
@@ -24,7 +24,7 @@ function providerViews(snapshot: CatalogueSnapshot, connections: PlatformConnect
     const served = models.get(provider) ?? new Set();
     models.set(provider, served.add(model));
   }
-  const settings = settingsOf(snapshot);
+  const settings = connectionSettings(snapshot);
   const views = [...snapshot.providers.values()].map((provider) => ({
     slug: provider.slug,
     name: provider.name,
@@ -32,8 +32,8 @@ function providerViews(snapshot: CatalogueSnapshot, connections: PlatformConnect
     connected: connections.credential(provider.slug) !== undefined,
     credential: connections.sourceOf(provider.slug),
     stored: connections.kept(provider.slug) !== undefined,
-    overridden_by: connections.settingOf(provider.slug),
-    connected_by_settings: connections.isSet(provider.slug),
+    overridden_by: connections.overridingSetting(provider.slug),
+    connected_by_settings: connections.isConfigured(provider.slug),
     own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),
@@ -49,7 +49,7 @@ function unique(values: readonly string[]): string[] {
   return [...new Set(values)].toSorted();
 }
 
-/** The checks the use cases can make themselves; the wiring adds the ones of store, journal and settings. */
+/** The checks of the management module; the composition root adds those of store, journal and settings. */
 function ownChecks(deps: ManageDeps, books: Check): Check[] {
   return [
     books,
@@ -74,8 +74,11 @@ const CONNECT = "`gateway provider connect`, or PROVIDER_<SLUG>_API_KEY,";
 
 function providerCheck(snapshot: CatalogueSnapshot, connections: PlatformConnections): CheckResult {
   const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
-  const { unusable } = connections;
-  const lost = unusable.length === 0 ? "" : `; stored, and of no use: ${unusable.join(", ")}; connect them again`;
+  const { unusableProviders } = connections;
+  const lost =
+    unusableProviders.length === 0
+      ? ""
+      : `; stored, and of no use: ${unusableProviders.join(", ")}; connect them again`;
   if (connected.length === 0)
     return { ok: true, detail: `none is connected, so no model can be called: ${CONNECT} connects one${lost}` };
   const named = connected.map((slug) => {

@@ -2,7 +2,7 @@ import { fault, invalidValue } from "../../../contract/faults.ts";
 import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
 import { type OwnKey, ownKeyEncryptionContext } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import type { HeldKey } from "../../../io/upstream/own-keys.ts";
+import type { LoadedOwnKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-credential.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { printable } from "../../printable.ts";
@@ -11,7 +11,7 @@ import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-function ownKeyView({ key, breakers }: HeldKey) {
+function ownKeyView({ key, breakers }: LoadedOwnKey) {
   return {
     provider: key.provider,
     kind: key.kind,
@@ -34,7 +34,7 @@ export function requireProvider(context: ManageContext, slug: string | undefined
   });
 }
 
-function findOwnKey(context: ManageContext, workspace: Workspace, provider: string): HeldKey {
+function findOwnKey(context: ManageContext, workspace: Workspace, provider: string): LoadedOwnKey {
   const held = context.ownKeys.registry.of(workspace.id)?.keys.get(provider);
   if (held !== undefined) return held;
   throw fault("not_found", {
@@ -54,7 +54,7 @@ export function requireAccepted(provider: string, { result, detail }: Probed): v
   });
 }
 
-/** Where nobody is paid there is nothing to pay for oneself. */
+/** Simulated providers take no keys. */
 export function requireRealProvider(context: ManageContext, provider: string): void {
   if (context.snapshot().providers.get(provider)?.sandbox !== true) return;
   throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
@@ -65,7 +65,7 @@ async function putOwnKey(
   workspace: Workspace,
   provider: string,
   exchange: Exchange,
-): Promise<HeldKey> {
+): Promise<LoadedOwnKey> {
   requireRealProvider(scope, provider);
   const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
   const read = scope.ownKeys.parse(text, provider);
@@ -118,7 +118,12 @@ function removeOwnKey(scope: ManageScope, workspace: Workspace, provider: string
   });
 }
 
-function changeUse(scope: ManageScope, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
+function changeUse(
+  scope: ManageScope,
+  workspace: Workspace,
+  provider: string,
+  use: OwnKey["use"],
+): Promise<LoadedOwnKey> {
   return scope.serialized(async () => {
     const before = findOwnKey(scope, workspace, provider);
     if (before.key.use === use) return before;
@@ -131,12 +136,12 @@ function changeUse(scope: ManageScope, workspace: Workspace, provider: string, u
         audit: { action: "provider.change", workspaceId: workspace.id, target: provider, detail },
       };
     });
-    scope.ownKeys.registry.describe(key);
+    scope.ownKeys.registry.updateMetadata(key);
     return findOwnKey(scope, workspace, provider);
   });
 }
 
-/** What was found stays with the key it was found of. */
+/** The result is dropped if the key was replaced during the test. */
 async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<Probed> {
   const held = findOwnKey(scope, workspace, provider);
   const probed = await scope.ownKeys.probe(provider, held.credential, workspace.id);
@@ -151,7 +156,7 @@ async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: st
       const detail = { fingerprint: tested.fingerprint, result, status: probed.status };
       return { answer: null, audit: { action: "provider.test", workspaceId: workspace.id, target: provider, detail } };
     });
-    scope.ownKeys.registry.describe(tested);
+    scope.ownKeys.registry.updateMetadata(tested);
   });
   return probed;
 }

@@ -18,11 +18,11 @@ function platformKeyView({ connections }: ManageContext, key: PlatformKey) {
     changed_at: isoTime(key.changedAtMs),
     changed_by: key.changedBy,
     in_use: connections.sourceOf(key.provider) === "stored",
-    overridden_by: connections.settingOf(key.provider),
+    overridden_by: connections.overridingSetting(key.provider),
   };
 }
 
-/** Every workspace looks before its next request whether something is new; those that cannot be told hear of it soon. */
+/** Makes every workspace reload before its next request; failures are covered by the periodic reload. */
 async function invalidateWorkspaces({ directory, state }: ManageContext): Promise<void> {
   await Promise.allSettled(directory.workspaces().map(({ id }) => state.bumpVersion(id)));
 }
@@ -74,12 +74,12 @@ function removePlatformKey(scope: ManageScope, provider: string): Promise<void> 
 }
 
 function noStoredCredential({ connections }: ManageContext, provider: string) {
-  const setting = connections.settingOf(provider);
+  const setting = connections.overridingSetting(provider);
   const bySetting = setting === null ? "" : ` It is connected by the setting ${setting}: remove that, and start again.`;
   return fault("not_found", { message: `The platform has no stored credential for ${provider}.${bySetting}` });
 }
 
-/** The platform's own credentials that are kept in the store. */
+/** The operator's stored provider credentials. */
 export function platformKeyHandlers(context: ManageContext): Record<string, Handler> {
   return {
     managePutProvider: mutation(context, async (exchange, scope) => {
