@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Exchange, rejectUpload } from "../src/app/exchange.ts";
-import { type Admitting, admit } from "../src/app/pipeline/admit.ts";
+import { type AdmissionDeps, admit } from "../src/app/pipeline/admit.ts";
 import { RequestTrace } from "../src/app/pipeline/request-trace.ts";
-import { type Settling, settleUsed } from "../src/app/pipeline/settle.ts";
+import { type SettlementDeps, settleCharged } from "../src/app/pipeline/settle.ts";
 import { decodeChat } from "../src/app/surfaces/chat.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { NO_MARGIN } from "../src/domain/billing/margin.ts";
@@ -78,13 +78,14 @@ try {
     store,
     serializeRecord: store.encodeRecord,
     clock,
+    random: Math.random,
     syncEveryMs: 5,
     log: quiet,
   });
   const state = memoryState(clock);
   await state.credit(principal.workspace.id, 10n ** 18n);
   const metrics = new Metrics();
-  const gateway: Admitting & Settling = {
+  const gateway: AdmissionDeps & SettlementDeps = {
     limits: {
       holdOutputTokens: 4096,
       requestTimeoutMs: 600_000,
@@ -103,7 +104,7 @@ try {
   const on = async () => {
     const trail = trailOf();
     await admit(gateway, trail, { attempts: [attempt] }, errand);
-    await settleUsed(
+    await settleCharged(
       gateway,
       trail,
       attempt,

@@ -2,7 +2,7 @@ import type { Accounts } from "../app/accounts/accounts.ts";
 import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
-import type { Captures } from "../app/pipeline/content-captures.ts";
+import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { IdempotencyLookup } from "../domain/admission/idempotency.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -19,7 +19,7 @@ const SWEEP_EVERY_MS = 60_000;
 
 type SweepTargets = {
   readonly state: Pick<SharedState, "sweepHolds">;
-  readonly captures: Pick<Captures, "sweep">;
+  readonly captures: Pick<ContentCaptures, "sweep">;
   readonly responses: SweepableResponses & {
     readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> };
   };

@@ -1,5 +1,5 @@
 import type { OwnKeyManagement } from "../app/manage/deps.ts";
-import type { Captures } from "../app/pipeline/content-captures.ts";
+import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
 import { type MarginRegistry, parseMargin } from "../domain/billing/margin.ts";
@@ -17,7 +17,7 @@ type CachedData = {
   readonly providerKeys: Pick<OwnKeyManagement, "reload">;
   readonly nodes: NodeRegistry;
   readonly alertMonitor: AlertMonitor;
-  readonly captures: Captures;
+  readonly captures: ContentCaptures;
   readonly margins: MarginRegistry;
   readonly rates: RateRegistry;
   readonly prober: Prober;

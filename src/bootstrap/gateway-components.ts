@@ -4,7 +4,7 @@ import type { ManageContext, TenancyDeps } from "../app/manage/deps.ts";
 import type { ExchangeRateUpdater } from "../app/manage/money/exchange-rate-updater.ts";
 import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { MutationLock } from "../app/manage/mutation-lock.ts";
-import type { Captures } from "../app/pipeline/content-captures.ts";
+import type { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
@@ -106,7 +106,7 @@ export type GatewayComponents = {
   readonly overload: OverloadProtection;
   readonly gauges: undefined;
   readonly telemetry: Telemetry;
-  readonly captures: { readonly captures: Captures; readonly captureStore: CaptureStore };
+  readonly captures: { readonly captures: ContentCaptures; readonly captureStore: CaptureStore };
   readonly margins: MarginRegistry;
   readonly gateway: GatewayDeps;
   readonly disk: DiskSpace;

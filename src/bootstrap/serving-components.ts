@@ -1,7 +1,7 @@
 import path from "node:path";
 import { LedgerPoster } from "../app/manage/money/ledger-poster.ts";
 import { fleetMutationLock } from "../app/manage/mutation-lock.ts";
-import { Captures } from "../app/pipeline/content-captures.ts";
+import { ContentCaptures } from "../app/pipeline/content-captures.ts";
 import { requestHandlers } from "../app/surfaces/request-cost.ts";
 import { transcriptionHandlers } from "../app/surfaces/transcriptions.ts";
 import { watchDiskSpace } from "../io/disk-space.ts";
@@ -89,7 +89,7 @@ function requestPath({ config, version, random }: GatewayInput) {
       ["storage", "directory", "tenants", "log"],
       async ({ storage: { store, vault }, directory, log }) => {
         const captureStore = store.captures(vault);
-        const captures = new Captures({
+        const captures = new ContentCaptures({
           store: captureStore,
           clock: systemClock,
           limits: {
@@ -229,7 +229,7 @@ function management(input: GatewayInput) {
 /** Shares circuit states and latencies of endpoints among instances; undefined for a single instance. */
 async function startEndpointSync(
   { store, fleet }: GatewayComponents["coordination"],
-  { breakers, health, learned, snapshot }: GatewayComponents["gateway"],
+  { breakers, health, trafficStats, snapshot }: GatewayComponents["gateway"],
 ): Promise<EndpointStateSync | undefined> {
   if (store === undefined) return undefined;
   const sync = new EndpointStateSync({
@@ -237,7 +237,7 @@ async function startEndpointSync(
     store,
     breakers,
     health,
-    learned,
+    learned: trafficStats,
     clock: systemClock,
     timers: systemTimers,
     hasEndpoint: (endpointId) => snapshot().endpoints.has(endpointId),
@@ -360,7 +360,7 @@ async function abortTraffic({ listener, gateway, responses, captures, transport 
   await transport.close();
   await listener.edge.listener.closeAll();
   await responses.jobs.settled();
-  await gateway.tokens.close();
-  await captures.captures.settled();
+  await gateway.tokenCounter.close();
+  await captures.captures.flushed();
   return undefined;
 }

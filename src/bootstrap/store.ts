@@ -1,6 +1,6 @@
 import { recentSpend } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
-import { chargedUses, rememberUses } from "../app/pipeline/idempotency-lookup.ts";
+import { idempotencyLookup, loadRememberedKeys } from "../app/pipeline/idempotency-lookup.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
@@ -120,12 +120,12 @@ export async function fillState(config: Config, store: Store, directory: Directo
     await state.credit(workspaceId, balanceNanos);
   await state.restoreSpend(await recentSpend(store.rollups, directory, systemClock.nowMs()));
   const keysMax = config.GATEWAY_IDEMPOTENCY_KEYS_MAX;
-  await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
+  await loadRememberedKeys({ store: store.idempotency, state, clock: systemClock, keysMax });
 }
 
 /** Looks up charged idempotency keys in the shared state, and older ones in SQL. */
 export function createIdempotencyLookup(config: Config, store: Store, waitForIngest: () => Promise<void>, log: Logger) {
-  return chargedUses({
+  return idempotencyLookup({
     store: store.idempotency,
     log: store.log,
     clock: systemClock,

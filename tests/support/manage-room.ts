@@ -7,7 +7,7 @@ import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
 import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
-import { Captures } from "../../src/app/pipeline/content-captures.ts";
+import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
@@ -105,7 +105,7 @@ function sealedParts(store: Store, clock: Clock) {
     warn: () => {},
   };
   const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
-  const captures = new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
+  const captures = new ContentCaptures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
   return { captured, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
 }
 

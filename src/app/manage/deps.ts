@@ -36,9 +36,9 @@ import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
-import type { Captures } from "../pipeline/content-captures.ts";
+import type { ContentCaptures } from "../pipeline/content-captures.ts";
 import type { DecodedChatRequest } from "../pipeline/decoded.ts";
-import type { Planning } from "../pipeline/plan.ts";
+import type { PlanningDeps } from "../pipeline/plan.ts";
 import { printable } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";
 import type { CallerScope } from "./caller-scope.ts";
@@ -47,21 +47,21 @@ import type { MutationLock } from "./mutation-lock.ts";
 import type { EffectiveSettings } from "./operation/effective-settings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
-/** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
+/** One line of `gateway doctor`; `ok` is false only for defects, advice is a detail of a passed check. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
 export type Check = { readonly name: string; run(): Promise<CheckResult> };
 
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
-/** Reads the body of a request as the surface it is meant for does. */
+/** The request decoders of the surfaces that can be explained. */
 export type RequestDecoders = Readonly<
   Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChatRequest>>>
 >;
 
-/** What the use cases that change tenants need; the first start uses them as well. */
+/** What changes of tenants need. */
 export type TenancyDeps = {
   readonly store: {
-    // To be read: whatever is written goes through `change`.
+    // Read-only: all writes go through `change`.
     readonly tenancy: Pick<TenancyStore, "policyHistory" | "routerHistory" | "routerVersions">;
     readonly ledger: Omit<LedgerStore, "post" | "recordReturn">;
     readonly audit: Pick<AuditStore, "list">;
@@ -69,10 +69,9 @@ export type TenancyDeps = {
   };
   readonly directory: Directory;
   readonly state: SharedState;
-  /** Money that is moved by hand or from outside, in SQL and in the live balance. */
   readonly ledgerPoster: LedgerPoster;
-  /** Capture windows as the request path knows them. */
-  readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
+  /** The capture windows of the request path. */
+  readonly captures: Pick<ContentCaptures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
   readonly ids: IdGenerator;
   snapshot(): CatalogueSnapshot;
@@ -89,10 +88,10 @@ export type ManageDeps = TenancyDeps & {
   };
   readonly payments: PaymentDeps;
   readonly connections: PlatformConnections;
-  /** What requests are planned by. */
-  readonly planning: Planning & { readonly tokens: TokenCounter };
+  /** The planning of the request path. */
+  readonly planning: PlanningDeps & { readonly tokens: TokenCounter };
   readonly decoders: RequestDecoders;
-  /** How endpoints are doing, as the request path knows it. */
+  /** The endpoint state of the request path. */
   readonly endpoints: {
     readonly breakers: Pick<CircuitBreakers, "statusOf">;
     readonly health: Pick<LatencyTracker, "estimate" | "recentPercentiles">;
@@ -100,45 +99,39 @@ export type ManageDeps = TenancyDeps & {
   };
   readonly effectiveSettings: EffectiveSettings;
   readonly responses: StoredResponseAdmin;
-  /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyManagement;
   readonly nodes: NodeManagement;
   readonly masterKey: MasterKeyDeps;
   readonly timers: Timers;
-  /** Exchange rates while the gateway runs. */
   readonly rates: ExchangeRates;
-  /** Whether endpoints do what the catalogue says. */
   readonly prober: Pick<Prober, "all" | "prove" | "history" | "maxAgeMs">;
   readonly alerts: Pick<
     Alerts,
     "monitor" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
   >;
   readonly captureStore: CaptureStore;
-  /** Whether a person who signed in may create a workspace of their own. */
   readonly usersMayCreateWorkspaces: boolean;
-  /** How long a stored response is kept, as the operator set it. */
+  /** The retention of stored responses, as configured. */
   readonly responseRetention: string;
-  /** Checks of the parts the use cases do not see: store, journal, settings. */
+  /** Checks of components outside this module: store, journal, settings. */
   readonly checks: readonly Check[];
-  /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
+  /** Resolves when all records that the journal holds now are in the log and the ledger. */
   waitForIngest(): Promise<void>;
 };
 
-/** What the use cases around payments need beside the store. */
 export type PaymentDeps = {
-  /** By name; none: nothing can be paid from outside. */
+  /** By name; empty: no payments are possible. */
   readonly adapters: ReadonlyMap<string, PaymentAdapter>;
-  /** Where people pay orders of an adapter, with places for what an order is; null: nowhere we know of. */
+  /** Checkout URL templates by adapter, with placeholders for order fields; null: none. */
   readonly checkoutUrls: ReadonlyMap<string, string | null>;
-  /** Where workspaces ask the operator; null: nothing is said. */
+  /** How to contact the operator; null: not shown. */
   readonly contact: string | null;
-  /** Told of every message that moved no money although it wanted to, without what was in it. */
+  /** Logs a rejected payment message, without its content. */
   onRejected(detail: object, message: string): void;
-  /** There is new credit with a date. */
+  /** Reschedules the expiry of promotional credit. */
   onPromotionGranted(): Promise<void>;
 };
 
-/** Exchange rates as they are given, fetched and looked up. */
 export type RateScope = Pick<CallerScope, "auditActor" | "serialized">;
 
 export type ExchangeRates = {
@@ -151,28 +144,25 @@ export type ExchangeRates = {
   fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }>;
 };
 
-/** What the use cases around keys at providers need beside the store. */
 export type OwnKeyManagement = {
   readonly registry: OwnKeys;
-  /** The credential in a text, or what is wrong with it. */
+  /** The credential in a text, or why it is invalid. */
   parse(text: string, provider: string): ParsedOwnKey | { readonly problem: string };
   seal(slot: EncryptionContext, secret: string): Promise<Uint8Array>;
-  /** Those of a workspace, null: of the platform, as they are kept now, in the place of those that were known. */
+  /** Reloads the keys of a workspace from SQL; null: the platform's. */
   reload(workspaceId: string | null): Promise<void>;
-  /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
+  /** Tests a credential at the provider; `owner` is the workspace, null: the operator. */
   probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
 };
 
-/** Machines of workspaces' own, as the tunnel knows them. */
 export type NodeManagement = {
-  /** The one that asks: connections of its own are held by it. */
+  /** The id of this instance. */
   readonly instance: string;
   readonly registry: Pick<NodeRegistry, "upsert" | "remove" | "listByWorkspace" | "find" | "statusOf">;
-  /** Of one workspace. */
+  /** Nodes per workspace. */
   readonly max: number;
 };
 
-/** Stored responses as an operator sees them. */
 export type StoredResponseAdmin = {
   list(
     workspaceId: string,
@@ -180,7 +170,7 @@ export type StoredResponseAdmin = {
     cursor: string | null,
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
   usage(workspaceId: string): { readonly usedBytes: number; readonly maxBytes: number };
-  /** Ends the work on one, or on all of a workspace, before they are removed. */
+  /** Stops background runs before the responses are deleted. */
   stop(workspaceId: string, id: string): Promise<void>;
   stopAll(workspaceId: string): Promise<void>;
 };

@@ -8,7 +8,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { sentExtras } from "./extras.ts";
+import { billedExtras } from "./extras.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest } from "./inference-request.ts";
 import type { RequestTrace } from "./request-trace.ts";
@@ -18,11 +18,11 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** What admission needs of everything the request path is given. */
-export type Admitting = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf">;
+export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf">;
 
 /** What is reserved for one attempt. */
-export function neededFor(
-  gateway: Admitting,
+export function holdAmountFor(
+  gateway: AdmissionDeps,
   trail: RequestTrace,
   attempt: Attempt,
   errand: Pick<InferenceRequest, "boundAt">,
@@ -36,7 +36,7 @@ export function neededFor(
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies, margin, extras } = trail.terms;
   const { currency } = trail.principal.workspace;
-  const asked = extras === undefined ? undefined : sentExtras(extras, attempt);
+  const asked = extras === undefined ? undefined : billedExtras(extras, attempt);
   const also = { characters, seconds, cacheTtl, prompts, margin, extras: asked };
   return holdFor(input, outputTokens, attempt.price, currencies, currency, also);
 }
@@ -46,7 +46,7 @@ export function neededFor(
  * costs no upstream call.
  */
 export function admit(
-  gateway: Admitting,
+  gateway: AdmissionDeps,
   trail: RequestTrace,
   plan: Pick<Plan, "attempts">,
   errand: Pick<InferenceRequest, "boundAt">,
@@ -63,7 +63,7 @@ export function admit(
   const tried = plan.attempts.slice(0, gateway.limits.attemptsMax);
   if (tried.every(isOwnResource)) return;
   for (const attempt of tried) {
-    const needed = neededFor(gateway, trail, attempt, errand);
+    const needed = holdAmountFor(gateway, trail, attempt, errand);
     if (needed > nanos) nanos = needed;
   }
   const { keyId, limits } = gateway.spenderOf(trail.principal);
@@ -72,16 +72,16 @@ export function admit(
   return chain(gateway.state.hold(hold), (verdict) => {
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
-      trail.holdRefusal = refusalOf(verdict, trail);
+      trail.holdRefusal = holdRefusalFault(verdict, trail);
       if (!plan.attempts.some(isOwnResource)) throw trail.holdRefusal;
     }
   });
 }
 
-type Refused = Exclude<HoldVerdict, { is: "held" }>;
+type HoldRejection = Exclude<HoldVerdict, { is: "held" }>;
 
 /** What a caller can do so that less is reserved. */
-const LESS: Readonly<Record<Surface, string>> = {
+const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   chat: "ask for fewer tokens with max_tokens",
   messages: "ask for fewer tokens with max_tokens",
   responses: "ask for fewer tokens with max_output_tokens",
@@ -91,30 +91,36 @@ const LESS: Readonly<Record<Surface, string>> = {
   decisions: "ask fewer questions or send a shorter state",
 };
 
-function refusalOf(verdict: Refused, trail: RequestTrace): Fault {
-  const message = verdict.is === "insufficient_credits" ? tooLittle(verdict, trail) : tooMuch(verdict, trail);
+function holdRefusalFault(verdict: HoldRejection, trail: RequestTrace): Fault {
+  const message =
+    verdict.is === "insufficient_credits"
+      ? insufficientCreditsMessage(verdict, trail)
+      : spendLimitMessage(verdict, trail);
   // Sent again, the same request gets the same answer until somebody pays, or the limit's period is over.
   return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
 }
 
-function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, trail: RequestTrace): string {
+function insufficientCreditsMessage(
+  verdict: Extract<HoldRejection, { is: "insufficient_credits" }>,
+  trail: RequestTrace,
+): string {
   const { workspace } = trail.principal;
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${LESS[trail.surface]}.`;
+  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${REDUCTION_HINTS[trail.surface]}.`;
 }
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
 
-function tooMuch(
-  verdict: Extract<Refused, { is: "spend_limit_reached" }>,
+function spendLimitMessage(
+  verdict: Extract<HoldRejection, { is: "spend_limit_reached" }>,
   { principal, surface }: RequestTrace,
 ): string {
   const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
   const { currency } = principal.workspace;
   const said = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
   const running = heldNanos === 0n ? "" : `, ${said(heldNanos)} are reserved by running requests`;
-  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${LESS[surface]}.`;
+  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
 }
 
 function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {

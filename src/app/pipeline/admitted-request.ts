@@ -10,22 +10,22 @@ import { cancelTimer } from "../../kit/timers.ts";
 import type { StreamedReply } from "../../language/canon/reply.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
-import { neededFor } from "./admit.ts";
+import { holdAmountFor } from "./admit.ts";
 import { type AttemptResult, runAttempt, unencodableAttempt } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
-import { GONE, gone } from "./client-gone.ts";
-import { closingOf } from "./closing.ts";
+import { CLIENT_DISCONNECTED, disconnectedRecord } from "./client-gone.ts";
+import { streamClosing } from "./closing.ts";
 import type { DecodedRequest } from "./decoded.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type InferenceRequest, responseHeadFor } from "./inference-request.ts";
-import { learn } from "./learn.ts";
-import type { Planned } from "./plan.ts";
+import { recordStats } from "./learn.ts";
+import type { PlannedRequest } from "./plan.ts";
 import type { EndpointAdapter, ReasoningChoice } from "./reasoning-choice.ts";
 import { Relay } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
-import { addHeaders } from "./response-headers.ts";
+import { addInferenceHeaders } from "./response-headers.ts";
 import { RetryLoop, type ServedAttempt } from "./retry-loop.ts";
-import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
+import { type ChargedEnd, type MeteredUsage, type Settlement, settleCharged, settleUncharged } from "./settle.ts";
 
 /** A refusal that was paid for: the request is over and in the books. */
 export class SettledFault extends Error {
@@ -37,41 +37,41 @@ export class SettledFault extends Error {
   }
 }
 
-function tooSlow(): Fault {
+function slowReaderFault(): Fault {
   return fault("upstream_timeout", {
     message:
       "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
   });
 }
 
-function fellSilent(): Fault {
+function silentProviderFault(): Fault {
   return fault("upstream_timeout", {
     message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
   });
 }
 
-function brokeOff(): Fault {
+function brokenStreamFault(): Fault {
   return fault("upstream_error", {
     message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
   });
 }
 
 /** What the caller hears of a stream that broke: a provider's words only where they are about the request itself. */
-function toldOf(verdict: Verdict): Fault {
+function faultForVerdict(verdict: Verdict): Fault {
   if (verdict.is === "stop") return verdict.fault;
-  if (verdict.is === "busy") return brokeOff();
+  if (verdict.is === "busy") return brokenStreamFault();
   if (verdict.leaving === true) return verdict.last;
-  return verdict.last.code === "upstream_timeout" ? fellSilent() : brokeOff();
+  return verdict.last.code === "upstream_timeout" ? silentProviderFault() : brokenStreamFault();
 }
 
 /** What was decided of a request before anyone is asked. */
-type Admitted = Pick<Planned, "policyNow" | "otherRouter"> & {
+type AdmittedPlan = Pick<PlannedRequest, "policyNow" | "otherRouter"> & {
   readonly plan: Plan;
   /** When it has to be over, on the clock that never jumps. */
   readonly deadlineMs: number;
 };
 
-function madeOf({ outcome: { is } }: ServedAttempt): ResponseCompleteness {
+function completionOf({ outcome: { is } }: ServedAttempt): ResponseCompleteness {
   return is === "whole" || is === "relayed" ? "all" : "less";
 }
 
@@ -84,7 +84,7 @@ export class AdmittedRequest {
   readonly #errand: InferenceRequest;
   readonly #made: DecodedRequest["beforeSettle"];
   readonly #keep: DecodedRequest["storeResponse"];
-  readonly #admitted: Admitted;
+  readonly #admitted: AdmittedPlan;
   readonly #relay: Relay;
   #lane: UpstreamAdapter | undefined;
   #thinking: ReasoningChoice | undefined;
@@ -95,7 +95,7 @@ export class AdmittedRequest {
     exchange: Exchange,
     sink: ResponseSink,
     { request, beforeSettle, storeResponse }: DecodedRequest,
-    admitted: Admitted,
+    admitted: AdmittedPlan,
   ) {
     this.#gateway = gateway;
     this.#trail = trail;
@@ -105,7 +105,10 @@ export class AdmittedRequest {
     this.#made = beforeSettle;
     this.#keep = storeResponse;
     this.#admitted = admitted;
-    this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
+    this.#relay = new Relay(sink, gateway, {
+      onCommit: () => this.#commit(),
+      onFirstContent: () => this.#trail.markFirstByte(),
+    });
   }
 
   async serve(): Promise<void> {
@@ -126,7 +129,8 @@ export class AdmittedRequest {
     try {
       const serving = tries.run();
       const why =
-        beforeSettlement && (await beforeSettlement(this.#trail.requestId, await serving.then(madeOf, () => "less")));
+        beforeSettlement &&
+        (await beforeSettlement(this.#trail.requestId, await serving.then(completionOf, () => "less")));
       const { attempt, outcome } = await serving;
       await (why === undefined ? this.#conclude(attempt, outcome) : this.#leave(outcome, why));
     } finally {
@@ -137,11 +141,11 @@ export class AdmittedRequest {
   }
 
   #covers(attempt: Attempt): boolean {
-    return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
+    return holdAmountFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
   }
 
   #try(attempt: Attempt): MaybePromise<AttemptResult> {
-    const { plan, policyNow, otherRouter } = this.#admitted;
+    const { plan, currentPolicy, changedRouter } = this.#admitted;
     const head = responseHeadFor(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trace, relay] = [this.#gateway, this.#trail, this.#relay];
     let way: EndpointAdapter;
@@ -154,7 +158,17 @@ export class AdmittedRequest {
     this.#lane = adapter;
     this.#thinking = reasoning;
     const recheckKey = () => gateway.recheckKey(this.#exchange);
-    return runAttempt({ gateway, trace, attempt, adapter: adapter, relay, plan, policyNow, otherRouter, recheckKey });
+    return runAttempt({
+      gateway,
+      trace,
+      attempt,
+      adapter: adapter,
+      relay,
+      plan,
+      currentPolicy,
+      changedRouter,
+      recheckKey,
+    });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -163,7 +177,7 @@ export class AdmittedRequest {
     const atMs = this.#gateway.clock.nowMs();
     // The close of the stream waits for the journal; the opening need not.
     this.#gateway.journal
-      .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() })
+      .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.openRecord() })
       .catch(() => undefined);
     const headers = this.#headers();
     headers["content-type"] ??= "text/event-stream; charset=utf-8";
@@ -174,7 +188,7 @@ export class AdmittedRequest {
   /** The call's own headers with what every inference answer says; each request has one set of its own. */
   #headers(): Record<string, string> {
     const { baseHeaders } = this.#exchange;
-    addHeaders(baseHeaders, this.#trail, this.#admitted.plan, this.#lane, this.#thinking);
+    addInferenceHeaders(baseHeaders, this.#trail, this.#admitted.plan, this.#lane, this.#thinking);
     return baseHeaders;
   }
 
@@ -185,21 +199,21 @@ export class AdmittedRequest {
       case "relayed":
         return this.#closeStream(attempt, outcome);
       case "broke":
-        return this.#breakStream(outcome.stream, toldOf(outcome.verdict));
+        return this.#breakStream(outcome.stream, faultForVerdict(outcome.verdict));
       case "gone":
         return this.#clientGone(attempt, outcome);
     }
   }
 
-  #settle(attempt: Attempt, metered: Metered, end: UsedEnd): Promise<Settled> {
+  #settle(attempt: Attempt, metered: MeteredUsage, end: ChargedEnd): Promise<Settlement> {
     const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.maxUsage?.() };
-    return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
+    return settleCharged(this.#gateway, this.#trail, attempt, metered, asked, end);
   }
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<EndedAttempt, { is: "whole" }>): Promise<void> {
     this.#heard(answer);
-    if (this.#sink.disconnected) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
-    this.#trail.answering();
+    if (this.#sink.disconnected) return settleUncharged(this.#gateway, this.#trail, disconnectedRecord(this.#trail));
+    this.#trail.markFirstByte();
     const { declined } = answer;
     const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
     const { usage, shown } = await this.#settle(attempt, answer, end);
@@ -225,10 +239,10 @@ export class AdmittedRequest {
     // The model was done and the client left before the figures came: it is billed by them all the same. What nobody
     // waited for is kept as a whole answer, and is one in the log.
     const left = this.#sink.disconnected && this.#sink.unattended !== true;
-    const end = left ? GONE : { status: 200, errorCode: null };
+    const end = left ? CLIENT_DISCONNECTED : { status: 200, errorCode: null };
     try {
-      const { close, made } = closingOf(stream, this.#made);
-      const settled = await this.#settle(attempt, stream, { ...end, made });
+      const { close, made: beforeCharge } = streamClosing(stream, this.#made);
+      const settled = await this.#settle(attempt, stream, { ...end, beforeCharge });
       this.#learn(attempt, settled.usage);
       const last = close(settled);
       if (this.#keep !== undefined && stream.finalJson !== undefined)
@@ -242,7 +256,7 @@ export class AdmittedRequest {
   /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
   async #endUnsettled(stream: StreamedReply, error: unknown): Promise<void> {
     const problem = toFault(error);
-    await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+    await settleUncharged(this.#gateway, this.#trail, this.#trail.refusedRecord(problem));
     await this.#endBroken(stream, problem);
   }
 
@@ -252,10 +266,10 @@ export class AdmittedRequest {
    */
   async #breakStream(stream: StreamedReply, problem: Fault): Promise<void> {
     this.#heard(stream);
-    await settleFree(
+    await settleUncharged(
       this.#gateway,
       this.#trail,
-      this.#trail.finish({ status: 200, errorCode: problem.code, usage: null, charge: null }),
+      this.#trail.finishedRecord({ status: 200, errorCode: problem.code, usage: null, charge: null }),
     );
     await this.#endBroken(stream, problem);
   }
@@ -276,23 +290,24 @@ export class AdmittedRequest {
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
   async #clientGone(attempt: Attempt, { stream }: Extract<EndedAttempt, { is: "gone" }>): Promise<void> {
-    if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
+    if (stream === undefined || !this.#relay.hasSentContent)
+      return settleUncharged(this.#gateway, this.#trail, disconnectedRecord(this.#trail));
     this.#heard(stream);
     const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
     try {
       await this.#settle(
         attempt,
         { usage, outputWeight, units, estimate, extraUses: extraUses, promptCount: promptCount, isUsagePartial: true },
-        GONE,
+        CLIENT_DISCONNECTED,
       );
       // Who only took it too slowly is still there.
-      if (!this.#sink.disconnected) await this.#endBroken(stream, tooSlow());
+      if (!this.#sink.disconnected) await this.#endBroken(stream, slowReaderFault());
     } catch (error) {
       await this.#endUnsettled(stream, error);
     }
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
-    learn(this.#gateway, this.#trail, attempt, usage, this.#errand.outline, this.#relay.pace);
+    recordStats(this.#gateway, this.#trail, attempt, usage, this.#errand.outline, this.#relay.pace);
   }
 }

@@ -29,14 +29,14 @@ import { type AttemptOutcome, isMaybeAccepted } from "./attempt-outcome.ts";
 import { audioReader } from "./audio.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { appendHop, HOP_HEADER, shouldSendHops } from "./loop-detection.ts";
-import type { Planned } from "./plan.ts";
+import type { PlannedRequest } from "./plan.ts";
 import type { Relay } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
-import { isJson, problemReader, wholeOutcome, wholeReader } from "./response-readers.ts";
-import { askParts, type PartPlaces } from "./split-attempt.ts";
+import { bufferedOutcome, bufferedReader, errorReader, isJson } from "./response-readers.ts";
+import { type PartSlots, runParts } from "./split-attempt.ts";
 import { connectionsOfAttempt, currentEndpoint, exclusiveKeyBarring } from "./workspace-resources.ts";
 
-type AttemptRun = Pick<Planned, "policyNow" | "otherRouter"> & {
+type AttemptRun = Pick<PlannedRequest, "policyNow" | "otherRouter"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
   readonly attempt: Attempt;
@@ -170,7 +170,7 @@ type CancelHandle = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
 
 function send(one: AttemptRun, body: UpstreamBody): MaybePromise<AttemptOutcome> {
   const leash: CancelHandle = { call: undefined, cancelled: "no" };
-  one.relay.cancelWith(() => cancelCall(leash), cancellationBilling(one));
+  one.relay.setCancel(() => cancelCall(leash), cancellationBilling(one));
   return chain(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
 }
 
@@ -201,10 +201,10 @@ async function sendParts(
   const { gateway, attempt, relay } = one;
   const leashes = adapters.map((): CancelHandle => ({ call: undefined, cancelled: "no" }));
   const cutAll = () => leashes.forEach(cancelCall);
-  relay.cancelWith(cutAll);
-  const asked = await askParts({
+  relay.setCancel(cutAll);
+  const asked = await runParts({
     count: adapters.length,
-    async ask(at) {
+    async runPart(at) {
       const [adapter, leash] = [adapters[at], leashes[at]];
       if (adapter === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
       const outcome = await sendPart({ ...one, adapter }, leash);
@@ -212,18 +212,18 @@ async function sendParts(
       leash.call = undefined;
       return outcome;
     },
-    giveUp: cutAll,
-    places: partSlotsFor(gateway, attempt),
+    cancel: cutAll,
+    slots: partSlotsFor(gateway, attempt),
   });
   if (asked.is !== "all") return asked;
-  return wholeOutcome(join(asked.answers), one.adapter, attempt.endpoint);
+  return bufferedOutcome(join(asked.answers), one.adapter, attempt.endpoint);
 }
 
 /** Undefined: nobody counts how many requests run there. */
 function partSlotsFor(
   { endpointSlots, nodes }: GatewayDeps,
   { ownKey, node, endpoint: { id } }: Attempt,
-): PartPlaces | undefined {
+): PartSlots | undefined {
   if (node !== undefined) return nodes.held(node.id);
   if (ownKey !== undefined) return undefined;
   return { takeFurther: () => endpointSlots.acquireExtra(id), give: () => endpointSlots.release(id) };
@@ -246,14 +246,14 @@ async function sendPart(part: AttemptRun, leash: CancelHandle): Promise<AttemptO
 }
 
 function dispatch(
-  { gateway, trace, attempt, adapter, relay, plan, policyNow, otherRouter, recheckKey }: AttemptRun,
+  { gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey }: AttemptRun,
   body: UpstreamBody,
   headers: Record<string, string> | MissingCredential,
   leash: CancelHandle,
 ): MaybePromise<AttemptOutcome> {
   const { endpoint } = attempt;
   const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): AttemptOutcome =>
-    relay.gone
+    relay.disconnected
       ? { is: "gone", stream: undefined }
       : {
           is: "failed",
@@ -261,16 +261,16 @@ function dispatch(
           upstreamStatus: null,
         };
   if (headers === "unreached") return unsent("the provider's authority gave no token", "connect");
-  if (headers === "refused") return relay.gone ? unsent("the client left") : credentialRefusedOutcome(attempt);
+  if (headers === "refused") return relay.disconnected ? unsent("the client left") : credentialRefusedOutcome(attempt);
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
   // A key that was revoked ends the request, whoever could be asked next: what is under way may take minutes.
   recheckKey();
-  const policy = policyNow();
+  const policy = currentPolicy();
   if (policy === undefined) return unsent("the workspace is gone");
   const row = currentEndpointFor(gateway, attempt);
   if (row === undefined) return { is: "failed", verdict: withdrawnVerdict(gateway, attempt), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
-  const router = otherRouter();
+  const router = changedRouter();
   const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
@@ -290,7 +290,7 @@ function dispatch(
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
-        relay.gone
+        relay.disconnected
           ? { is: "gone", stream: undefined }
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
@@ -301,7 +301,7 @@ function dispatch(
         answered(status, headers) {
           const { provider, model } = endpoint;
           const reading = { gateway, status, headers, lane: adapter, provider, model, resolve, failed, call: sent };
-          if (status !== 200) return problemReader(reading);
+          if (status !== 200) return errorReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
@@ -315,8 +315,8 @@ function dispatch(
               provider: endpoint.provider,
               resolve,
             });
-          if (!trace.streaming) return wholeReader(reading);
-          return isJson(headers) ? problemReader(reading) : relay.reader(reading);
+          if (!trace.streaming) return bufferedReader(reading);
+          return isJson(headers) ? errorReader(reading) : relay.streamReader(reading);
         },
       },
     );
@@ -383,7 +383,7 @@ function headersFor(
   try {
     const authorized = authorize(credential, adapter.auth, outgoing);
     // Beside what is signed: whoever stands between may change it.
-    const context = gateway.traceparentFor?.(trail.requestId, trail.trace, trail.attemptNumber);
+    const context = gateway.traceparentFor?.(trail.requestId, trail.traceparent, trail.attemptNumber);
     const trace = context === undefined ? undefined : { traceparent: context };
     const hops = shouldSendHops(trail.hops, gateway.loopDetection, attempt)
       ? { [HOP_HEADER]: appendHop(trail.hops, gateway.loopDetection.mark) }

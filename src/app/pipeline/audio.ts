@@ -2,9 +2,9 @@ import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstr
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import { type Relay, verdictOf } from "./relay.ts";
+import { classifyProblem, type Relay } from "./relay.ts";
 
-type Reading = {
+type AudioReading = {
   readonly call: UpstreamCall;
   readonly stream: AudioStream;
   readonly provider: string;
@@ -12,7 +12,7 @@ type Reading = {
 };
 
 /** Carries a provider's audio to the client while it comes. With its first byte the request is bound to the endpoint. */
-export function audioReader(relay: Relay, { call, stream, provider, resolve }: Reading): BodyReader {
+export function audioReader(relay: Relay, { call, stream, provider, resolve }: AudioReading): BodyReader {
   let over = false;
   const finish = (outcome: AttemptOutcome) => {
     over = true;
@@ -20,17 +20,17 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: R
   };
   const fail = (verdict: Verdict) => {
     if (over) return;
-    if (relay.left) finish({ is: "gone", stream });
-    else if (relay.committed) finish(relay.broken(stream, verdict));
+    if (relay.clientStoppedReading) finish({ is: "gone", stream });
+    else if (relay.committed) finish(relay.brokenOutcome(stream, verdict));
     else finish({ is: "failed", verdict, upstreamStatus: 200 });
     // Last, because an abort is heard here as a failure of its own.
     call.abort();
   };
   const take = (piece: AudioPiece): "more" | "pause" => {
-    if (piece.is === "problem") fail(verdictOf(piece.problem, provider));
-    else if (piece.is === "garbage") fail(classifyMalformed(piece.why, provider));
-    else if (piece.bytes.length > 0 && !relay.carry(piece.bytes)) {
-      relay.whenRoom(() => call.resume());
+    if (piece.is === "problem") fail(classifyProblem(piece.problem, provider));
+    else if (piece.is === "malformed") fail(classifyMalformed(piece.why, provider));
+    else if (piece.bytes.length > 0 && !relay.sendBytes(piece.bytes)) {
+      relay.resumeWhenDrained(() => call.resume());
       return "pause";
     }
     return "more";
@@ -46,7 +46,7 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: R
       take(stream.end());
       if (over) return;
       if (relay.committed) finish({ is: "relayed", stream, upstreamStatus: 200 });
-      else if (relay.gone) finish({ is: "gone", stream });
+      else if (relay.disconnected) finish({ is: "gone", stream });
       else fail(classifyMalformed("no audio at all", provider));
     },
     failed: (failure) => fail(classifyFailure(failure, provider)),

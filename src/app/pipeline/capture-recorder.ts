@@ -4,119 +4,122 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { ResponseSink } from "../exchange.ts";
 
 /** What was heard of one call, on its way to be kept. */
-export type Heard = {
+export type RecordedExchange = {
   readonly requestId: string;
   readonly keyId: string;
   readonly window: CaptureWindow;
   readonly atMs: number;
   readonly request: Buffer | null;
-  readonly answer: string | null;
+  readonly response: string | null;
   /** JSON or events; or nothing but words, as transcripts can be. */
-  readonly answerIs: "data" | "words";
+  readonly responseFormat: "data" | "words";
   readonly cut: readonly TruncatedPart[];
 };
 
-type Told = Pick<Heard, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };
+type CaptureTarget = Pick<RecordedExchange, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };
 
 /** What running calls may hold of their answers, all together: a crowd of long streams must not fill the memory. */
-export class ListeningRoom {
-  #leftBytes: number;
+export class CaptureMemory {
+  #freeBytes: number;
 
   constructor(maxBytes: number) {
-    this.#leftBytes = maxBytes;
+    this.#freeBytes = maxBytes;
   }
 
   take(bytes: number): "taken" | "full" {
-    if (bytes > this.#leftBytes) return "full";
-    this.#leftBytes -= bytes;
+    if (bytes > this.#freeBytes) return "full";
+    this.#freeBytes -= bytes;
     return "taken";
   }
 
   give(bytes: number): void {
-    this.#leftBytes += bytes;
+    this.#freeBytes += bytes;
   }
 }
 
 /** Listens to one call for the window it is in. It holds references and counts; the work is done after the answer. */
-export class Capturing {
-  readonly #told: Told;
+export class CaptureRecorder {
+  readonly #target: CaptureTarget;
   readonly #itemMaxBytes: number;
-  readonly #room: ListeningRoom;
-  readonly #kept: (heard: Heard) => void;
+  readonly #memory: CaptureMemory;
+  readonly #onFinish: (heard: RecordedExchange) => void;
   /** Of an answer that is never kept nothing is held either: audio above all. */
-  readonly #keepsAnswer: boolean;
+  readonly #capturesResponse: boolean;
   #request: Buffer | null = null;
-  #pieces: string[] = [];
+  #chunks: string[] = [];
   /** Of the answer so far, and how much of that is held. */
-  #bytes = 0;
-  #heldBytes = 0;
-  #whole: string | undefined;
-  #sent: Heard["answerIs"] = "data";
+  #responseBytes = 0;
+  #bufferedBytes = 0;
+  #wholeResponse: string | undefined;
+  #responseFormat: RecordedExchange["responseFormat"] = "data";
   #refused: "no" | "yes" = "no";
 
-  constructor(told: Told, itemMaxBytes: number, room: ListeningRoom, kept: (heard: Heard) => void) {
-    this.#told = told;
+  constructor(told: CaptureTarget, itemMaxBytes: number, room: CaptureMemory, kept: (heard: RecordedExchange) => void) {
+    this.#target = told;
     this.#itemMaxBytes = itemMaxBytes;
-    this.#room = room;
-    this.#kept = kept;
-    this.#keepsAnswer = CAPTURED_PARTS[told.surface].includes("answer");
+    this.#memory = room;
+    this.#onFinish = kept;
+    this.#capturesResponse = CAPTURED_PARTS[told.surface].includes("answer");
   }
 
-  asked(body: Buffer): void {
+  setRequest(body: Buffer): void {
     this.#request = body;
   }
 
   /** The caller itself demands that nothing is kept. */
-  leaveOut(): void {
+  optOut(): void {
     this.#refused = "yes";
   }
 
   /** The answer as one text; it stands for whatever was sent of it in pieces. */
-  answered(text: string): void {
-    this.#whole = text;
+  setResponse(text: string): void {
+    this.#wholeResponse = text;
   }
 
   /** The same sink, listened to. */
-  through(sink: ResponseSink): ResponseSink {
+  wrapSink(sink: ResponseSink): ResponseSink {
     const begun = (contentType: string | undefined) => {
-      if (contentType?.startsWith("text/plain") === true) this.#sent = "words";
+      if (contentType?.startsWith("text/plain") === true) this.#responseFormat = "words";
     };
-    return new HeardSink(sink, begun, (chunk) => this.#take(chunk));
+    return new RecordingSink(sink, begun, (chunk) => this.#addChunk(chunk));
   }
 
   /** The call is over, however it ended. */
-  end(): void {
-    this.#room.give(this.#heldBytes);
+  finish(): void {
+    this.#memory.give(this.#bufferedBytes);
     if (this.#refused === "yes") return;
-    const { surface, ...told } = this.#told;
+    const { surface, ...told } = this.#target;
     const parts = CAPTURED_PARTS[surface];
-    const answer = this.#whole ?? (this.#pieces.length === 0 ? null : this.#pieces.join(""));
-    const isCut = this.#whole === undefined && (this.#bytes > this.#itemMaxBytes || this.#heldBytes < this.#bytes);
-    this.#kept({
+    const answer = this.#wholeResponse ?? (this.#chunks.length === 0 ? null : this.#chunks.join(""));
+    const isCut =
+      this.#wholeResponse === undefined &&
+      (this.#responseBytes > this.#itemMaxBytes || this.#bufferedBytes < this.#responseBytes);
+    this.#onFinish({
       ...told,
       request: parts.includes("request") ? this.#request : null,
-      answer: this.#keepsAnswer ? answer : null,
-      answerIs: this.#whole === undefined ? this.#sent : "data",
-      cut: isCut && this.#keepsAnswer ? [{ part: "answer", ofBytes: this.#bytes }] : [],
+      response: this.#capturesResponse ? answer : null,
+      responseFormat: this.#wholeResponse === undefined ? this.#responseFormat : "data",
+      cut: isCut && this.#capturesResponse ? [{ part: "answer", ofBytes: this.#responseBytes }] : [],
     });
   }
 
-  #take(chunk: Buffer | string): void {
+  #addChunk(chunk: Buffer | string): void {
     // Pieces are whole events: one that would go beyond what is kept is counted and let go.
     const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
-    const isWhole = this.#heldBytes === this.#bytes;
-    this.#bytes += bytes;
-    if (this.#refused === "yes" || !this.#keepsAnswer || !isWhole || this.#heldBytes >= this.#itemMaxBytes) return;
-    if (this.#room.take(bytes) === "full") return;
-    this.#pieces.push(chunk.toString());
-    this.#heldBytes += bytes;
+    const isWhole = this.#bufferedBytes === this.#responseBytes;
+    this.#responseBytes += bytes;
+    if (this.#refused === "yes" || !this.#capturesResponse || !isWhole || this.#bufferedBytes >= this.#itemMaxBytes)
+      return;
+    if (this.#memory.take(bytes) === "full") return;
+    this.#chunks.push(chunk.toString());
+    this.#bufferedBytes += bytes;
   }
 }
 
-class HeardSink implements ResponseSink {
+class RecordingSink implements ResponseSink {
   readonly #sink: ResponseSink;
-  readonly #begun: (contentType: string | undefined) => void;
-  readonly #heard: (chunk: Buffer | string) => void;
+  readonly #onStart: (contentType: string | undefined) => void;
+  readonly #onChunk: (chunk: Buffer | string) => void;
 
   constructor(
     sink: ResponseSink,
@@ -124,8 +127,8 @@ class HeardSink implements ResponseSink {
     heard: (chunk: Buffer | string) => void,
   ) {
     this.#sink = sink;
-    this.#begun = begun;
-    this.#heard = heard;
+    this.#onStart = begun;
+    this.#onChunk = heard;
   }
 
   get started(): boolean {
@@ -145,13 +148,13 @@ class HeardSink implements ResponseSink {
   }
 
   start(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#begun(headers["content-type"]);
+    this.#onStart(headers["content-type"]);
     this.#sink.start(status, headers);
   }
 
   write(chunk: Buffer | string): boolean {
     // A client that has gone sees nothing more.
-    if (!this.#sink.disconnected) this.#heard(chunk);
+    if (!this.#sink.disconnected) this.#onChunk(chunk);
     return this.#sink.write(chunk);
   }
 
@@ -160,7 +163,7 @@ class HeardSink implements ResponseSink {
   }
 
   end(chunk?: Buffer | string): void {
-    if (chunk !== undefined && !this.#sink.disconnected) this.#heard(chunk);
+    if (chunk !== undefined && !this.#sink.disconnected) this.#onChunk(chunk);
     this.#sink.end(chunk);
   }
 

@@ -7,11 +7,11 @@ import { dialectSupport, maxOutputTokensFor } from "../../io/upstream/upstream-a
 import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
 import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
-import { leftOutOf } from "./extras.ts";
+import { omittedToolIndexes } from "./extras.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
 import type { InferenceRequest, UsageBound } from "./inference-request.ts";
-import { countInput, inputTokensOf, isForeign } from "./input-tokens.ts";
-import type { Outline } from "./plan.ts";
+import { countInput, estimateInput, hasNativeContent } from "./input-tokens.ts";
+import type { RequestOutline } from "./plan.ts";
 import { buildAdapter, chooseReasoning, type EndpointAdapter } from "./reasoning-choice.ts";
 
 /** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
@@ -19,10 +19,10 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
   readonly inbound: In;
   readonly inputTokens: number;
   readonly streaming: boolean;
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   #reservedTokens: number | undefined;
 
-  constructor(inbound: In, inputTokens = inputTokensOf(inbound, expectedTextTokens)) {
+  constructor(inbound: In, inputTokens = estimateInput(inbound, expectedTextTokens)) {
     this.inbound = inbound;
     const { call } = inbound;
     this.streaming = call.stream;
@@ -33,7 +33,7 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
   async withCountedInput(tokens: TokenCounter): Promise<ChatInferenceRequest<In>> {
     const { inbound } = this;
     // What only a provider can read, only a provider can count.
-    const found = isForeign(inbound.call) ? undefined : await countInput(tokens, inbound.call);
+    const found = hasNativeContent(inbound.call) ? undefined : await countInput(tokens, inbound.call);
     return found === undefined ? this : new ChatInferenceRequest(inbound, found);
   }
 
@@ -59,14 +59,14 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
 
   /** A hold is a bound: what is expected is too little for it. */
   #holdInputTokens(): number {
-    this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, conservativeTextTokens));
+    this.#reservedTokens ??= Math.max(this.inputTokens, estimateInput(this.inbound, conservativeTextTokens));
     return this.#reservedTokens;
   }
 
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter {
     const { endpoint, model } = attempt;
     const wished = chooseReasoning(this.inbound, plan, attempt);
-    const excludedTools = leftOutOf(this.inbound.call.extras, attempt);
+    const excludedTools = omittedToolIndexes(this.inbound.call.extras, attempt);
     return buildAdapter(this.inbound, wished, { endpoint, model, head, excludedTools });
   }
 
@@ -76,10 +76,10 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
 }
 
 /** What planning has to know of a call. */
-export function chatOutline({ call }: InboundRequest, inputTokens: number): Outline {
+export function chatOutline({ call }: InboundRequest, inputTokens: number): RequestOutline {
   const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
   const needs = needsOf(call);
-  const demand = {
+  const requirements = {
     needs,
     parameters,
     usual: defaultValued,
@@ -89,5 +89,5 @@ export function chatOutline({ call }: InboundRequest, inputTokens: number): Outl
     inputTokens,
     maxOutputTokens,
   };
-  return { model, demand, wishes: routingHints };
+  return { model, requirements, routingHints: routingHints };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CaptureWindowRow } from "../../domain/record/capture.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { Captures } from "./content-captures.ts";
+import { ContentCaptures } from "./content-captures.ts";
 
 const CALLER = { key: { id: "key_1", environment: "live" }, workspace: { id: "ws_1" } } as const;
 
@@ -19,7 +19,13 @@ test("LOG-05 SCALE-02 a window that is opened while those of its workspace are l
     },
   };
   const limits = { itemMaxBytes: 1000, windowMaxBytes: 1000 };
-  const captures = new Captures({ store, clock: systemClock, limits, mayKeep: () => true, warn: () => undefined });
+  const captures = new ContentCaptures({
+    store,
+    clock: systemClock,
+    limits,
+    mayKeep: () => true,
+    warn: () => undefined,
+  });
   const reloaded = captures.reload("ws_1");
   const nowMs = systemClock.nowMs();
   const window = {
@@ -28,13 +34,13 @@ test("LOG-05 SCALE-02 a window that is opened while those of its workspace are l
     ...{ reason: null, items: 0, bytes: 0, purgedAtMs: null },
   };
   kept.push(window);
-  captures.opened(window);
+  captures.windowOpened(window);
   way.resolve();
   await reloaded;
   expect(captures.begin("chat", "r", CALLER)).toBeDefined();
   await captures.reload("ws_1");
   expect(captures.begin("chat", "r", CALLER)).toBeDefined();
-  captures.closed("cap_1");
+  captures.windowClosed("cap_1");
   await captures.reload("ws_1");
   expect(captures.begin("chat", "r", CALLER)).toBe(undefined);
 });

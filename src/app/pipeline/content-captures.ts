@@ -11,7 +11,7 @@ import { requestsZeroRetention } from "../../domain/record/retention-opt-out.ts"
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import { Capturing, type Heard, ListeningRoom } from "./capture-recorder.ts";
+import { CaptureMemory, CaptureRecorder, type RecordedExchange } from "./capture-recorder.ts";
 
 export type CaptureLimits = { readonly itemMaxBytes: number; readonly windowMaxBytes: number };
 
@@ -24,26 +24,26 @@ export type CaptureDeps = {
   readonly warn: Log["warn"];
 };
 
-type CapturedBy = {
+type CaptureCaller = {
   readonly key: Pick<Principal["key"], "id" | "environment">;
   readonly workspace: Pick<Principal["workspace"], "id">;
 };
 
 /** What waits to be written has an end: a store that is slow or away costs captured contents, and never a request. */
-const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-const LISTENING_BYTES_MAX = 64 * 1024 * 1024;
+const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
+const BUFFERED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Capture windows on the request path. While none is open a request pays one look-up; writing is never waited for. */
-export class Captures {
+export class ContentCaptures {
   readonly #deps: CaptureDeps;
   readonly #windows = new OpenCaptureWindows();
   /** Closed by hand or by a policy: what was under way then is not kept either. */
-  readonly #ended = new Set<string>();
-  readonly #full = new Set<string>();
+  readonly #endedWindows = new Set<string>();
+  readonly #fullWindows = new Set<string>();
   readonly #skipped = new Map<string, number>();
-  readonly #room = new ListeningRoom(LISTENING_BYTES_MAX);
+  readonly #memory = new CaptureMemory(BUFFERED_BYTES_MAX);
   #changes = 0;
-  #waitingBytes = 0;
+  #queuedBytes = 0;
   #written: Promise<void> = Promise.resolve();
 
   constructor(deps: CaptureDeps) {
@@ -66,44 +66,44 @@ export class Captures {
     // What was opened here meanwhile is not in what was read, and has not been closed.
     if (this.#changes !== changes) return this.reload(workspaceId);
     for (const { id, closesAtMs } of this.#windows.openFor(workspaceId)) {
-      if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.closed(id);
+      if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.windowClosed(id);
     }
-    for (const window of open) if (!this.#ended.has(window.id)) this.#windows.set(window);
+    for (const window of open) if (!this.#endedWindows.has(window.id)) this.#windows.set(window);
   }
 
-  begin(surface: Surface, requestId: string, { key, workspace }: CapturedBy): Capturing | undefined {
+  begin(surface: Surface, requestId: string, { key, workspace }: CaptureCaller): CaptureRecorder | undefined {
     if (!this.#windows.hasOpen(workspace.id)) return undefined;
     const atMs = this.#deps.clock.nowMs();
     const call = { workspaceId: workspace.id, keyId: key.id, environment: key.environment, surface };
     const covering = this.#windows.covering(call, atMs);
-    const window = covering.find(({ id }) => !this.#full.has(id));
+    const window = covering.find(({ id }) => !this.#fullWindows.has(id));
     if (window === undefined) {
-      for (const { id } of covering) this.#skip(id);
+      for (const { id } of covering) this.#countSkipped(id);
       return undefined;
     }
     if (!this.#deps.mayKeep(workspace.id, key.id)) return undefined;
     const { itemMaxBytes } = this.#deps.limits;
     const told = { requestId, keyId: key.id, window, atMs, surface };
-    return new Capturing(told, itemMaxBytes, this.#room, (heard) => this.#take(heard));
+    return new CaptureRecorder(told, itemMaxBytes, this.#memory, (heard) => this.#enqueue(heard));
   }
 
-  opened(window: CaptureWindow): void {
+  windowOpened(window: CaptureWindow): void {
     this.#changes += 1;
     this.#windows.set(window);
   }
 
-  closed(windowId: string): void {
+  windowClosed(windowId: string): void {
     this.#windows.remove(windowId);
-    this.#ended.add(windowId);
+    this.#endedWindows.add(windowId);
   }
 
   /** How many calls were in the window and were not kept since the start: it was full, or the store was away. */
-  skipped(windowId: string): number {
+  skippedCount(windowId: string): number {
     return this.#skipped.get(windowId) ?? 0;
   }
 
   /** Resolves when everything that was to be kept at the call has been written, or was let go. */
-  settled(): Promise<void> {
+  flushed(): Promise<void> {
     return this.#written;
   }
 
@@ -117,55 +117,55 @@ export class Captures {
     }
   }
 
-  #take(heard: Heard): void {
-    const bytes = sizeOf(heard);
-    if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
-      this.#skip(heard.window.id);
+  #enqueue(heard: RecordedExchange): void {
+    const bytes = capturedBytes(heard);
+    if (this.#queuedBytes + bytes > QUEUED_BYTES_MAX) {
+      this.#countSkipped(heard.window.id);
       return;
     }
-    this.#waitingBytes += bytes;
+    this.#queuedBytes += bytes;
     this.#written = this.#written.then(async () => {
       // After this turn, so that the end of the answer has gone out first.
       await new Promise((resolve) => setImmediate(resolve));
-      await this.#keep(heard);
-      this.#waitingBytes -= bytes;
+      await this.#store(heard);
+      this.#queuedBytes -= bytes;
     });
   }
 
-  async #keep(heard: Heard): Promise<void> {
+  async #store(heard: RecordedExchange): Promise<void> {
     const { store, limits, mayKeep, warn } = this.#deps;
     const { window, keyId, requestId } = heard;
-    if (this.#ended.has(window.id) || !mayKeep(window.workspaceId, keyId)) return;
+    if (this.#endedWindows.has(window.id) || !mayKeep(window.workspaceId, keyId)) return;
     // A request that was refused before its wishes were read has them all the same.
     if (heard.request !== null && requestsZeroRetention(heard.request.toString("utf8"))) return;
     try {
-      const outcome = await store.add(itemOf(heard, limits.itemMaxBytes), limits.windowMaxBytes);
+      const outcome = await store.add(capturedItem(heard, limits.itemMaxBytes), limits.windowMaxBytes);
       if (outcome === "kept") return;
-      if (outcome === "full") this.#full.add(window.id);
-      this.#skip(window.id);
+      if (outcome === "full") this.#fullWindows.add(window.id);
+      this.#countSkipped(window.id);
     } catch (error) {
-      this.#skip(window.id);
+      this.#countSkipped(window.id);
       const err = error instanceof Error ? error.message : "unknown";
       warn({ requestId, window: window.id, err }, "a call in a capture window could not be kept");
     }
   }
 
-  #skip(windowId: string): void {
+  #countSkipped(windowId: string): void {
     this.#skipped.set(windowId, (this.#skipped.get(windowId) ?? 0) + 1);
   }
 }
 
-function sizeOf({ request, answer }: Heard): number {
-  return (request?.length ?? 0) + (answer?.length ?? 0);
+function capturedBytes({ request, response }: RecordedExchange): number {
+  return (request?.length ?? 0) + (response?.length ?? 0);
 }
 
-function itemOf(heard: Heard, maxBytes: number): CapturedRequest {
+function capturedItem(heard: RecordedExchange, maxBytes: number): CapturedRequest {
   const { requestId, keyId, window, atMs } = heard;
   const request =
-    heard.request === null ? undefined : cut("request", redactAudio(heard.request.toString("utf8")), maxBytes);
-  const silenced = heard.answerIs === "words" ? redactAudioInText : redactAudio;
+    heard.request === null ? undefined : truncatePart("request", redactAudio(heard.request.toString("utf8")), maxBytes);
+  const silenced = heard.responseFormat === "words" ? redactAudioInText : redactAudio;
   // Without sound first: half of it would be taken for words.
-  const answer = heard.answer === null ? undefined : cut("answer", silenced(heard.answer), maxBytes);
+  const answer = heard.response === null ? undefined : truncatePart("answer", silenced(heard.response), maxBytes);
   const counted = heard.cut.map(({ part }) => part);
   return {
     requestId,
@@ -183,7 +183,11 @@ function itemOf(heard: Heard, maxBytes: number): CapturedRequest {
 }
 
 /** Within the bytes that are kept of one part. */
-function cut(part: "request" | "answer", text: string, maxBytes: number): { text: string; cut?: TruncatedPart } {
+function truncatePart(
+  part: "request" | "answer",
+  text: string,
+  maxBytes: number,
+): { text: string; cut?: TruncatedPart } {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return { text };
   // A sign that was cut in two is left out.

@@ -14,19 +14,19 @@ import { toFault } from "../to-fault.ts";
 import { type AttemptResult, runAttempt } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
 import { chatOutline } from "./chat-request.ts";
-import { gone } from "./client-gone.ts";
+import { disconnectedRecord } from "./client-gone.ts";
 import type { DecodedChatRequest } from "./decoded.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { countInput, inputTokensOf } from "./input-tokens.ts";
+import { countInput, estimateInput } from "./input-tokens.ts";
 import { rejectLoop } from "./loop-detection.ts";
-import { type Planned, planOutline } from "./plan.ts";
+import { type PlannedRequest, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { RequestTrace } from "./request-trace.ts";
-import { addHeaders } from "./response-headers.ts";
+import { addInferenceHeaders } from "./response-headers.ts";
 import { RetryLoop } from "./retry-loop.ts";
 import { traceUndecoded } from "./run.ts";
-import { settleFree } from "./settle.ts";
-import { waitForPlace } from "./wait.ts";
+import { settleUncharged } from "./settle.ts";
+import { waitForSlot } from "./wait.ts";
 
 /**
  * How many tokens a request of the messages dialect has: planned as the request itself would be, so that no endpoint
@@ -60,20 +60,24 @@ export async function countTokens(
     if (plan.is === "refused") throw plan.fault;
     const recheck = () => gateway.recheckKey(exchange);
     // It costs nothing, and takes as much of the gateway and of its providers as anything else.
-    if (gateway.queue.tryEnter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
-      return await settleFree(gateway, trail, gone(trail));
+    if (gateway.queue.tryEnter() === "wait" && (await waitForSlot(gateway, trail, sink)) === "left")
+      return await settleUncharged(gateway, trail, disconnectedRecord(trail));
     place = "taken";
-    const asked = await askProviders({ gateway, trail, sink, inbound, plan, ...now, recheck });
+    const asked = await countAtProvider({ gateway, trail, sink, inbound, plan, ...now, recheck });
     if (asked.is === "gone") {
-      await settleFree(gateway, trail, gone(trail));
+      await settleUncharged(gateway, trail, disconnectedRecord(trail));
       return;
     }
     const body =
-      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await countedHere(gateway, inbound) });
-    trail.answering();
-    await settleFree(gateway, trail, trail.finish({ status: 200, errorCode: null, usage: null, charge: null }));
+      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await countLocally(gateway, inbound) });
+    trail.markFirstByte();
+    await settleUncharged(
+      gateway,
+      trail,
+      trail.finishedRecord({ status: 200, errorCode: null, usage: null, charge: null }),
+    );
     const headers = exchange.baseHeaders;
-    addHeaders(headers, trail, plan, asked.is === "answered" ? asked.lane : undefined, undefined);
+    addInferenceHeaders(headers, trail, plan, asked.is === "answered" ? asked.lane : undefined, undefined);
     if (asked.is === "nobody") {
       headers["x-svc-model"] = plan.attempts[0]?.endpoint.model ?? inbound.call.model;
       headers["x-svc-route-reason"] = "estimated by the gateway: no provider was asked for the count";
@@ -85,20 +89,24 @@ export async function countTokens(
   } catch (error) {
     if (decoded === undefined && bytes !== undefined) traceUndecoded(trail, bytes);
     const problem = toFault(error);
-    await settleFree(gateway, trail, error instanceof ClientDisconnected ? gone(trail) : trail.refuse(problem));
+    await settleUncharged(
+      gateway,
+      trail,
+      error instanceof ClientDisconnected ? disconnectedRecord(trail) : trail.refusedRecord(problem),
+    );
     throw decoded?.toCallerParameterNames?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
   }
 }
 
-type Asked =
+type CountOutcome =
   | { readonly is: "answered"; readonly body: string; readonly lane: UpstreamAdapter }
   /** No planned endpoint counts: it is done here. */
   | { readonly is: "nobody" }
   | { readonly is: "gone" };
 
-type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
+type CountRequest = Pick<PlannedRequest, "policyNow" | "otherRouter"> & {
   readonly recheck: () => void;
   readonly gateway: GatewayDeps;
   readonly trail: RequestTrace;
@@ -108,8 +116,8 @@ type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
 };
 
 /** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
-async function askProviders(question: Question): Promise<Asked> {
-  const { gateway, trail: trace, sink, inbound, plan, policyNow, otherRouter, recheck: recheckKey } = question;
+async function countAtProvider(question: CountRequest): Promise<CountOutcome> {
+  const { gateway, trail: trace, sink, inbound, plan, currentPolicy, changedRouter, recheck: recheckKey } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
     countLane(inbound, {
       endpoint,
@@ -118,12 +126,12 @@ async function askProviders(question: Question): Promise<Asked> {
     });
   const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
-  const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
+  const relay = new Relay(sink, gateway, { onCommit: () => undefined, onFirstContent: () => undefined });
   let adapter: UpstreamAdapter | undefined;
   const ask = (attempt: Attempt): MaybePromise<AttemptResult> => {
     adapter = laneTo(attempt);
     if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
-    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, policyNow, otherRouter, recheckKey });
+    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, currentPolicy, changedRouter, recheckKey });
   };
   const { clock, limits, deadlines, retryBudget } = gateway;
   const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;
@@ -141,7 +149,7 @@ async function askProviders(question: Question): Promise<Asked> {
   retryBudget.requestStarted();
   try {
     const { outcome } = await tries.run();
-    return concluded(outcome, adapter);
+    return countOutcome(outcome, adapter);
   } catch (error) {
     if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
     throw error;
@@ -152,13 +160,13 @@ async function askProviders(question: Question): Promise<Asked> {
   }
 }
 
-function concluded(outcome: EndedAttempt, lane: UpstreamAdapter | undefined): Asked {
+function countOutcome(outcome: EndedAttempt, lane: UpstreamAdapter | undefined): CountOutcome {
   if (outcome.is === "gone") return { is: "gone" };
   if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
   return { is: "answered", body: outcome.answer.render(NO_TOKENS, undefined), lane };
 }
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
-async function countedHere({ tokenCounter }: GatewayDeps, inbound: InboundMessages): Promise<number> {
-  return (await countInput(tokenCounter, inbound.call)) ?? inputTokensOf(inbound, expectedTextTokens);
+async function countLocally({ tokenCounter }: GatewayDeps, inbound: InboundMessages): Promise<number> {
+  return (await countInput(tokenCounter, inbound.call)) ?? estimateInput(inbound, expectedTextTokens);
 }

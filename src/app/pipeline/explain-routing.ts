@@ -6,12 +6,12 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import type { ChatInferenceRequest } from "./chat-request.ts";
-import { type AskedOutline, isTooLong, type Planned, type Planning, planOutline } from "./plan.ts";
+import { isTooLong, type PlannedRequest, type PlanningDeps, type PlanningRequest, planOutline } from "./plan.ts";
 import { chooseReasoning, type ReasoningChoice } from "./reasoning-choice.ts";
-import { headerText } from "./response-headers.ts";
+import { toHeaderText } from "./response-headers.ts";
 
 /** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
-export type Explained = {
+export type RoutingExplanation = {
   readonly decision: DecisionRecord | null;
   /** The line of X-Svc-Route-Reason; null when the call would be refused. */
   readonly routeReason: string | null;
@@ -26,17 +26,17 @@ export type Explained = {
 };
 
 /** Through the very planner that a real request goes through. */
-export function explain(
-  planning: Planning,
-  from: Omit<AskedOutline, "outline">,
+export function explainRouting(
+  planning: PlanningDeps,
+  from: Omit<PlanningRequest, "outline">,
   { inbound, outline }: ChatInferenceRequest,
-  keysPolicy: Partial<Policy> | null,
-): Explained {
-  const asked: AskedOutline = { ...from, outline };
+  keyPolicy: Partial<Policy> | null,
+): RoutingExplanation {
+  const asked: PlanningRequest = { ...from, outline };
   const { workspace } = asked;
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: workspace.policy },
-    { from: "key", policy: keysPolicy },
+    { from: "key", policy: keyPolicy },
   ];
   const own = planning.policyOf(workspace.id, asked.keyId) ?? workspace.policy;
   const nothing = {
@@ -46,7 +46,7 @@ export function explain(
     thinking: undefined,
     tooLong: false,
   } as const;
-  let planned: Planned;
+  let planned: PlannedRequest;
   let router: Router | undefined;
   try {
     const route = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
@@ -57,10 +57,10 @@ export function explain(
       return { ...nothing, refusal: error, policy: own, rules: policyRuleSources(own, layers) };
     throw error;
   }
-  const { plan, policyNow } = planned;
-  const policy = policyNow() ?? own;
+  const { plan, currentPolicy } = planned;
+  const policy = currentPolicy() ?? own;
   layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
-  layers.push({ from: "request", policy: policyFromHints(outline.wishes) });
+  layers.push({ from: "request", policy: policyFromHints(outline.routingHints) });
   const found = {
     decision: plan.decision(),
     router,
@@ -72,7 +72,7 @@ export function explain(
   const [first] = plan.attempts;
   return {
     ...found,
-    routeReason: headerText(plan.reason),
+    routeReason: toHeaderText(plan.reason),
     refusal: null,
     thinking: first === undefined ? undefined : chooseReasoning(inbound, plan, first),
   };

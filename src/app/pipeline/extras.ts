@@ -3,12 +3,12 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 
 /** What an attempt is really sent of what is billed apart: what was only offered and has no price stays here. */
-export function sentExtras(extras: readonly BillableExtra[], attempt: Attempt): readonly BillableExtra[] {
+export function billedExtras(extras: readonly BillableExtra[], attempt: Attempt): readonly BillableExtra[] {
   return extras.filter((extra) => extra.toolIndex === undefined || isExtraPriced(attempt.price, extra.name));
 }
 
 /** Places in `tools` of what an attempt is not sent. With the workspace's own key nothing is charged, so all is sent. */
-export function leftOutOf(
+export function omittedToolIndexes(
   extras: readonly BillableExtra[] | undefined,
   attempt: Attempt,
 ): readonly number[] | undefined {
@@ -23,7 +23,7 @@ export function leftOutOf(
  * What was used, as it is priced: what multiplies is in force because it was asked for, the rest is what the provider
  * reports. Undefined where the row has no such prices.
  */
-export function usedExtras(
+export function extrasUsed(
   extras: readonly BillableExtra[],
   { price }: Attempt,
   uses: Readonly<Record<string, number>> | undefined,

@@ -27,7 +27,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Captures } from "./content-captures.ts";
+import type { ContentCaptures } from "./content-captures.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type GatewayDeps = {
@@ -78,7 +78,7 @@ export type GatewayDeps = {
   /** Calls that are made once, however often they are sent. */
   readonly idempotency: IdempotencyLookup;
   /** What is kept of requests and answers while someone has opened a window for it. */
-  readonly captures: Pick<Captures, "begin">;
+  readonly captures: Pick<ContentCaptures, "begin">;
   /**
    * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
    * used is. Absent: no request is ever another's.

@@ -11,7 +11,7 @@ import type { Log } from "../../kit/log.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import { type IngestBarrier, requireIngested } from "../ingest-barrier.ts";
 
-export type ChargedUsesDeps = IngestBarrier & {
+export type IdempotencyLookupDeps = IngestBarrier & {
   readonly store: IdempotencyStore;
   readonly log: Pick<LogStore, "find">;
   readonly clock: Clock;
@@ -21,21 +21,21 @@ export type ChargedUsesDeps = IngestBarrier & {
 
 const SWEPT_ROWS_MAX = 10_000;
 
-type Remembering = Pick<ChargedUsesDeps, "store" | "clock"> & {
+type RememberedKeysDeps = Pick<IdempotencyLookupDeps, "store" | "clock"> & {
   readonly state: Pick<SharedState, "recordKeyUse">;
   /** As many as the state keeps. */
   readonly keysMax: number;
 };
 
 /** Puts what SQL remembers into a shared state that is new. */
-export async function rememberUses({ store, state, clock, keysMax }: Remembering): Promise<void> {
+export async function loadRememberedKeys({ store, state, clock, keysMax }: RememberedKeysDeps): Promise<void> {
   // One more than there is room for: with it the state knows that it does not have all.
   const newest = await store.newest(clock.nowMs(), keysMax + 1);
   for (const use of newest.reverse()) await state.recordKeyUse(use);
 }
 
 /** Finds what has no place in the shared state. */
-export function chargedUses(deps: ChargedUsesDeps): IdempotencyLookup {
+export function idempotencyLookup(deps: IdempotencyLookupDeps): IdempotencyLookup {
   const { store, clock } = deps;
   return {
     ttlMs: deps.ttlMs,
@@ -50,7 +50,7 @@ export function chargedUses(deps: ChargedUsesDeps): IdempotencyLookup {
       return store.find(key, clock.nowMs());
     },
     storedReply: async () => undefined,
-    servedCall: (requestId) => servedBefore(deps, requestId),
+    servedCall: (requestId) => findServedCall(deps, requestId),
     async sweep() {
       try {
         await store.sweep(clock.nowMs(), SWEPT_ROWS_MAX);
@@ -64,7 +64,10 @@ export function chargedUses(deps: ChargedUsesDeps): IdempotencyLookup {
 /** What is known of a call can be said without who served it: while SQL is away nobody waits longer for that. */
 const LOG_WAIT_MS_MAX = 10_000;
 
-async function servedBefore({ log, timers }: ChargedUsesDeps, requestId: string): Promise<ServedCall | undefined> {
+async function findServedCall(
+  { log, timers }: IdempotencyLookupDeps,
+  requestId: string,
+): Promise<ServedCall | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = timers.after(LOG_WAIT_MS_MAX, () => resolve(undefined));
   const found = log.find(requestId).catch(() => undefined);

@@ -4,7 +4,7 @@ import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { claimKey } from "./idempotent-replay.ts";
+import { claimIdempotencyKey } from "./idempotent-replay.ts";
 import { RequestTrace } from "./request-trace.ts";
 
 test.each([
@@ -32,7 +32,7 @@ test.each([
     if (route === undefined) throw new Error("there is no route");
     const exchange = { ...exchangeOf(route, { headers: { "idempotency-key": "k" } }), ...begun };
     const trail = new RequestTrace(exchange, principalWith(), "responses", systemClock);
-    await expect(claimKey({ state, idempotency }, trail, exchange, Buffer.from("{}"))).rejects.toThrow();
+    await expect(claimIdempotencyKey({ state, idempotency }, trail, exchange, Buffer.from("{}"))).rejects.toThrow();
     expect(asked).toEqual([[trail.requestId, told]]);
     expect(trail.idempotencyClaim?.key).toEqual(key);
   },

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
-import type { Outline } from "./plan.ts";
+import type { RequestOutline } from "./plan.ts";
 import type { EndpointAdapter } from "./reasoning-choice.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
@@ -24,7 +24,7 @@ export type UsageBound = {
 /** A request of any surface, as far as the pipeline has to know it. */
 export type InferenceRequest = {
   /** What planning has to know. */
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   /** The answer goes out piece by piece, as it is made. */
   readonly streaming: boolean;
   /** The input, estimated: billed where a provider that may be billed by an estimate reports nothing. */

@@ -5,14 +5,14 @@ import { countableInput } from "../../language/canon/counting.ts";
 import { estimateInputTokens, estimateJsonTokens, type TextTokenEstimator } from "../../language/canon/estimate.ts";
 
 /** The input of a request, estimated before it is sent. What only a provider can read counts all the same. */
-export function inputTokensOf(inbound: InboundRequest, textTokens: TextTokenEstimator): number {
+export function estimateInput(inbound: InboundRequest, textTokens: TextTokenEstimator): number {
   const { call } = inbound;
   const read = estimateInputTokens(call, toolsLength(inbound), textTokens);
-  return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound), textTokens)) : read;
+  return hasNativeContent(call) ? Math.max(read, estimateJsonTokens(providerVisibleBody(inbound), textTokens)) : read;
 }
 
 /** Whether it says something that has no place in the canonical call. */
-export function isForeign({ native }: Call): boolean {
+export function hasNativeContent({ native }: Call): boolean {
   return native !== undefined && native.length > 0;
 }
 
@@ -24,7 +24,7 @@ export async function countInput(tokens: TokenCounter, call: Call): Promise<numb
 }
 
 /** All that a provider of the caller's own dialect is told. */
-function wordsOf(inbound: InboundRequest): unknown {
+function providerVisibleBody(inbound: InboundRequest): unknown {
   const { value } = inbound.body;
   return inbound.dialect === "responses" ? { ...value, input: inbound.items } : value;
 }

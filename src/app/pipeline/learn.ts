@@ -1,7 +1,7 @@
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { Outline } from "./plan.ts";
+import type { RequestOutline } from "./plan.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
 /**
@@ -10,12 +10,12 @@ import type { RequestTrace } from "./request-trace.ts";
  * nor does what an account of a workspace's own is given there. What a node is like is kept with the node: nobody else
  * is to learn from it, least of all what models of the catalogue are like.
  */
-export function learn(
+export function recordStats(
   { clock, health, trafficStats, sessions, nodes }: GatewayDeps,
   trail: RequestTrace,
   { endpoint, ownKey, node }: Attempt,
   usage: UsageRecord,
-  { wishes, demand: { maxOutputTokens } }: Outline,
+  { routingHints, requirements: { maxOutputTokens } }: RequestOutline,
   pace: "provider" | "client",
 ): void {
   const nowMs = clock.nowMs();
@@ -25,7 +25,7 @@ export function learn(
   if (pace === "provider" && ownKey === undefined)
     (node === undefined ? health : nodes.held(node.id)?.health)?.record(endpoint.id, sample, nowMs);
   if (node === undefined) trafficStats.recordReply(endpoint.model, usage.outputTokens, maxOutputTokens);
-  if (wishes?.sessionId === undefined) return;
+  if (routingHints?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;
-  sessions.record(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);
+  sessions.record(trail.principal.workspace.id, routingHints.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);
 }

@@ -15,7 +15,7 @@ import type { GatewayDeps } from "./gateway-deps.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 
 /** What planning reads of the gateway. Nothing here changes anything. */
-export type Planning = Pick<
+export type PlanningDeps = Pick<
   GatewayDeps,
   | "clock"
   | "snapshot"
@@ -35,7 +35,7 @@ export type Planning = Pick<
 };
 
 /** Whose call it is, and where it came in. */
-type From = {
+type PlanningCaller = {
   readonly surface: Surface;
   readonly workspace: Workspace;
   /** Null: a question of the workspace itself, without a key. */
@@ -43,36 +43,36 @@ type From = {
 };
 
 /** What planning has to know of a call: nothing of its content. */
-export type Outline = {
+export type RequestOutline = {
   readonly model: string;
-  readonly demand: Omit<Requirements, "modelBy" | "limitIs">;
-  readonly wishes?: RoutingHints | undefined;
+  readonly requirements: Omit<Requirements, "modelBy" | "limitIs">;
+  readonly routingHints?: RoutingHints | undefined;
 };
 
-export type AskedOutline = From & { readonly outline: Outline };
+export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
 
-export type Planned = {
+export type PlannedRequest = {
   readonly plan: Plan | PlanRefusal;
   /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
-  readonly policyNow: () => Policy | undefined;
+  readonly currentPolicy: () => Policy | undefined;
   /** The router of this moment, where it is another than the plan was made by. */
-  readonly otherRouter: () => RouterSpec | undefined;
+  readonly changedRouter: () => RouterSpec | undefined;
 };
 
 /** Who may serve a request, and in which order. Throws only for a router that is not there. */
-export function planOutline(planning: Planning, asked: AskedOutline): Planned {
+export function planOutline(planning: PlanningDeps, asked: PlanningRequest): PlannedRequest {
   const { workspace, surface, outline } = asked;
-  const { wishes: hints } = outline;
+  const { routingHints: hints } = outline;
   const target = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
-  const policyNow = () => policyInForce(planning, asked, target);
+  const currentPolicy = () => policyInForce(planning, asked, target);
   const nowMs = planning.clock.nowMs();
   const plan = planAttempts(
     {
       target,
       surface,
-      policy: policyNow() ?? combined(workspace.policy, target, hints),
+      policy: currentPolicy() ?? combinedPolicy(workspace.policy, target, hints),
       requirements: {
-        ...outline.demand,
+        ...outline.requirements,
         modelChosenBy: target.is === "router" ? "router" : "caller",
         // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
         outputLimitKind: surface === "messages" ? "bound" : "wanted",
@@ -81,9 +81,9 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
       session:
         hints?.sessionId === undefined ? undefined : planning.sessions.find(workspace.id, hints.sessionId, nowMs),
     },
-    worldOf(planning, asked, nowMs),
+    planningContext(planning, asked, nowMs),
   );
-  return { plan, policyNow, otherRouter: () => otherRouter(planning, asked, target) };
+  return { plan, currentPolicy, changedRouter: () => changedRouter(planning, asked, target) };
 }
 
 /** Whether a request would perhaps be served if it were shorter than its estimate. */
@@ -91,7 +91,11 @@ export function isTooLong(plan: Plan | PlanRefusal): boolean {
   return plan.is === "refused" && plan.isTooLong;
 }
 
-function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): PlanningContext {
+function planningContext(
+  planning: PlanningDeps,
+  { surface, workspace, outline }: PlanningRequest,
+  nowMs: number,
+): PlanningContext {
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);
   const nodes = planning.nodes.overlayFor(workspace.id);
@@ -115,7 +119,9 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:
-      outline.wishes?.provider?.maxPrice === undefined ? undefined : exchangeRate(snapshot.currencies, "USD", currency),
+      outline.routingHints?.provider?.maxPrice === undefined
+        ? undefined
+        : exchangeRate(snapshot.currencies, "USD", currency),
     priceFactor: priceTimesOf(planning.margins.marginFor(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
@@ -126,24 +132,28 @@ function priceTimesOf(margin: Margin): number {
   return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
-function policyInForce(planning: Planning, asked: AskedOutline, route: RoutingTarget): Policy | undefined {
+function policyInForce(planning: PlanningDeps, asked: PlanningRequest, route: RoutingTarget): Policy | undefined {
   const { workspace, keyId, outline } = asked;
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
-  const policy = combined(own, route, outline.wishes);
+  const policy = combinedPolicy(own, route, outline.routingHints);
   // What either version keeps out stays out.
-  const now = otherRouter(planning, asked, route);
+  const now = changedRouter(planning, asked, route);
   return now === undefined ? policy : tightenPolicy(policy, policyOfRouter(now));
 }
 
 /** The router may be another since the plan was made, or the first. */
-function otherRouter(planning: Planning, { workspace }: AskedOutline, route: RoutingTarget): RouterSpec | undefined {
+function changedRouter(
+  planning: PlanningDeps,
+  { workspace }: PlanningRequest,
+  route: RoutingTarget,
+): RouterSpec | undefined {
   if (route.is === "model") return undefined;
   const now = planning.routerOf(workspace.id, route.router?.slug ?? AUTO_ROUTER);
   return now === route.router ? undefined : now?.spec;
 }
 
-function combined(own: Policy, route: RoutingTarget, wishes: RoutingHints | undefined): Policy {
+function combinedPolicy(own: Policy, route: RoutingTarget, wishes: RoutingHints | undefined): Policy {
   const router = route.is === "router" ? route.router : undefined;
   const routed = router === undefined ? own : tightenPolicy(own, policyOfRouter(router.spec));
   return wishes === undefined ? routed : tightenPolicy(routed, policyFromHints(wishes));

@@ -6,7 +6,7 @@ import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "../../io/up
 import { adapterFor, dialectSupport, isEffortConflicting } from "../../io/upstream/upstream-adapters.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import { setsSampling } from "../../language/canon/sampling.ts";
-import { leftOutOf } from "./extras.ts";
+import { omittedToolIndexes } from "./extras.ts";
 
 /** Who said how hard the model should think, on one attempt. */
 export type ReasoningChoice =
@@ -21,7 +21,7 @@ export function chooseReasoning(inbound: InboundRequest, plan: Plan, attempt: At
   const { effort } = plan;
   if (effort === null) return undefined;
   const wish = { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) };
-  const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
+  const target = { ...attempt, leftOut: omittedToolIndexes(call.extras, attempt) };
   const told =
     acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortConflicting(withEffort(inbound, effort), target);
   return told ? { by: "router", effort } : { by: "provider_default" };

@@ -67,11 +67,11 @@ function openRelay() {
   const relay = new Relay(
     sink,
     { limits, clock, timers: { after }, keepAlives: new DeadlineQueue(clock, { after }) },
-    { commit: () => undefined, speak: () => undefined },
+    { onCommit: () => undefined, onFirstContent: () => undefined },
   );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
-  const attempt = () => relay.reader({ headers, call, lane: LANE, provider: "p", resolve() {} });
+  const attempt = () => relay.streamReader({ headers, call, lane: LANE, provider: "p", resolve() {} });
   let reader = attempt();
   const send = (data: object) => reader.data(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });
@@ -143,49 +143,49 @@ test("BILL-02 a word that comes after the caller has left was said to nobody", (
   const { relay, leave, speak } = openRelay();
   leave();
   speak();
-  expect(relay.spoke).toBe(false);
+  expect(relay.hasSentContent).toBe(false);
 });
 
 describe("the time of a request is up, and its client", () => {
   test("BILL-02 who was waited for most of it has left, also when it took something right before", async () => {
     const { relay, wait, read, speak } = openRelay();
     speak();
-    relay.whenRoom(() => undefined);
+    relay.resumeWhenDrained(() => undefined);
     wait(990);
     await read();
     wait(10);
     relay.expire();
-    expect(relay.left).toBe(true);
+    expect(relay.clientStoppedReading).toBe(true);
   });
 
   test("BILL-02 who was sent no word of the model's has not: there is nothing to pay for", () => {
     const { relay, wait } = openRelay();
     wait(KEEP_ALIVE_MS);
-    relay.whenRoom(() => undefined);
+    relay.resumeWhenDrained(() => undefined);
     wait(1000 - KEEP_ALIVE_MS);
     relay.expire();
-    expect([relay.committed, relay.left]).toEqual([true, false]);
+    expect([relay.committed, relay.clientStoppedReading]).toEqual([true, false]);
   });
 
   test("BILL-02 who is waited for is waited for once, however much came of the provider meanwhile", async () => {
     const { relay, wait, read, speak } = openRelay();
     const resumed: number[] = [];
     speak();
-    for (const piece of [1, 2, 3]) relay.whenRoom(() => resumed.push(piece));
+    for (const piece of [1, 2, 3]) relay.resumeWhenDrained(() => resumed.push(piece));
     wait(300);
     await read();
     wait(700);
     relay.expire();
-    expect({ left: relay.left, resumed }).toEqual({ left: false, resumed: [1] });
+    expect({ left: relay.clientStoppedReading, resumed }).toEqual({ left: false, resumed: [1] });
   });
 
   test("BILL-02 who was slow for a while and then took everything has not", async () => {
     const { relay, wait, read } = openRelay();
-    relay.whenRoom(() => undefined);
+    relay.resumeWhenDrained(() => undefined);
     wait(400);
     await read();
     wait(600);
     relay.expire();
-    expect(relay.left).toBe(false);
+    expect(relay.clientStoppedReading).toBe(false);
   });
 });

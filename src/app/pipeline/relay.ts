@@ -17,7 +17,7 @@ import type { ResponseSink } from "../exchange.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 
-type Reading = {
+type StreamReading = {
   readonly headers: IncomingHttpHeaders;
   readonly call: UpstreamCall;
   readonly lane: UpstreamAdapter;
@@ -26,21 +26,21 @@ type Reading = {
 };
 
 /** Each is called once. `commit` right before the first byte: it writes the head and the open record. */
-type Told = {
-  readonly commit: () => void;
+type RelayEvents = {
+  readonly onCommit: () => void;
   /** The model's first word is there. */
-  readonly speak: () => void;
+  readonly onFirstContent: () => void;
 };
 
 /** Far more than any provider says before its model speaks: what is kept back meanwhile has an end. */
 const PREAMBLE_CHARS_MAX = 1024 * 1024;
 /** Beside what was asked: three events may repeat it, with every letter written as six. */
-const REPETITIONS_MAX = 18;
+const ECHO_FACTOR_MAX = 18;
 /** How long the figures of an answer are waited for that was whole but for them when its client left. */
-const FIGURES_WAIT_MS = 1000;
-const COMMENT = ": keep-alive\n\n";
+const USAGE_WAIT_MS = 1000;
+const COMMENT_KEEP_ALIVE = ": keep-alive\n\n";
 /** Why an attempt ended that nobody is to blame for. */
-export const TIME_UP = "the time of the request was up";
+export const TIMEOUT_REASON = "the time of the request was up";
 
 /**
  * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
@@ -51,7 +51,7 @@ export const TIME_UP = "the time of the request was up";
 export class Relay {
   readonly #sink: ResponseSink;
   readonly #gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">;
-  readonly #told: Told;
+  readonly #events: RelayEvents;
   #committed = false;
   /** Whether anything that the model said was sent, and anything that its provider did. */
   #spoke: "no" | "yes" = "no";
@@ -60,46 +60,46 @@ export class Relay {
   #preamble: string[] = [];
   #pace: "provider" | "client" = "provider";
   /** Who is waited for now: a provider, or a client that has to take what it was sent. */
-  #waits: "provider" | "client" = "provider";
+  #waitingFor: "provider" | "client" = "provider";
   /** How long the client was waited for before. */
-  #waitedMs = 0;
+  #clientWaitMs = 0;
   #left: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
   #cancel: (() => void) | undefined;
   /** What hanging up on the provider that is asked now would spare: the rest of its answer, or nothing. */
-  #billed: "until_cancelled" | "to_the_end" = "until_cancelled";
+  #billing: "until_cancelled" | "to_the_end" = "until_cancelled";
   #keepAlive: Disposable | undefined;
   /** When the client was last sent something. */
-  #saidMs = 0;
+  #lastSentMs = 0;
   #stream: ReplyStream | undefined;
-  #figures: Timer | undefined;
-  #idleText = "";
+  #usageTimer: Timer | undefined;
+  #dialectKeepAlive = "";
 
   constructor(
     sink: ResponseSink,
     gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">,
-    told: Told,
+    told: RelayEvents,
   ) {
     this.#sink = sink;
     this.#gateway = gateway;
-    this.#told = told;
+    this.#events = told;
     sink.onDisconnect(() => this.cancel());
   }
 
-  get gone(): boolean {
+  get disconnected(): boolean {
     return this.#sink.disconnected;
   }
 
   /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
-  get left(): boolean {
-    return this.#left === "yes" || this.gone;
+  get clientStoppedReading(): boolean {
+    return this.#left === "yes" || this.disconnected;
   }
 
   get committed(): boolean {
     return this.#committed;
   }
 
-  get spoke(): boolean {
+  get hasSentContent(): boolean {
     return this.#spoke === "yes";
   }
 
@@ -109,24 +109,24 @@ export class Relay {
   }
 
   /** What stops the attempt that is running now, and how far its provider bills it then. */
-  cancelWith(cancel: () => void, billed: "until_cancelled" | "to_the_end" = "until_cancelled"): void {
+  setCancel(cancel: () => void, billed: "until_cancelled" | "to_the_end" = "until_cancelled"): void {
     this.#cancel = cancel;
-    this.#billed = billed;
-    if (this.gone) cancel();
+    this.#billing = billed;
+    if (this.disconnected) cancel();
   }
 
   /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
-    if (this.#isDrained) return;
+    if (this.#isReadToEnd) return;
     if (this.#stream?.isFinished === true && this.#stream.usage === undefined)
-      this.#figures ??= this.#gateway.timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
+      this.#usageTimer ??= this.#gateway.timers.after(USAGE_WAIT_MS, () => this.#cancel?.());
     else this.#cancel?.();
   }
 
   /** A client left in the middle of an answer whose provider bills all of it: it is heard to its end, within its time. */
-  get #isDrained(): boolean {
+  get #isReadToEnd(): boolean {
     const isLeft = this.#sink.disconnected && this.#sink.unattended !== true && this.#time === "left";
-    return isLeft && this.#billed === "to_the_end" && this.#stream !== undefined && this.spoke;
+    return isLeft && this.#billing === "to_the_end" && this.#stream !== undefined && this.hasSentContent;
   }
 
   /**
@@ -134,70 +134,70 @@ export class Relay {
    * something right before its end, has left: else it would not pay.
    */
   expire(): void {
-    const isSlow = this.#waits === "client" || 2 * this.#waitedMs > this.#gateway.limits.requestTimeoutMs;
+    const isSlow = this.#waitingFor === "client" || 2 * this.#clientWaitMs > this.#gateway.limits.requestTimeoutMs;
     // Who was sent nothing of the model's has nothing to pay for, and is told that the time is up.
-    if (isSlow && this.spoke && this.#sink.unattended !== true) this.#left = "yes";
+    if (isSlow && this.hasSentContent && this.#sink.unattended !== true) this.#left = "yes";
     this.#time = "up";
     this.cancel();
   }
 
   stop(): void {
     cancelTimer(this.#keepAlive);
-    cancelTimer(this.#figures);
+    cancelTimer(this.#usageTimer);
   }
 
   /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
-  carry(bytes: Buffer): boolean {
-    if (this.gone) return true;
-    this.#speak();
+  sendBytes(bytes: Buffer): boolean {
+    if (this.disconnected) return true;
+    this.#markContent();
     if (!this.#committed) {
       this.#committed = true;
-      this.#told.commit();
+      this.#events.onCommit();
     }
     return this.#sink.write(bytes);
   }
 
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
-  broken(stream: StreamedReply, verdict: Verdict): AttemptOutcome {
+  brokenOutcome(stream: StreamedReply, verdict: Verdict): AttemptOutcome {
     const { refusal } = this.#sink;
     const ended: Verdict | undefined =
       this.#time === "up"
-        ? { is: "stop", why: TIME_UP, fault: cutByTime() }
+        ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
         : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
     return { is: "broke", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
   }
 
   /** The client is slower than the provider. */
-  whenRoom(then: () => void): void {
+  resumeWhenDrained(then: () => void): void {
     this.#pace = "client";
     // What was read already when the provider was held back still comes: whoever waits first goes on for all of it.
-    if (this.#waits === "client") return;
+    if (this.#waitingFor === "client") return;
     const { clock } = this.#gateway;
     const sinceMs = clock.monotonicMs();
-    this.#waits = "client";
+    this.#waitingFor = "client";
     void this.#sink.drained().then(() => {
-      this.#waitedMs += clock.monotonicMs() - sinceMs;
-      this.#waits = "provider";
+      this.#clientWaitMs += clock.monotonicMs() - sinceMs;
+      this.#waitingFor = "provider";
       then();
     });
   }
 
-  reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
+  streamReader({ headers, call, lane, provider, resolve }: StreamReading): BodyReader {
     if (!String(headers["content-type"]).includes(lane.streamContentType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
       call.abort();
       return { data: () => "more", end() {}, failed() {} };
     }
-    this.#idleText = lane.keepAliveFrame;
+    this.#dialectKeepAlive = lane.keepAliveFrame;
     const stream = lane.openReplyStream();
     this.#stream = stream;
     const events = lane.openFrameReader(this.#gateway.limits.frameMaxChars);
     this.#preamble = [];
     this.#begun = "no";
-    this.#saidMs = this.#gateway.clock.monotonicMs();
-    this.#keepAliveAt(this.#saidMs + this.#gateway.limits.keepAliveMs);
+    this.#lastSentMs = this.#gateway.clock.monotonicMs();
+    this.#scheduleKeepAlive(this.#lastSentMs + this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
-    const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.echoedChars ?? 0);
+    const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (lane.echoedChars ?? 0);
     let over = false;
     const finish = (outcome: AttemptOutcome) => {
       over = true;
@@ -208,8 +208,8 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
-      if (this.left) finish({ is: "gone", stream });
-      else if (this.#committed) finish(this.broken(stream, verdict));
+      if (this.clientStoppedReading) finish({ is: "gone", stream });
+      else if (this.#committed) finish(this.brokenOutcome(stream, verdict));
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
@@ -222,7 +222,7 @@ export class Relay {
         const piece = stream.read(frame);
         if (piece.is === "content") {
           // What comes after the caller has left is nobody's output.
-          if (!this.gone) this.#speak();
+          if (!this.disconnected) this.#markContent();
           text += piece.text;
         } else if (piece.is === "preamble") {
           if (piece.text !== "") this.#begun = "yes";
@@ -235,15 +235,15 @@ export class Relay {
         } else if (piece.is === "end") {
           ended = true;
           text += piece.text;
-        } else if (piece.is === "problem") failure = verdictOf(piece.problem, provider);
-        else if (piece.is === "garbage") failure = classifyMalformed("a frame that is not of its dialect", provider);
+        } else if (piece.is === "problem") failure = classifyProblem(piece.problem, provider);
+        else if (piece.is === "malformed") failure = classifyMalformed("a frame that is not of its dialect", provider);
         if (ended || failure !== undefined) break;
       }
       const room = text === "" ? true : this.#send(text);
       if (failure !== undefined) fail(failure);
-      else if (ended) this.#ended(stream, provider, finish, fail);
+      else if (ended) this.#finishStream(stream, provider, finish, fail);
       if (room || over) return "more";
-      this.whenRoom(() => call.resume());
+      this.resumeWhenDrained(() => call.resume());
       return "pause";
     };
     return {
@@ -256,7 +256,7 @@ export class Relay {
         try {
           return take(events.push(chunk));
         } catch (error) {
-          fail(classifyMalformed(unreadable(error), provider));
+          fail(classifyMalformed(describeReadError(error), provider));
           return "more";
         }
       },
@@ -265,29 +265,29 @@ export class Relay {
         try {
           take(events.end());
         } catch (error) {
-          fail(classifyMalformed(unreadable(error), provider));
+          fail(classifyMalformed(describeReadError(error), provider));
         }
         if (over) return;
         // Some servers forget their end marker: the model's own stop is as good.
-        if (stream.isFinished) this.#ended(stream, provider, finish, fail);
+        if (stream.isFinished) this.#finishStream(stream, provider, finish, fail);
         else fail(classifyMalformed("the stream ended without its end marker", provider));
       },
       failed: (failure) => fail(classifyFailure(failure, provider)),
     };
   }
 
-  #ended(
+  #finishStream(
     stream: ReplyStream,
     provider: string,
     finish: (outcome: AttemptOutcome) => void,
     fail: (verdict: Verdict) => void,
   ): void {
-    if (!this.spoke && !stream.isFinished && stream.outputWeight === 0) {
+    if (!this.hasSentContent && !stream.isFinished && stream.outputWeight === 0) {
       fail(classifyMalformed("an empty stream", provider));
       return;
     }
     // An answer without a word is heard when it ends.
-    if (!this.spoke) this.#told.speak();
+    if (!this.hasSentContent) this.#events.onFirstContent();
     if (!this.#committed) this.#send("");
     finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
   }
@@ -295,44 +295,45 @@ export class Relay {
   #send(text: string): boolean {
     if (!this.#committed) {
       // What comes after the caller has left is nobody's output.
-      if (this.gone) return true;
+      if (this.disconnected) return true;
       this.#committed = true;
-      this.#told.commit();
+      this.#events.onCommit();
     }
     const all = this.#preamble.length === 0 ? text : `${this.#preamble.splice(0).join("")}${text}`;
-    this.#saidMs = this.#gateway.clock.monotonicMs();
+    this.#lastSentMs = this.#gateway.clock.monotonicMs();
     return all === "" ? true : this.#sink.write(all);
   }
 
-  #speak(): void {
+  #markContent(): void {
     if (this.#spoke === "yes") return;
     this.#spoke = "yes";
     this.#begun = "yes";
-    this.#told.speak();
+    this.#events.onFirstContent();
   }
 
   /** The dialect's own comes after its beginning; before that there are comments, which are part of no dialect. */
-  #signOfLife(): string {
-    return this.#begun === "yes" || this.#idleText === "" ? this.#idleText : COMMENT;
+  #keepAliveText(): string {
+    return this.#begun === "yes" || this.#dialectKeepAlive === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
   }
 
   /** One look a period: a wait that is begun anew with every frame would cost more than the frame. */
-  #keepAliveAt(atMs: number): void {
+  #scheduleKeepAlive(atMs: number): void {
     const { keepAlives, clock, limits } = this.#gateway;
     this.#keepAlive = keepAlives.at(atMs, () => {
       const nowMs = clock.monotonicMs();
-      if (nowMs - this.#saidMs < limits.keepAliveMs) return this.#keepAliveAt(this.#saidMs + limits.keepAliveMs);
+      if (nowMs - this.#lastSentMs < limits.keepAliveMs)
+        return this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
       // Where nobody waits, the request stays free to move on.
-      if (this.#committed || this.#sink.unattended !== true) this.#send(this.#signOfLife());
-      this.#keepAliveAt(nowMs + limits.keepAliveMs);
+      if (this.#committed || this.#sink.unattended !== true) this.#send(this.#keepAliveText());
+      this.#scheduleKeepAlive(nowMs + limits.keepAliveMs);
     });
   }
 }
 
-const unreadable = (error: unknown) =>
+const describeReadError = (error: unknown) =>
   error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
 
-function cutByTime(): Fault {
+function timeoutFault(): Fault {
   return fault("upstream_timeout", {
     message:
       "The answer took longer than this gateway allows for a request. What was sent so far is incomplete and is not charged. Ask for less at once.",
@@ -340,6 +341,6 @@ function cutByTime(): Fault {
 }
 
 /** An error inside a stream is judged as if it had come as a status. */
-export function verdictOf(problem: UpstreamProblem, provider: string): Verdict {
+export function classifyProblem(problem: UpstreamProblem, provider: string): Verdict {
   return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
 }

@@ -7,11 +7,11 @@ import { expectedLatencyMs } from "../../domain/routing/latency-tracker.ts";
 import { fromRequirementsRecord } from "../../domain/routing/requirements-record.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { type Outline, type Planning, planOutline } from "./plan.ts";
+import { type PlanningDeps, planOutline, type RequestOutline } from "./plan.ts";
 import { snapshotFor } from "./workspace-resources.ts";
 
 /** What one request cost, how long it took and how good the model is said to be; null where nobody knows. */
-export type Figure = {
+export type ReplayMetrics = {
   readonly model: string;
   readonly nanos: bigint;
   readonly latencyMs: number | null;
@@ -20,21 +20,21 @@ export type Figure = {
   readonly level: string | null;
 };
 
-export type Replayed =
+export type ReplayResult =
   | { readonly is: "left_out"; readonly reason: string }
   | {
       readonly is: "compared";
-      readonly happened: Figure;
-      readonly replayed: Figure;
+      readonly happened: ReplayMetrics;
+      readonly replayed: ReplayMetrics;
       readonly by: "the same endpoint" | "another endpoint";
     };
 
-const ROUTED: ReadonlySet<Surface> = new Set(["chat", "messages", "responses"]);
+const ROUTED_SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "responses"]);
 
-const NO_OWN_KEYS: Planning["ownKeys"] = { of: () => undefined };
+const NO_OWN_KEYS: PlanningDeps["ownKeys"] = { of: () => undefined };
 
 /** The planner as it stands, but for one router; who is set aside at this minute says nothing of another time. */
-export function planningWith(planning: Planning, slug: string, router: Router | undefined): Planning {
+export function planningWithRouter(planning: PlanningDeps, slug: string, router: Router | undefined): PlanningDeps {
   return {
     ...planning,
     breakers: ALL_CLOSED,
@@ -45,19 +45,24 @@ export function planningWith(planning: Planning, slug: string, router: Router | 
 }
 
 /** A request of the log, planned again as if it had come through a router now, beside what really happened. */
-export function replayOne(planning: Planning, workspace: Workspace, router: string, record: RequestRecord): Replayed {
+export function replayRecord(
+  planning: PlanningDeps,
+  workspace: Workspace,
+  router: string,
+  record: RequestRecord,
+): ReplayResult {
   const { usage, charge, model, surface } = record;
-  if (!ROUTED.has(surface)) return leftOut(`routers do not serve ${surface}`);
-  if (record.ownKey === true) return leftOut("it was served with the workspace's own key, so it was not charged");
+  if (!ROUTED_SURFACES.has(surface)) return notCompared(`routers do not serve ${surface}`);
+  if (record.ownKey === true) return notCompared("it was served with the workspace's own key, so it was not charged");
   if (usage === null || charge === null || model === null)
-    return leftOut("it was not answered, so there are no token counts");
-  const outline = outlineOf(router, record, usage.inputTokens);
-  if (typeof outline === "string") return leftOut(outline);
+    return notCompared("it was not answered, so there are no token counts");
+  const outline = outlineFromRecord(router, record, usage.inputTokens);
+  if (typeof outline === "string") return notCompared(outline);
   try {
     const { plan } = planOutline(planning, { surface, workspace, keyId: record.keyId, outline });
-    if (plan.is === "refused") return leftOut(`the router would refuse it: ${plan.fault.code}`);
+    if (plan.is === "refused") return notCompared(`the router would refuse it: ${plan.fault.code}`);
     const [first] = plan.attempts;
-    if (first === undefined) return leftOut("the router has nobody for it");
+    if (first === undefined) return notCompared("the router has nobody for it");
     const { nanos } = chargeFor(
       usage,
       first.price,
@@ -85,24 +90,24 @@ export function replayOne(planning: Planning, workspace: Workspace, router: stri
       by: same ? "the same endpoint" : "another endpoint",
     };
   } catch (error) {
-    if (error instanceof ImpossibleUsage) return leftOut("its token counts cannot be priced");
-    if (error instanceof Fault) return leftOut(`the router would refuse it: ${error.code}`);
+    if (error instanceof ImpossibleUsage) return notCompared("its token counts cannot be priced");
+    if (error instanceof Fault) return notCompared(`the router would refuse it: ${error.code}`);
     throw error;
   }
 }
 
-function leftOut(reason: string): Replayed {
+function notCompared(reason: string): ReplayResult {
   return { is: "left_out", reason };
 }
 
-function outlineOf(model: string, { decision }: RequestRecord, inputTokens: number): Outline | string {
+function outlineFromRecord(model: string, { decision }: RequestRecord, inputTokens: number): RequestOutline | string {
   const kept = decision?.demand;
   if (kept === undefined) return "the log does not say what it needed";
   const again = fromRequirementsRecord(kept, inputTokens);
   return again === undefined ? "its preferences were too long to keep" : { model, ...again };
 }
 
-function measuredMs(planning: Planning, { endpoint, node }: Attempt, outputTokens: number): number | null {
+function measuredMs(planning: PlanningDeps, { endpoint, node }: Attempt, outputTokens: number): number | null {
   const held = node === undefined ? undefined : planning.nodes.overlayFor(node.workspaceId)?.entryFor(endpoint.id);
   const measured = (held?.health ?? planning.health).estimate(endpoint.id, planning.clock.nowMs());
   return measured === undefined ? null : expectedLatencyMs(measured, outputTokens);

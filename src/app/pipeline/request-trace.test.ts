@@ -15,7 +15,7 @@ test("LOG-03 what a caller or a provider names as it likes is cut in the record,
   const trail = new RequestTrace(exchangeOf(route, { headers }), principalWith(), "embeddings", systemClock);
   trail.modelRequested = long;
   trail.upstreamId = long;
-  const record = trail.refuse(fault("model_not_found", { message: long }));
+  const record = trail.refusedRecord(fault("model_not_found", { message: long }));
   expect(record).toMatchObject({
     app: "x".repeat(128),
     clientRequestId: "x".repeat(128),
@@ -33,7 +33,12 @@ test("BILL-02 records are written in the order in which the books read what they
   const booked = ["1", "2000"].map((nanos) => {
     const trail = new RequestTrace(exchangeOf(route), principalWith(), "chat", systemClock);
     trail.idempotencyClaim = { key: "k", body: nanos, ttlMs: 1000 };
-    const record = trail.finish({ status: 200, errorCode: null, usage, charge: charge && { ...charge, nanos } });
+    const record = trail.finishedRecord({
+      status: 200,
+      errorCode: null,
+      usage,
+      charge: charge && { ...charge, nanos },
+    });
     return reader.read(Buffer.from(JSON.stringify(record)));
   });
   expect(booked.map(({ charge }) => charge?.nanos)).toEqual(["1", "2000"]);

@@ -80,7 +80,7 @@ export class RequestTrace {
   }
 
   /** What the caller says of the trace that this is part of; undefined: nothing that can be read. */
-  get trace(): string | undefined {
+  get traceparent(): string | undefined {
     const said = this.#exchange.headers["traceparent"];
     if (typeof said !== "string") return undefined;
     const read = parseTraceparent(said);
@@ -119,7 +119,7 @@ export class RequestTrace {
   }
 
   /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
-  get vain(): { readonly failed: number; readonly untried: number } {
+  get attemptCounts(): { readonly failed: number; readonly untried: number } {
     const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
     return { failed: notServed - this.#skippedCount, untried: this.#skippedCount };
   }
@@ -175,37 +175,37 @@ export class RequestTrace {
   }
 
   /** An endpoint had its turn and was not asked. */
-  untried(record: AttemptRecord): void {
+  addSkippedAttempt(record: AttemptRecord): void {
     this.addAttempt(record);
     this.#skippedCount += 1;
   }
 
   /** The first byte of the answer is on its way to the client. */
-  answering(): void {
+  markFirstByte(): void {
     this.#firstByteMs ??= this.#clock.monotonicMs() - this.#exchange.startedMs;
   }
 
   /** The record of a request that is not over: what a restart finds of it. */
-  open(): RequestRecord {
-    return this.#record({ status: 200, errorCode: null, usage: null, charge: null });
+  openRecord(): RequestRecord {
+    return this.#buildRecord({ status: 200, errorCode: null, usage: null, charge: null });
   }
 
-  finish(end: RequestEnd): RequestRecord {
+  finishedRecord(end: RequestEnd): RequestRecord {
     if (this.idempotencyClaim === undefined || end.charge === null || end.charge.nanos === "0")
-      return this.#record(end);
+      return this.#buildRecord(end);
     const { key, body, ttlMs } = this.idempotencyClaim;
     // The charge and the memory of it are one entry of the journal.
-    return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#record(end) };
+    return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#buildRecord(end) };
   }
 
-  refuse(problem: Fault): RequestRecord {
-    const record = this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
+  refusedRecord(problem: Fault): RequestRecord {
+    const record = this.#buildRecord({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
     // Rows are added up by these labels, and whoever has the key could make up new ones for ever.
     const isKeptOut = problem.status === REJECTED_KEY_STATUS || problem.code === "ip_not_allowed";
     return isKeptOut ? { ...record, app: null } : record;
   }
 
-  #record({ status, errorCode, usage, charge }: RequestEnd): RequestRecord {
+  #buildRecord({ status, errorCode, usage, charge }: RequestEnd): RequestRecord {
     const { key, workspace, member } = this.principal;
     const endpoint = this.servingAttempt?.endpoint;
     const { countries } = this;
@@ -244,7 +244,7 @@ export class RequestTrace {
       decision: this.plan?.decision() ?? null,
       ...(this.servingAttempt?.ownKey === undefined ? {} : { ownKey: true }),
       ...(this.servingAttempt?.node === undefined ? {} : { nodeId: this.servingAttempt.node.id }),
-      ...(this.trace === undefined ? {} : { trace: this.trace }),
+      ...(this.traceparent === undefined ? {} : { trace: this.traceparent }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }

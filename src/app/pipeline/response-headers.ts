@@ -10,7 +10,7 @@ const EXACT_LIST: ReadonlySet<Surface> = new Set(["decisions", "speech"]);
 const NOWHERE: readonly string[] = [];
 
 /** What every inference answer says of who served it. */
-export function addHeaders(
+export function addInferenceHeaders(
   headers: Record<string, string>,
   trail: RequestTrace,
   plan: Plan,
@@ -51,7 +51,7 @@ export function addHeaders(
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */
 function routeReason(trail: RequestTrace, plan: Plan): string {
-  const { failed, untried } = trail.vain;
+  const { failed, untried } = trail.attemptCounts;
   const served = trail.servingAttempt?.endpoint;
   const after: string[] = [];
   if (failed > 0) after.push(`${failed} failed ${failed === 1 ? "attempt" : "attempts"}`);
@@ -60,9 +60,9 @@ function routeReason(trail: RequestTrace, plan: Plan): string {
     after.length === 0 || served === undefined
       ? plan.reason
       : `${served.provider} ${served.region} (${served.sovereignty.level}): chosen after ${after.join(" and ")}`;
-  return headerText(text);
+  return toHeaderText(text);
 }
 
-export function headerText(text: string): string {
+export function toHeaderText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, "?");
 }

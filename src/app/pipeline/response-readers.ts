@@ -8,12 +8,12 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { verdictOf } from "./relay.ts";
+import { classifyProblem } from "./relay.ts";
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
 
-type Reading = {
-  readonly lane: UpstreamAdapter;
+type ResponseReading = {
+  readonly adapter: UpstreamAdapter;
   readonly provider: string;
   readonly call: UpstreamCall;
   readonly resolve: (outcome: AttemptOutcome) => void;
@@ -25,15 +25,15 @@ export function isJson(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/json") === true;
 }
 
-type WholeReading = Reading & {
+type BufferedReading = ResponseReading & {
   readonly gateway: GatewayDeps;
   readonly headers: IncomingHttpHeaders;
   readonly model: string;
 };
 
 /** Collects a whole JSON answer under its cap. */
-export function wholeReader(reading: WholeReading): BodyReader {
-  const { gateway, call, lane, provider, model, resolve, failed, headers } = reading;
+export function bufferedReader(reading: BufferedReading): BodyReader {
+  const { gateway, call, adapter, provider, model, resolve, failed, headers } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {
@@ -49,16 +49,16 @@ export function wholeReader(reading: WholeReading): BodyReader {
     end() {
       const [only] = chunks;
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      const answer = lane.decodeResponse(bytes, headers);
-      const problem = answer === undefined ? reportedIn(bytes, lane, headers) : undefined;
-      if (problem === undefined) return resolve(wholeOutcome(answer, lane, { provider, model }));
-      resolve({ is: "failed", verdict: verdictOf(problem, provider), upstreamStatus: 200 });
+      const answer = adapter.decodeResponse(bytes, headers);
+      const problem = answer === undefined ? embeddedProblem(bytes, adapter, headers) : undefined;
+      if (problem === undefined) return resolve(bufferedOutcome(answer, adapter, { provider, model }));
+      resolve({ is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 });
     },
     failed: (failure) => failed(failure, 200),
   };
 }
 
-export function wholeOutcome(
+export function bufferedOutcome(
   answer: WholeReply | UnusableReply | undefined,
   { unusableFaultCode: code }: UpstreamAdapter,
   { provider, model }: Pick<Endpoint, "provider" | "model">,
@@ -70,7 +70,11 @@ export function wholeOutcome(
 }
 
 /** What went wrong, where that is told in the place of an answer and the status says nothing of it. */
-function reportedIn(bytes: Buffer, lane: UpstreamAdapter, headers: IncomingHttpHeaders): UpstreamProblem | undefined {
+function embeddedProblem(
+  bytes: Buffer,
+  lane: UpstreamAdapter,
+  headers: IncomingHttpHeaders,
+): UpstreamProblem | undefined {
   const body = tryParseJson(bytes);
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return undefined;
@@ -79,26 +83,28 @@ function reportedIn(bytes: Buffer, lane: UpstreamAdapter, headers: IncomingHttpH
   return isReport ? lane.decodeProblem(body, null, headers) : undefined;
 }
 
-type ProblemReading = Reading & { readonly status: number; readonly headers: IncomingHttpHeaders };
+type ErrorReading = ResponseReading & { readonly status: number; readonly headers: IncomingHttpHeaders };
 
-function verdictOn(bytes: Buffer, { status, headers, lane, provider }: ProblemReading): Verdict {
+function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }: ErrorReading): Verdict {
   if (status === 200) {
-    const reported = reportedIn(bytes, lane, headers);
-    return reported === undefined ? classifyMalformed("not an event stream", provider) : verdictOf(reported, provider);
+    const reported = embeddedProblem(bytes, adapter, headers);
+    return reported === undefined
+      ? classifyMalformed("not an event stream", provider)
+      : classifyProblem(reported, provider);
   }
-  const problem = lane.decodeProblem(tryParseJson(bytes), status, headers);
-  const refused = status < 500 && status !== 429 ? lane.refusalFault?.(problem) : undefined;
+  const problem = adapter.decodeProblem(tryParseJson(bytes), status, headers);
+  const refused = status < 500 && status !== 429 ? adapter.refusalFault?.(problem) : undefined;
   if (refused === undefined) return classifyStatus(status, headers, problem, provider);
   return { is: "stop", why: `provider declined (${status})`, fault: refused };
 }
 
 /** Collects the beginning of an error body and says what follows from it. */
-export function problemReader(reading: ProblemReading): BodyReader {
+export function errorReader(reading: ErrorReading): BodyReader {
   const { status, resolve, failed, call } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
   const conclude = () => {
-    resolve({ is: "failed", verdict: verdictOn(Buffer.concat(chunks), reading), upstreamStatus: status });
+    resolve({ is: "failed", verdict: classifyErrorBody(Buffer.concat(chunks), reading), upstreamStatus: status });
   };
   return {
     data(chunk) {

@@ -10,7 +10,7 @@ import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AttemptResult } from "./attempt.ts";
 import type { AttemptOutcome, EndedAttempt, FailedAttempt } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type Relay, TIME_UP } from "./relay.ts";
+import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import { currentKeyUse, failedExclusiveKey } from "./workspace-resources.ts";
 
@@ -163,7 +163,7 @@ export class RetryLoop {
   /** The plan has those who were aside at its end; who was put there since lets the others go first. */
   #deferIfCircuitOpen(attempt: Attempt): boolean {
     const { plan } = this.#deps;
-    const isAside = (one: Attempt) => this.#breakersFor(one).circuitStateOf(one.endpoint.id) === "aside";
+    const isAside = (one: Attempt) => this.#breakersFor(one).circuitStateOf(one.endpoint.id) === "open";
     if (!isAside(attempt)) return false;
     const others = plan.attempts.slice(this.#nextIndex);
     if (others.every(isAside)) return false;
@@ -219,13 +219,13 @@ export class RetryLoop {
   ): Promise<EndedAttempt | undefined> {
     const { gateway, trace, relay } = this.#deps;
     const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
-    const record = isCut ? { ...told, reason: TIME_UP } : told;
+    const record = isCut ? { ...told, reason: TIMEOUT_REASON } : told;
     trace.servingAttempt = undefined;
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trace.addProcessingLocation(attempt.endpoint);
     if (verdict.is === "busy") return this.#handleBusy(attempt, record);
     const waitMs = this.#retryDelayMs(verdict);
-    if (verdict.is === "next" && verdict.unsayable && !record.maybeAccepted) trace.untried(record);
+    if (verdict.is === "next" && verdict.unsayable && !record.maybeAccepted) trace.addSkippedAttempt(record);
     else trace.addAttempt(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw requestTimeoutFault();
@@ -237,7 +237,7 @@ export class RetryLoop {
     this.#repeated = "yes";
     this.#pendingRetry = attempt;
     if ((await waitUnlessCancelled(waitMs, relay, gateway.timers)) === "waited") return undefined;
-    if (relay.gone) return { is: "gone", stream: undefined };
+    if (relay.disconnected) return { is: "gone", stream: undefined };
     throw requestTimeoutFault();
   }
 
@@ -247,7 +247,7 @@ export class RetryLoop {
     if (record.maybeAccepted) {
       trace.addAttempt(record);
       this.#attemptsMade += 1;
-    } else trace.untried({ ...record, reason: SKIP_REASONS.full });
+    } else trace.addSkippedAttempt({ ...record, reason: SKIP_REASONS.full });
     gateway.onNotice({ is: "passed_over", provider: record.provider, why: "full" });
     if (isOwnResource(attempt)) this.#own = "busy";
     if (this.#time === "up") throw requestTimeoutFault();
@@ -337,7 +337,7 @@ export class RetryLoop {
 
   #recordSkipped({ endpoint, ownKey }: Attempt, outcome: "next" | "stop", reason: string): void {
     const { gateway, trace } = this.#deps;
-    trace.untried({
+    trace.addSkippedAttempt({
       endpoint: endpoint.id,
       provider: endpoint.provider,
       startedAtMs: gateway.clock.nowMs(),
@@ -376,7 +376,7 @@ function requestTimeoutFault(): Fault {
 function waitUnlessCancelled(ms: number, relay: Relay, timers: Timers): Promise<"waited" | "cancelled"> {
   return new Promise((resolve) => {
     const timer = timers.after(ms, () => resolve("waited"));
-    relay.cancelWith(() => {
+    relay.setCancel(() => {
       cancelTimer(timer);
       resolve("cancelled");
     });

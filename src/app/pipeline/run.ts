@@ -8,18 +8,18 @@ import { tryParseJson } from "../request-input.ts";
 import { toFault } from "../to-fault.ts";
 import { admit } from "./admit.ts";
 import { AdmittedRequest, SettledFault } from "./admitted-request.ts";
-import type { Capturing } from "./capture-recorder.ts";
-import { gone } from "./client-gone.ts";
+import type { CaptureRecorder } from "./capture-recorder.ts";
+import { disconnectedRecord } from "./client-gone.ts";
 import type { DecodedRequest } from "./decoded.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { claimKey, hasKey, replay } from "./idempotent-replay.ts";
+import { claimIdempotencyKey, hasIdempotencyKey, replayResponse } from "./idempotent-replay.ts";
 import { type InferenceRequest, responseHeadFor } from "./inference-request.ts";
 import { rejectLoop } from "./loop-detection.ts";
-import { requireNamedModel } from "./named-model.ts";
-import { isTooLong, type Planned, planOutline } from "./plan.ts";
+import { requireModelId } from "./named-model.ts";
+import { isTooLong, type PlannedRequest, planOutline } from "./plan.ts";
 import { type PricingTerms, RequestTrace } from "./request-trace.ts";
-import { settleFree } from "./settle.ts";
-import { waitForPlace } from "./wait.ts";
+import { settleUncharged } from "./settle.ts";
+import { waitForSlot } from "./wait.ts";
 
 /** How a request is read: from its whole body, or from an upload. */
 export type RequestSource =
@@ -57,16 +57,19 @@ export async function run(
   try {
     rejectLoop(trail.hops, gateway.loopDetection.mark);
     arrived = typeof reading === "function" ? receivedBody(await exchange.body(), reading) : await reading.upload();
-    if (hasKey(exchange)) {
-      const first = await claimKey(gateway, trail, exchange, arrived.requestFingerprint);
+    if (hasIdempotencyKey(exchange)) {
+      const first = await claimIdempotencyKey(gateway, trail, exchange, arrived.requestFingerprint);
       if (first !== undefined) {
-        capturing?.leaveOut();
+        capturing?.optOut();
         traceUndecoded(trail, arrived.loggableBody);
         await gateway.beforeSettlement?.(trail.requestId, "less");
-        return await replay({ gateway, trail, exchange, sink, surface, asked: arrived.loggableBody }, first);
+        return await replayResponse(
+          { gateway, trail, exchange, sink, surface, loggableBody: arrived.loggableBody },
+          first,
+        );
       }
     }
-    capturing?.asked(arrived.loggableBody);
+    capturing?.setRequest(arrived.loggableBody);
     const soon = arrived.decode();
     decoded = soon instanceof Promise ? await soon : soon;
     if (capturing !== undefined) decoded = withCapture(capturing, decoded, sink);
@@ -78,7 +81,7 @@ export async function run(
       gateway.recheckKey(exchange);
       planned = planRequest(gateway, trail, surface, decoded.request);
     }
-    const { plan, policyNow, otherRouter } = planned;
+    const { plan, currentPolicy, changedRouter } = planned;
     const { request } = decoded;
     if (plan.is === "refused") throw plan.fault;
     waiting = { errand: request, plan };
@@ -86,14 +89,15 @@ export async function run(
     if (admitting instanceof Promise) await admitting;
     const deadlineMs = gateway.clock.monotonicMs() + gateway.limits.requestTimeoutMs;
     if (gateway.queue.tryEnter() === "wait") {
-      if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));
+      if ((await waitForSlot(gateway, trail, sink)) === "left")
+        return await settleUncharged(gateway, trail, disconnectedRecord(trail));
       place = "taken";
       gateway.recheckKey(exchange);
     }
     place = "taken";
     waiting = undefined;
     if (decoded.onAdmitted !== undefined) await decoded.onAdmitted();
-    const admitted = { plan, policyNow, otherRouter, deadlineMs };
+    const admitted = { plan, policyNow: currentPolicy, otherRouter: changedRouter, deadlineMs };
     await new AdmittedRequest(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
     if (decoded === undefined && arrived !== undefined) traceUndecoded(trail, arrived.loggableBody);
@@ -102,13 +106,17 @@ export async function run(
     const problem = (WANTING.has(found.status) && waiting && firstEncodingError(exchange, trail, waiting)) || found;
     if (!(error instanceof SettledFault)) {
       await gateway.beforeSettlement?.(trail.requestId, "less");
-      await settleFree(gateway, trail, error instanceof ClientDisconnected ? gone(trail) : trail.refuse(problem));
+      await settleUncharged(
+        gateway,
+        trail,
+        error instanceof ClientDisconnected ? disconnectedRecord(trail) : trail.refusedRecord(problem),
+      );
     }
-    capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
+    capturing?.setResponse(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.toCallerParameterNames?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
-    capturing?.end();
+    capturing?.finish();
     arrived?.dispose?.();
     if (trail.idempotencyClaim !== undefined)
       await gateway.state.releaseClaim(trail.idempotencyClaim.key, trail.requestId);
@@ -123,28 +131,33 @@ export function traceUndecoded(trail: RequestTrace, asked: Buffer): void {
 }
 
 /** The same request, listened to for the capture window it is in. */
-function withCapture(capturing: Capturing, decoded: DecodedRequest, sink: ResponseSink): DecodedRequest {
-  const { provider } = decoded.request.outline.wishes ?? {};
-  if (provider?.zeroDataRetention === true) capturing.leaveOut();
+function withCapture(capturing: CaptureRecorder, decoded: DecodedRequest, sink: ResponseSink): DecodedRequest {
+  const { provider } = decoded.request.outline.routingHints ?? {};
+  if (provider?.zeroDataRetention === true) capturing.optOut();
   const { storeResponse } = decoded;
   if (decoded.sink === undefined || storeResponse === undefined)
-    return { ...decoded, sink: capturing.through(decoded.sink ?? sink) };
+    return { ...decoded, sink: capturing.wrapSink(decoded.sink ?? sink) };
   return {
     ...decoded,
-    sink: capturing.through(decoded.sink),
+    sink: capturing.wrapSink(decoded.sink),
     // Who asked for work in the background is shown its whole answer in the end.
     storeResponse(final, headers) {
-      capturing.answered(final);
+      capturing.setResponse(final);
       return storeResponse(final, headers);
     },
   };
 }
 
-function planRequest(gateway: GatewayDeps, trail: RequestTrace, surface: Surface, errand: InferenceRequest): Planned {
+function planRequest(
+  gateway: GatewayDeps,
+  trail: RequestTrace,
+  surface: Surface,
+  errand: InferenceRequest,
+): PlannedRequest {
   trail.modelRequested = errand.outline.model;
   trail.streaming = errand.streaming;
   trail.detail = errand.detail;
-  requireNamedModel(errand.outline.model, surface);
+  requireModelId(errand.outline.model, surface);
   const { workspace, key } = trail.principal;
   const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
   trail.plan = planned.plan;
@@ -177,9 +190,9 @@ function firstEncodingError(exchange: Exchange, trail: RequestTrace, { errand, p
 function pricingTermsFor(
   gateway: GatewayDeps,
   workspaceId: string,
-  { outline: { demand } }: InferenceRequest,
+  { outline: { requirements } }: InferenceRequest,
 ): PricingTerms {
-  const { extras, maxOutputTokens } = demand;
+  const { extras, maxOutputTokens } = requirements;
   const limited = maxOutputTokens === undefined ? "no" : "yes";
   return { currencies: gateway.snapshot().currencies, margin: gateway.margins.marginFor(workspaceId), extras, limited };
 }

@@ -9,12 +9,12 @@ import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isImplausibleUsage, NO_CEILING, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
-import { usedExtras } from "./extras.ts";
+import { extrasUsed } from "./extras.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
 /** What the meter saw of an answer, whole or not. */
-export type Metered = {
+export type MeteredUsage = {
   readonly usage: Usage | undefined;
   readonly outputWeight: number;
   readonly units?: MeteredUnits | undefined;
@@ -35,13 +35,13 @@ export type Metered = {
 };
 
 /** What the end of a request needs of everything the request path is given. */
-export type Settling = Pick<GatewayDeps, "journal" | "state" | "finished" | "noticed">;
+export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "finished" | "noticed">;
 
 /** Nothing is shown as the cost of what was not charged. */
-export type Settled = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
+export type Settlement = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
 
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
-function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
+function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
   if (metered.usage !== undefined) {
     const { usage, promptCount = 1 } = metered;
@@ -62,65 +62,73 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
-export type UsedEnd = {
+export type ChargedEnd = {
   readonly status: number;
   readonly errorCode: string | null;
-  readonly made?: ((settled: Settled) => Promise<void>) | undefined;
+  readonly beforeCharge?: ((settled: Settlement) => Promise<void>) | undefined;
 };
 
 /** What is known of a request beside what came of it. */
-export type Asked = {
+export type UsageContext = {
   /** The input, estimated. */
   readonly inputTokens: number;
   /** Absent: nothing of the request says where its figures end. */
   readonly end?: UsageCeiling | undefined;
 };
 
-function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_CEILING }: Asked): boolean {
+function isPlausible(metered: MeteredUsage, { endpoint, model }: Attempt, { end = NO_CEILING }: UsageContext): boolean {
   const { usage, promptCount, promptReads = promptCount } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const told = usage && { usage, outputWeight: () => metered.outputWeight, promptReads };
   return told !== undefined && !isImplausibleUsage(told, context, end);
 }
 
-type Replaced = Extract<OperatorEvent, { is: "figures_replaced" }>["why"];
+type ReplacementReason = Extract<OperatorEvent, { is: "figures_replaced" }>["why"];
 
 /** Why there were figures of the provider to replace; undefined where they count, or where there need not be any. */
-function replacedFor({ usage, units, isUsagePartial }: Metered, figures: "refuted" | "stand"): Replaced | undefined {
+function replacementReason(
+  { usage, units, isUsagePartial }: MeteredUsage,
+  figures: "refuted" | "stand",
+): ReplacementReason | undefined {
   if (figures === "refuted") return "impossible";
   return usage === undefined && units === undefined && isUsagePartial !== true ? "none" : undefined;
 }
 
-type Charged = {
+type ComputedCharge = {
   readonly usage: UsageRecord;
   readonly charge: Charge;
-  readonly replaced: Replaced | undefined;
+  readonly replaced: ReplacementReason | undefined;
 };
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
-function charged(trail: RequestTrace, attempt: Attempt, metered: Metered, asked: Asked): Charged {
+function computeCharge(
+  trail: RequestTrace,
+  attempt: Attempt,
+  metered: MeteredUsage,
+  asked: UsageContext,
+): ComputedCharge {
   const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
-  const believed = isBelieved(metered, attempt, asked);
+  const believed = isPlausible(metered, attempt, asked);
   const isRefuted = metered.isUsageRejected === true || (metered.usage !== undefined && !believed);
-  const replaced = replacedFor(metered, isRefuted ? "refuted" : "stand");
-  const tokens = countedUsage(believed ? metered : unmetered(metered), asked.inputTokens);
-  const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.extraUses);
+  const replaced = replacementReason(metered, isRefuted ? "refuted" : "stand");
+  const tokens = billableUsage(believed ? metered : withoutReportedUsage(metered), asked.inputTokens);
+  const used = extras === undefined ? undefined : extrasUsed(extras, attempt, metered.extraUses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
   const price = metered.declined === undefined ? attempt.price : inputOnlyPrice(attempt.price);
   try {
     const charge = chargeFor(usage, price, currencies, currency, margin);
     // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
     if (limited === "no" && !isRefuted) return { usage, charge, replaced };
-    return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge, replaced };
+    return { usage, charge: usage.estimated ? capCharge(charge, trail.heldNanos) : charge, replaced };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return charged(trail, attempt, unmetered(metered), asked);
+    return computeCharge(trail, attempt, withoutReportedUsage(metered), asked);
   }
 }
 
 /** The same without the provider's figures. */
-function unmetered({ outputWeight, units, estimate, extraUses, declined }: Metered): Metered {
+function withoutReportedUsage({ outputWeight, units, estimate, extraUses, declined }: MeteredUsage): MeteredUsage {
   return { usage: undefined, outputWeight, units, estimate, extraUses, declined, isUsageRejected: true };
 }
 
@@ -128,7 +136,7 @@ function unmetered({ outputWeight, units, estimate, extraUses, declined }: Meter
  * An estimate is the gateway's own guess. In the place of figures that cannot be, or where the caller stated a limit, it
  * takes no more than was reserved.
  */
-function bounded(charge: Charge, mostNanos: bigint): Charge {
+function capCharge(charge: Charge, mostNanos: bigint): Charge {
   if (charge.nanos <= mostNanos) return charge;
   return { nanos: mostNanos, record: { ...charge.record, nanos: mostNanos.toString() } };
 }
@@ -138,21 +146,21 @@ function bounded(charge: Charge, mostNanos: bigint): Charge {
  * the last bytes, so an answer that a client received whole is always in the books. `made` is awaited before that: what a
  * charge is for may have to be kept first, and it must not fail.
  */
-export async function settleUsed(
-  gateway: Settling,
+export async function settleCharged(
+  gateway: SettlementDeps,
   trail: RequestTrace,
   attempt: Attempt,
-  metered: Metered,
-  asked: Asked,
-  end: UsedEnd,
-): Promise<Settled> {
-  const { usage, charge, replaced } = charged(trail, attempt, metered, asked);
+  metered: MeteredUsage,
+  asked: UsageContext,
+  end: ChargedEnd,
+): Promise<Settlement> {
+  const { usage, charge, replaced } = computeCharge(trail, attempt, metered, asked);
   const isOwn = attempt.ownKey !== undefined;
   const { id: endpoint, provider } = attempt.endpoint;
   const cost = { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency };
-  const told: Settled = { usage, shown: isOwn ? undefined : cost };
-  if (end.made !== undefined) await end.made(told);
-  const record = trail.finish({
+  const told: Settlement = { usage, shown: isOwn ? undefined : cost };
+  if (end.beforeCharge !== undefined) await end.beforeCharge(told);
+  const record = trail.finishedRecord({
     status: end.status,
     errorCode: end.errorCode,
     usage,
@@ -181,7 +189,11 @@ export async function settleUsed(
 }
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */
-export async function settleFree(gateway: Settling, trail: RequestTrace, record: RequestRecord): Promise<void> {
+export async function settleUncharged(
+  gateway: SettlementDeps,
+  trail: RequestTrace,
+  record: RequestRecord,
+): Promise<void> {
   await gateway.state.settle(trail.hold, 0n);
   gateway.onRequestFinished(record);
   // A refusal is answered whether or not it could be logged.

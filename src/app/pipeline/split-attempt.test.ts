@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
 import { classifyUnsayable } from "../../io/upstream/classify-failure.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import { askParts } from "./split-attempt.ts";
+import { runParts } from "./split-attempt.ts";
 
 const answer = { usage: undefined, outputWeight: 0, upstreamId: null, render: () => "" };
 const WHOLE: AttemptOutcome = { is: "whole", answer, upstreamStatus: 200 };
@@ -16,13 +16,13 @@ const UNSAYABLE: AttemptOutcome = {
 function asking(count = 8) {
   const parts = Array.from({ length: count }, () => Promise.withResolvers<AttemptOutcome>());
   let givenUp = 0;
-  const over = askParts({
+  const over = runParts({
     count,
-    ask: (at) => parts[at]?.promise ?? Promise.reject(new Error("there is no such part")),
-    giveUp() {
+    runPart: (at) => parts[at]?.promise ?? Promise.reject(new Error("there is no such part")),
+    cancel() {
       givenUp += 1;
     },
-    places: undefined,
+    slots: undefined,
   });
   return { parts, over, givenUp: () => givenUp };
 }

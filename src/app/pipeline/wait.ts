@@ -5,7 +5,7 @@ import type { GatewayDeps } from "./gateway-deps.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
 /** Waits for a place in the queue; `left` when the client hung up before there was one. Throws when none came free. */
-export async function waitForPlace(
+export async function waitForSlot(
   gateway: GatewayDeps,
   trail: RequestTrace,
   sink: ResponseSink,
@@ -17,10 +17,10 @@ export async function waitForPlace(
   const end = await waiting.admission;
   if (end === "served" || end === "left") return end;
   gateway.onNotice({ is: "turned_away", why: end });
-  throw noPlace(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
+  throw queueFault(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
 }
 
-function noPlace(end: Exclude<QueueRejection, "left">, waitedMs: number, waitMs: number): Fault {
+function queueFault(end: Exclude<QueueRejection, "left">, waitedMs: number, waitMs: number): Fault {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   const what =
     end === "full"

@@ -13,13 +13,13 @@ import type { RequestTrace } from "./request-trace.ts";
 // then everything here is the platform's own object.
 
 /** The catalogue as a workspace sees it. */
-export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): CatalogueSnapshot {
+export function snapshotFor({ snapshot, nodes }: ResourceLayers<"snapshot">, workspaceId: string): CatalogueSnapshot {
   return nodes.overlayFor(workspaceId)?.snapshot ?? snapshot();
 }
 
 /** What a workspace can call. */
 export function reachabilityFor(
-  { reachability, ownKeys, nodes }: Layered<"reach" | "ownKeys">,
+  { reachability, ownKeys, nodes }: ResourceLayers<"reach" | "ownKeys">,
   workspaceId: string,
 ): ReachabilitySource {
   const base = ownKeys.of(workspaceId)?.reach ?? reachability;
@@ -28,7 +28,7 @@ export function reachabilityFor(
 
 /** For asking whether a workspace can call something at all. */
 export function connectionsFor(
-  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
   workspaceId: string,
 ): ProviderConnections {
   const base = connectionsWith(connections, ownKeys.of(workspaceId));
@@ -43,28 +43,31 @@ export function connectionsFor(
 
 /** Whose connections an attempt is made with; undefined when its workspace has no such key or node any more. */
 export function connectionsOfAttempt(
-  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
   { ownKey, node }: Attempt,
 ): ProviderConnections | undefined {
   if (node !== undefined) return nodes.overlayFor(node.workspaceId)?.connections;
   return ownKey === undefined ? connections : ownKeys.of(ownKey.workspaceId)?.connections;
 }
 
-type Keys = Pick<GatewayDeps, "ownKeys">;
+type OwnKeyDeps = Pick<GatewayDeps, "ownKeys">;
 
 /** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
-export function currentKeyUse({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
+export function currentKeyUse({ ownKeys }: OwnKeyDeps, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
   return ownKeys.of(workspaceId)?.keys.get(provider)?.key.use ?? use;
 }
 
 /** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
-export function failedExclusiveKey(keys: Keys, { failedOwnKeys }: Pick<RequestTrace, "keysOut">): OwnKey | undefined {
+export function failedExclusiveKey(
+  keys: OwnKeyDeps,
+  { failedOwnKeys }: Pick<RequestTrace, "keysOut">,
+): OwnKey | undefined {
   return failedOwnKeys.find((own) => currentKeyUse(keys, own) === "only");
 }
 
 /** The own key that keeps an attempt with the platform's key from being made now. */
 export function exclusiveKeyBarring(
-  keys: Keys,
+  keys: OwnKeyDeps,
   { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "keysOut">,
   attempt: Attempt,
 ): OwnKey | undefined {
@@ -75,7 +78,7 @@ export function exclusiveKeyBarring(
 
 /** The row of an attempt's endpoint as it is now. */
 export function currentEndpoint(
-  { snapshot, nodes }: Layered<"snapshot">,
+  { snapshot, nodes }: ResourceLayers<"snapshot">,
   { endpoint: { id }, node }: Attempt,
 ): Endpoint | undefined {
   return (node === undefined ? snapshot() : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
@@ -95,6 +98,6 @@ export function breakersWithNodes(breakers: CircuitStateReader, nodes: NodeOverl
   return { circuitStateOf: (endpoint) => (nodes.entryFor(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
 }
 
-type Layered<Name extends keyof GatewayDeps> = Pick<GatewayDeps, Name> & {
+type ResourceLayers<Name extends keyof GatewayDeps> = Pick<GatewayDeps, Name> & {
   readonly nodes: Pick<GatewayDeps["nodes"], "layerOf">;
 };

@@ -11,7 +11,7 @@ import {
 } from "../../language/decisions/call.ts";
 import type { DecisionRenderer } from "../../language/decisions/render.ts";
 import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { Outline } from "../pipeline/plan.ts";
+import type { RequestOutline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { requestsFor, unfitFor } from "./decision-fit.ts";
 
@@ -20,7 +20,7 @@ const OUTPUT_TOKENS_PER_QUESTION = 32;
 
 /** Typed questions about a state. */
 export class DecisionsErrand implements InferenceRequest {
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   readonly streaming = false;
   readonly inputTokens: number;
   readonly detail: JsonObject;
@@ -36,7 +36,7 @@ export class DecisionsErrand implements InferenceRequest {
     this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
     this.outline = {
       model: ask.model,
-      demand: {
+      requirements: {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,

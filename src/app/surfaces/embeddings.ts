@@ -12,7 +12,7 @@ import { type Handler, streamed } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decoded.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { Outline } from "../pipeline/plan.ts";
+import type { RequestOutline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
@@ -65,7 +65,7 @@ function weightsOf(inputs: EmbeddingInputs): number[] {
 }
 
 class EmbeddingsErrand implements InferenceRequest {
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   readonly streaming = false;
   readonly inputTokens: number;
   readonly #ask: EmbeddingCall;
@@ -75,8 +75,8 @@ class EmbeddingsErrand implements InferenceRequest {
     this.inputTokens = ask.inputTokens.reduce((sum, weight) => sum + weight, 0);
     this.outline = {
       model: ask.model,
-      wishes: ask.wishes,
-      demand: {
+      routingHints: ask.wishes,
+      requirements: {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,

@@ -16,7 +16,7 @@ import { type Handler, principalOf, streamed } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decoded.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { Outline } from "../pipeline/plan.ts";
+import type { RequestOutline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
 import { reachabilityFor } from "../pipeline/workspace-resources.ts";
@@ -67,7 +67,7 @@ const VOICE_CHARS_MAX = 128;
 const AUDIO_TOKENS_PER_SECOND = 25;
 
 class SpeechErrand implements InferenceRequest {
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   readonly streaming = true;
   readonly inputTokens: number;
   readonly #ask: SpeechCall;
@@ -81,7 +81,7 @@ class SpeechErrand implements InferenceRequest {
     const seconds = expectedSpeechSeconds(characters, ask.speed);
     this.outline = {
       model,
-      demand: {
+      requirements: {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,

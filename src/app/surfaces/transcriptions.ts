@@ -28,7 +28,7 @@ import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decoded.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { Outline } from "../pipeline/plan.ts";
+import type { RequestOutline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { type ReceivedRequest, run } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
@@ -98,7 +98,7 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
 }
 
 class TranscriptionErrand implements InferenceRequest {
-  readonly outline: Outline;
+  readonly outline: RequestOutline;
   readonly streaming: boolean;
   readonly inputTokens: number;
   readonly #ask: TranscriptionCall;
@@ -113,8 +113,8 @@ class TranscriptionErrand implements InferenceRequest {
     this.inputTokens = maxAudioInputTokens(seconds) + (typeof prompt === "string" ? conservativeTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
-      wishes: ask.wishes,
-      demand: {
+      routingHints: ask.wishes,
+      requirements: {
         needs: [],
         parameters: [],
         inputTokens: 0,

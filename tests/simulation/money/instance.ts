@@ -1,6 +1,6 @@
 import { recentSpend } from "../../../src/app/manage/money/spend-history.ts";
-import type { Admitting } from "../../../src/app/pipeline/admit.ts";
-import type { Settling } from "../../../src/app/pipeline/settle.ts";
+import type { AdmissionDeps } from "../../../src/app/pipeline/admit.ts";
+import type { SettlementDeps } from "../../../src/app/pipeline/settle.ts";
 import { decodeBatch, type RecordSink } from "../../../src/domain/record/record-batch.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";
@@ -73,7 +73,7 @@ export class Life {
   readonly #wire: Wire;
   #isAlive = true;
   #books: IngestPipeline | undefined;
-  gateway: (Admitting & Settling) | undefined;
+  gateway: (AdmissionDeps & SettlementDeps) | undefined;
 
   constructor(world: World, instance: Instance) {
     this.#world = world;
@@ -106,6 +106,7 @@ export class Life {
       store: this.#sink(),
       serializeRecord: this.store.encodeRecord,
       clock: scheduler,
+      random: () => 0,
       syncEveryMs: shape.syncEveryMs,
       log: QUIET,
       disk,
@@ -202,7 +203,7 @@ export class Life {
   }
 }
 
-const LIMITS: Admitting["limits"] = {
+const LIMITS: AdmissionDeps["limits"] = {
   holdOutputTokens: HOLD_OUTPUT_TOKENS,
   requestTimeoutMs: 10_000,
   responseMaxBytes: 64 * 1024,

@@ -1,8 +1,13 @@
 import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
-import { type Admitting, admit } from "../../../src/app/pipeline/admit.ts";
+import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
 import { RequestTrace } from "../../../src/app/pipeline/request-trace.ts";
-import { type Metered, type Settling, settleFree, settleUsed } from "../../../src/app/pipeline/settle.ts";
+import {
+  type MeteredUsage,
+  type SettlementDeps,
+  settleCharged,
+  settleUncharged,
+} from "../../../src/app/pipeline/settle.ts";
 import { decodeChat } from "../../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
@@ -85,11 +90,11 @@ export function ask(world: World): void {
 class Service {
   readonly #world: World;
   readonly #life: Life;
-  readonly #gateway: Admitting & Settling;
+  readonly #gateway: AdmissionDeps & SettlementDeps;
   readonly #order: Order;
   readonly #trail: RequestTrace;
 
-  constructor(world: World, life: Life, gateway: Admitting & Settling, order: Order) {
+  constructor(world: World, life: Life, gateway: AdmissionDeps & SettlementDeps, order: Order) {
     this.#world = world;
     this.#life = life;
     this.#gateway = gateway;
@@ -119,7 +124,7 @@ class Service {
       const problem = error instanceof Fault ? error : fault("internal_error", { message: String(error) });
       if (problem.code === "internal_error" && this.#life.isAlive)
         this.#world.broken("end", `${this.#order.id}: ${problem.message}`);
-      await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+      await settleUncharged(this.#gateway, this.#trail, this.#trail.refusedRecord(problem));
       this.#see({ is: "refused", code: problem.code });
     }
   }
@@ -131,12 +136,12 @@ class Service {
     if (end !== "whole") await this.#stream();
     if (end === "broke") {
       const broken = { status: 200, errorCode: "upstream_error", usage: null, charge: null };
-      await settleFree(this.#gateway, this.#trail, this.#trail.finish(broken));
+      await settleUncharged(this.#gateway, this.#trail, this.#trail.finishedRecord(broken));
       this.#see({ is: "broken" });
       return;
     }
     const how = end === "left" ? GONE : { status: 200, errorCode: null };
-    const { shown } = await settleUsed(this.#gateway, this.#trail, attempt, metered, { inputTokens }, how);
+    const { shown } = await settleCharged(this.#gateway, this.#trail, attempt, metered, { inputTokens }, how);
     if (shown === undefined) throw new Error("an answer without its cost");
     if (end !== "left") this.#see({ is: "answer", cost: shown.cost, currency: shown.currency });
   }
@@ -145,7 +150,13 @@ class Service {
   async #stream(): Promise<void> {
     const { requestId: id, principal } = this.#trail;
     const atMs = this.#world.scheduler.nowMs();
-    const opened = { t: "open", id, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() } as const;
+    const opened = {
+      t: "open",
+      id,
+      workspaceId: principal.workspace.id,
+      atMs,
+      record: this.#trail.openRecord(),
+    } as const;
     const noted = () => {
       this.#order.opened = true;
     };
@@ -198,7 +209,7 @@ export function usedBy({ inputTokens, maxTokens, figures, no }: Order): { input:
   return { input: inputTokens, output };
 }
 
-function meteredOf(chance: Chance, order: Order): Metered {
+function meteredOf(chance: Chance, order: Order): MeteredUsage {
   const { input, output } = usedBy(order);
   const usage: Usage = {
     inputTokens: input,

@@ -60,7 +60,7 @@ class World {
     const directory = new Directory();
     const policies = { policy: OPEN_POLICY, keyPolicy: { personalKeys: false, approval: false } };
     directory.putWorkspace({ id, slug: id, name: id, currency: "EUR", createdAtMs: 1, ...policies });
-    const awaitIngest = async () => {
+    const waitForIngest = async () => {
       await store.ingest(this.#journal.splice(0));
     };
     const spent: Store["ledger"]["spent"] = async (workspaceId, spending, spans) => {
@@ -70,7 +70,7 @@ class World {
       }
       return store.ledger.spent(workspaceId, spending, spans);
     };
-    this.reading = { store: { ...store, ledger: { ...store.ledger, spent } }, awaitIngest };
+    this.reading = { store: { ...store, ledger: { ...store.ledger, spent } }, waitForIngest };
     this.startAgain = () =>
       new PromotionExpiry({
         ...this.reading,
@@ -79,7 +79,7 @@ class World {
         ledgerPoster: new LedgerPoster({ state: this.state, ledger: store.ledger, clock: this.#clock }),
         clock: this.#clock,
         ids: createIdGenerator(() => 1),
-        captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => 0 },
+        captures: { windowOpened() {}, windowClosed() {}, flushed: async () => {}, skippedCount: () => 0 },
         snapshot: () => {
           throw new Error("nobody asks for models here");
         },
@@ -154,7 +154,7 @@ class World {
     while (this.#running.length > 0) this.#end(0.5);
     this.nowMs += LATE_MAX_MS;
     await this.look();
-    await this.reading.awaitIngest();
+    await this.reading.waitForIngest();
   }
 
   async expired(): Promise<number[]> {

@@ -25,7 +25,7 @@ function parseRetention(text: string | null | undefined): number {
   return ms;
 }
 
-/** Who promised that nothing is kept is held to it, here too. */
+/** Zero data retention forbids captures. */
 function requireRetentionAllowed(context: ManageContext, workspace: Workspace, keys: readonly string[] | null): void {
   const strict = (whose: string) =>
     fault("zero_data_retention_required", {
@@ -41,25 +41,25 @@ function requireRetentionAllowed(context: ManageContext, workspace: Workspace, k
   }
 }
 
-async function openWindow(scope: ManageScope, workspace: Workspace, said: CaptureInput): Promise<CaptureWindow> {
-  const keys = listOrAll(said.keys);
+async function openWindow(scope: ManageScope, workspace: Workspace, input: CaptureInput): Promise<CaptureWindow> {
+  const keys = listOrAll(input.keys);
   requireRetentionAllowed(scope, workspace, keys);
   const openedAtMs = scope.clock.nowMs();
   const window: CaptureWindow = {
     id: scope.ids.next("cap_"),
     workspaceId: workspace.id,
     openedAtMs,
-    closesAtMs: openedAtMs + said.minutes * 60_000,
+    closesAtMs: openedAtMs + input.minutes * 60_000,
     closedAtMs: null,
-    retentionMs: parseRetention(said.retention),
-    scope: { keys, surfaces: listOrAll(said.surfaces), environment: said.environment ?? null },
+    retentionMs: parseRetention(input.retention),
+    scope: { keys, surfaces: listOrAll(input.surfaces), environment: input.environment ?? null },
     openedBy: scope.auditActor,
-    reason: said.reason ?? null,
+    reason: input.reason ?? null,
   };
   await commitWithAudit(scope, async ({ captures }) => {
     await captures.open(window);
     const detail = {
-      minutes: said.minutes,
+      minutes: input.minutes,
       closes_at: isoTime(window.closesAtMs),
       scope: window.scope,
       retention: formatDuration(window.retentionMs),
@@ -67,7 +67,7 @@ async function openWindow(scope: ManageScope, workspace: Workspace, said: Captur
     };
     return { answer: null, audit: { action: "capture.open", workspaceId: workspace.id, target: window.id, detail } };
   });
-  scope.captures.opened(window);
+  scope.captures.windowOpened(window);
   return window;
 }
 
@@ -77,7 +77,7 @@ function listOrAll<T>(list: readonly T[] | null | undefined): readonly T[] | nul
 
 const isOpen = ({ closedAtMs, closesAtMs }: CaptureWindow, nowMs: number) => closedAtMs === null && nowMs < closesAtMs;
 
-/** A window by its id, or those of a workspace that are open; with a purge also those that are over. */
+/** A window by id, or a workspace's open windows; with a purge also closed windows that have content. */
 async function findWindows(
   context: ManageContext,
   idOrWorkspace: string,
@@ -110,8 +110,8 @@ export function captureNotFound(idOrWorkspace: string): Fault {
 async function closeWindow(scope: ManageScope, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
   const nowMs = scope.clock.nowMs();
   if (!isOpen(row, nowMs) && purge === "keep") return 0;
-  // Memory first: what ends from now on is not kept any more.
-  scope.captures.closed(row.id);
+  // Memory first, so that no request is captured from now on.
+  scope.captures.windowClosed(row.id);
   return commitWithAudit(scope, async ({ captures }) => {
     await captures.close(row.id, nowMs);
     const purged = purge === "purge" ? await captures.purge(row.id, nowMs) : 0;
@@ -135,27 +135,27 @@ export function windowView(context: ManageContext, row: CaptureWindowRow) {
     reason: row.reason,
     items: row.items,
     bytes: row.bytes,
-    skipped: context.captures.skipped(row.id),
+    skipped: context.captures.skippedCount(row.id),
     purged_at: row.purgedAtMs === null ? null : isoTime(row.purgedAtMs),
   };
 }
 
-/** What was kept of a request; that it was read is written down, like everything else that is done with it. */
+/** The captured content of a request; reading it writes an audit entry. */
 export async function capturedOf(
   scope: ManageScope,
   workspaceId: string,
   requestId: string,
   content: "show" | "leave",
 ) {
-  await scope.captures.settled();
-  const kept = await scope.captureStore.content(workspaceId, requestId, scope.clock.nowMs());
-  if (kept === undefined) return { captured_in: null };
-  if (content === "leave") return { captured_in: kept.windowId };
+  await scope.captures.flushed();
+  const captured = await scope.captureStore.content(workspaceId, requestId, scope.clock.nowMs());
+  if (captured === undefined) return { captured_in: null };
+  if (content === "leave") return { captured_in: captured.windowId };
   await commitWithAudit(scope, async () => ({
     answer: null,
-    audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: kept.windowId } },
+    audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: captured.windowId } },
   }));
-  return { captured_in: kept.windowId, captured: capturedView(kept) };
+  return { captured_in: captured.windowId, captured: capturedView(captured) };
 }
 
 function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cut }: CapturedRequest) {
@@ -179,8 +179,8 @@ export function captureHandlers(context: ManageContext): Record<string, Handler>
   return {
     manageOpenCapture: mutation(context, async (exchange, scope) => {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
-      const said = await readBody(exchange, CaptureOpen);
-      const window = await scope.serialized(() => openWindow(scope, findWorkspace(scope, id), said));
+      const input = await readBody(exchange, CaptureOpen);
+      const window = await scope.serialized(() => openWindow(scope, findWorkspace(scope, id), input));
       return { status: 201, json: windowView(scope, { ...window, items: 0, bytes: 0, purgedAtMs: null }) };
     }),
     manageListCaptures: buffered(async (exchange) => {

@@ -9,31 +9,30 @@ import { formatNanos } from "../../../kit/money.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import type { ChatInferenceRequest } from "../../pipeline/chat-request.ts";
 import type { DecodedChatRequest } from "../../pipeline/decoded.ts";
-import { type Explained, explain } from "../../pipeline/explain-routing.ts";
-import type { Planning } from "../../pipeline/plan.ts";
+import { explainRouting, type RoutingExplanation } from "../../pipeline/explain-routing.ts";
+import type { PlanningDeps } from "../../pipeline/plan.ts";
 import { printable } from "../../printable.ts";
 import { decodeWith, readJson } from "../../request-input.ts";
 import { type ExplainedSurface, findWorkspace, type ManageContext } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
 import { ownMemberId } from "../membership.ts";
-import { policyView, routerName } from "../views.ts";
+import { policyView, RULE_NAMES, routerName } from "../views.ts";
 import { findRouter, unsavedRouter } from "./routers.ts";
-import { RULE_NAMES } from "./rule-names.ts";
 
 type ExplainInput = z.infer<typeof ExplainAsk>;
 
-/** A request to look at: as the caller would send it, to the model that is asked about. */
+/** A request to explain, with the model to explain it for. */
 type ExplainRequest = {
   readonly workspace: Workspace;
   readonly key: ApiKey | undefined;
   readonly surface: ExplainedSurface;
   readonly model: string | undefined;
   readonly text: string;
-  /** As requests are planned, but for a router that is not saved. */
-  readonly planning: Planning;
+  /** The gateway's planning, with an unsaved router if there is one. */
+  readonly planning: PlanningDeps;
 };
 
-/** The caller's own text but for the model. */
+/** The request text with the model replaced. */
 function withModel(text: string, model: string | undefined): string {
   if (model === undefined) return text;
   const parsed = parseJsonText(text);
@@ -45,7 +44,7 @@ function textAt({ text, members }: ParsedBody, name: string): string {
   return span === undefined ? "{}" : text.slice(span.valueStart, span.valueEnd);
 }
 
-/** A member asks for keys of their own: another's has rules that they do not see. */
+/** A member may only use their own keys: other keys have policies that they may not see. */
 function findOwnedKey(context: ManageContext, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
   if (id === null || id === undefined) return undefined;
   const key = context.directory.key(id);
@@ -54,32 +53,32 @@ function findOwnedKey(context: ManageContext, workspace: Workspace, exchange: Ex
   throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${printable(id)}"`);
 }
 
-async function explainRequest(context: ManageContext, question: ExplainRequest) {
-  const { workspace, key, surface, text, model, planning } = question;
-  const reader = context.decoders[surface];
-  if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
+async function explainRequest(context: ManageContext, request: ExplainRequest) {
+  const { workspace, key, surface, text, model, planning } = request;
+  const decode = context.decoders[surface];
+  if (decode === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
   let decoded: DecodedChatRequest;
   try {
-    decoded = await reader(Buffer.from(withModel(text, model)));
+    decoded = await decode(Buffer.from(withModel(text, model)));
   } catch (error) {
-    // What is wrong with the request itself is what its caller would be told.
+    // A decoding fault is the explanation, as the caller would get it.
     if (!(error instanceof Fault)) throw error;
-    return { ...headerView(question, model ?? ""), ...unreadableView(context, question, error) };
+    return { ...headerView(request, model ?? ""), ...unreadableView(context, request, error) };
   }
   const { toCallerParameterNames } = decoded;
-  let errand: ChatInferenceRequest = decoded.request;
-  const explainIt = () =>
-    explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
-  let explained = explainIt();
+  let inference: ChatInferenceRequest = decoded.request;
+  const explainPlan = () =>
+    explainRouting(planning, { surface, workspace, keyId: key?.id ?? null }, inference, key?.policy ?? null);
+  let explained = explainPlan();
   if (explained.tooLong) {
-    errand = await errand.withCountedInput(context.planning.tokens);
-    explained = explainIt();
+    inference = await inference.withCountedInput(context.planning.tokens);
+    explained = explainPlan();
   }
   const refusal =
     explained.refusal === null ? null : (toCallerParameterNames?.(explained.refusal) ?? explained.refusal);
   return {
-    ...headerView(question, errand.outline.model),
-    ...explanationView({ ...explained, refusal }, errand.inputTokens),
+    ...headerView(request, inference.outline.model),
+    ...explanationView({ ...explained, refusal }, inference.inputTokens),
   };
 }
 
@@ -87,7 +86,7 @@ function headerView({ surface, workspace }: ExplainRequest, model: string) {
   return { model, surface, currency: workspace.currency };
 }
 
-/** A request that cannot be read has no plan, only rules that would have held. */
+/** A request that cannot be decoded has no plan, only the policy that would apply. */
 function unreadableView(context: ManageContext, { workspace, key }: ExplainRequest, problem: Fault) {
   const policy = context.planning.policyOf(workspace.id, key?.id ?? null) ?? workspace.policy;
   const nothing = {
@@ -101,7 +100,7 @@ function unreadableView(context: ManageContext, { workspace, key }: ExplainReque
   return explanationView({ ...nothing, policy, refusal: problem }, 0);
 }
 
-function explanationView(explained: Explained, inputTokens: number) {
+function explanationView(explained: RoutingExplanation, inputTokens: number) {
   const { decision, refusal, routeReason, router, thinking } = explained;
   const candidates = (decision?.candidates ?? []).map((candidate) => ({
     ...candidate,
@@ -145,7 +144,7 @@ function refusalView({ status, code, message, param }: Fault) {
   return { status, code, message, param: param ?? null };
 }
 
-function rulesView({ policy, rules, router }: Explained) {
+function rulesView({ policy, rules, router }: RoutingExplanation) {
   const shown = policyView(policy);
   const named = rules.map(({ rule, from }) => ({
     rule: RULE_NAMES[rule],
@@ -158,7 +157,7 @@ function rulesView({ policy, rules, router }: Explained) {
     : [...named, { rule: "quality_floor", value: qualityFloor, from: ["router"] as const }];
 }
 
-/** What an unsaved router is called by when nobody named it. */
+/** The slug of an unsaved router without a name. */
 const DRAFT = "draft";
 
 function parseDraft(context: ManageContext, workspace: Workspace, { model, spec }: ExplainInput): Router | undefined {
@@ -169,12 +168,12 @@ function parseDraft(context: ManageContext, workspace: Workspace, { model, spec 
   return unsavedRouter(context, workspace, slug, spec);
 }
 
-function planningWithDraft(planning: Planning, draft: Router | undefined): Planning {
+function planningWithDraft(planning: PlanningDeps, draft: Router | undefined): PlanningDeps {
   if (draft === undefined) return planning;
   const { workspaceId, slug } = draft;
   return {
     ...planning,
-    routerOf: (of, asked) => (of === workspaceId && asked === slug ? draft : planning.routerOf(of, asked)),
+    routerOf: (ownerId, name) => (ownerId === workspaceId && name === slug ? draft : planning.routerOf(ownerId, name)),
   };
 }
 
@@ -191,7 +190,7 @@ function requestedModel(
     : routerName(workspace, findRouter(context, workspace, model).slug);
 }
 
-/** Whether a word means something else than a router of the workspace, such as the id of a model, which may be an unknown one. */
+/** Whether a name is a model id, possibly an unknown one, and no router of the workspace. */
 function isModelName(context: ManageContext, { id }: Workspace, word: string): boolean {
   if (context.directory.router(id, word) !== undefined) return false;
   return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(context, id).models.has(word);
@@ -202,17 +201,17 @@ export function explainHandlers(context: ManageContext): Record<string, Handler>
     manageExplainRouting: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const body = await readJson(exchange);
-      const said = decodeWith(ExplainAsk, body.value);
-      const draft = parseDraft(context, workspace, said);
-      const question: ExplainRequest = {
+      const input = decodeWith(ExplainAsk, body.value);
+      const draft = parseDraft(context, workspace, input);
+      const request: ExplainRequest = {
         workspace,
-        key: findOwnedKey(context, workspace, exchange, said.key),
-        surface: said.surface ?? "chat",
-        model: requestedModel(context, workspace, said, draft),
+        key: findOwnedKey(context, workspace, exchange, input.key),
+        surface: input.surface ?? "chat",
+        model: requestedModel(context, workspace, input, draft),
         text: textAt(body, "request"),
         planning: planningWithDraft(context.planning, draft),
       };
-      return { status: 200, json: await explainRequest(context, question) };
+      return { status: 200, json: await explainRequest(context, request) };
     }),
   };
 }

@@ -2,13 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
-import type { Replayed } from "../../pipeline/replay-routing.ts";
+import type { ReplayResult } from "../../pipeline/replay-routing.ts";
 import { ReplayTally } from "./replay-tally.ts";
 
 const compared = (
   cost: readonly [bigint, bigint],
-  more: Partial<Extract<Replayed, { is: "compared" }>> = {},
-): Replayed => ({
+  more: Partial<Extract<ReplayResult, { is: "compared" }>> = {},
+): ReplayResult => ({
   is: "compared",
   happened: { model: "a/one", nanos: cost[0], latencyMs: 100, quality: 0.5, level: "L0" },
   replayed: { model: "a/two", nanos: cost[1], latencyMs: 300, quality: 0.9, level: "L3" },

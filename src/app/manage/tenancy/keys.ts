@@ -10,29 +10,29 @@ import { memberByEmail } from "./members.ts";
 
 export const GRACE_DEFAULT_MS = 7 * 86_400_000;
 
-/** A key and, this once, the secret it is called with; only the digest is kept. */
+/** A new key with its secret, which is returned once and stored as a digest only. */
 export type IssuedKey = { readonly key: ApiKey; readonly secret: string };
 
 export type NewKey = {
   readonly name: string;
   readonly environment: Environment;
-  /** E-mail of the member a personal key is for; null: a workspace key. */
+  /** The e-mail of a personal key's owner; null: a workspace key. */
   readonly personal: string | null;
   readonly settings?: Partial<KeySettings>;
 };
 
-export async function createKey(deps: TenancyScope, workspace: Workspace, said: NewKey): Promise<IssuedKey> {
-  const owner = said.personal === null ? undefined : personalOwner(deps, workspace, said.personal);
+export async function createKey(deps: TenancyScope, workspace: Workspace, input: NewKey): Promise<IssuedKey> {
+  const owner = input.personal === null ? undefined : personalOwner(deps, workspace, input.personal);
   const waits = owner !== undefined && workspace.keyPolicy.approval;
   const issued = issueKey(deps, {
     ...UNRESTRICTED_SETTINGS,
-    ...said.settings,
-    policy: keyPolicyAfter(null, said.settings?.policy ?? null),
+    ...input.settings,
+    policy: keyPolicyAfter(null, input.settings?.policy ?? null),
     workspaceId: workspace.id,
     memberId: owner?.id ?? null,
-    name: said.name,
+    name: input.name,
     kind: owner === undefined ? "workspace" : "personal",
-    environment: said.environment,
+    environment: input.environment,
     state: waits ? "pending" : "active",
     rotatedFrom: null,
   });
@@ -42,7 +42,7 @@ export async function createKey(deps: TenancyScope, workspace: Workspace, said: 
     target: issued.key.id,
     detail: {
       ...keySettingsView(issued.key),
-      environment: said.environment,
+      environment: input.environment,
       member: owner?.email ?? null,
       state: issued.key.state,
     },
@@ -70,11 +70,11 @@ function requirePersonalKeys(workspace: Workspace): void {
 
 function issueKey(
   deps: TenancyDeps,
-  said: Omit<ApiKey, "id" | "digest" | "graceUntilMs" | "version" | "createdAtMs">,
+  input: Omit<ApiKey, "id" | "digest" | "graceUntilMs" | "version" | "createdAtMs">,
 ): IssuedKey {
-  const secret = `${prefixFor(said.kind, said.environment)}${randomToken(32)}`;
+  const secret = `${prefixFor(input.kind, input.environment)}${randomToken(32)}`;
   const key: ApiKey = {
-    ...said,
+    ...input,
     id: deps.ids.next("key_"),
     digest: sha256Hex(secret),
     graceUntilMs: null,
@@ -88,7 +88,7 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
   return KEY_PREFIXES[kind][environment];
 }
 
-/** SQL first, together with the line about it, then the memory the next request reads. */
+/** Writes SQL with the audit entry, then the directory that the next request reads. */
 async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: AuditDetails): Promise<void> {
   const createdAtMs = deps.clock.nowMs();
   const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
@@ -101,8 +101,8 @@ async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: Audi
   });
   for (const key of keys) deps.directory.putKey(key);
   for (const { workspaceId, id } of strict) {
-    // What was being written when the policy changed goes too.
-    await deps.captures.settled();
+    // Also purges captures that were being written during the change.
+    await deps.captures.flushed();
     await commitWithAudit(deps, async ({ captures }) => ({
       answer: await captures.purgeKey(workspaceId, id),
       audit: null,
@@ -110,7 +110,7 @@ async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: Audi
   }
 }
 
-/** The new key takes over everything but the secret; the old one keeps working until the grace ends. */
+/** The new key copies all settings; the old one stays valid until the grace period ends. */
 export async function rotateKey(deps: TenancyScope, old: ApiKey, graceMs: number): Promise<IssuedKey> {
   const nowMs = deps.clock.nowMs();
   const state = keyStateAt(old, nowMs);
@@ -144,7 +144,7 @@ export async function rotateKey(deps: TenancyScope, old: ApiKey, graceMs: number
   return issued;
 }
 
-/** Revoking twice changes nothing, so that a repeated call is safe. */
+/** Idempotent. */
 export async function revokeKey(deps: TenancyScope, key: ApiKey): Promise<ApiKey> {
   if (key.state === "revoked") return key;
   const revoked: ApiKey = { ...key, state: "revoked", version: key.version + 1 };
@@ -165,11 +165,11 @@ export async function approveKey(deps: TenancyScope, key: ApiKey): Promise<ApiKe
 
 export type KeyChange = Partial<KeySettings> & { readonly name?: string };
 
-export async function changeKey(deps: TenancyScope, key: ApiKey, said: KeyChange): Promise<ApiKey> {
+export async function changeKey(deps: TenancyScope, key: ApiKey, input: KeyChange): Promise<ApiKey> {
   if (key.state === "revoked")
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
-  const policy = said.policy === undefined ? key.policy : keyPolicyAfter(key.policy, said.policy);
-  const changed: ApiKey = { ...key, ...said, policy, version: key.version + 1 };
+  const policy = input.policy === undefined ? key.policy : keyPolicyAfter(key.policy, input.policy);
+  const changed: ApiKey = { ...key, ...input, policy, version: key.version + 1 };
   await saveKeys(deps, [changed], {
     action: "key.change",
     workspaceId: key.workspaceId,

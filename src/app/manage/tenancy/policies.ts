@@ -13,14 +13,14 @@ import { policyView } from "../views.ts";
 
 type PolicyInput = z.infer<typeof PolicyPatch>;
 
-/** Only what was named; `none`, null and the empty list lift a rule. `at` is where the fields stand in the body. */
-export function parsePolicyChange(said: PolicyInput, names: KnownNames, at = ""): Partial<Policy> {
-  const { floor, countries, blocked_providers, allowed_models } = said;
+/** Only the given fields; `none`, null and the empty list lift a rule. `at` is the path prefix in the body. */
+export function parsePolicyChange(input: PolicyInput, names: KnownNames, at = ""): Partial<Policy> {
+  const { floor, countries, blocked_providers, allowed_models } = input;
   return {
     ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
     ...(countries === undefined ? {} : { countries: emptyToNull(parseCountries(`${at}countries`, countries ?? [])) }),
-    ...(said.zero_data_retention === undefined ? {} : { zeroDataRetention: said.zero_data_retention }),
-    ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
+    ...(input.zero_data_retention === undefined ? {} : { zeroDataRetention: input.zero_data_retention }),
+    ...(input.no_training === undefined ? {} : { noTraining: input.no_training }),
     ...(blocked_providers === undefined
       ? {}
       : {
@@ -54,10 +54,10 @@ export function parseCountryCode(param: string, given: string): string {
 }
 
 const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
-/** Codes that name something, but not a country. */
+/** Region codes that are not countries. */
 const NOT_COUNTRIES = new Set(["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "ZZ"]);
 
-/** A code that is only an old or common name of another (UK, DD) would match no endpoint: it is refused too. */
+/** Rejects aliases of other codes (UK, DD), which would match no endpoint. */
 function isCountry(code: string): boolean {
   if (NOT_COUNTRIES.has(code) || REGION_NAMES.of(code) === undefined) return false;
   return new Intl.Locale(`und-${code}`).region === code;
@@ -77,10 +77,10 @@ export function requireKnown(
 async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
   const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
   const { id } = workspace;
-  // While it is written both hold: whatever is served meanwhile keeps to either version, and so does the evidence of it.
+  // During the write both policies apply, so that every request complies with the version that its evidence cites.
   deps.directory.putWorkspace({ ...workspace, policy: tightenPolicy(workspace.policy, changed.policy) });
   const nowMs = deps.clock.nowMs();
-  // Nothing is kept from now on, and nothing that was kept before stays.
+  // Switching to zero data retention ends all captures and purges their content.
   const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
   const ended = await commitWithAudit(deps, async ({ tenancy, captures }) => {
     await tenancy.saveWorkspace(changed);
@@ -97,7 +97,7 @@ async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: P
     throw error;
   });
   deps.directory.putWorkspace(changed);
-  for (const window of ended) deps.captures.closed(window);
+  for (const window of ended) deps.captures.windowClosed(window);
   return changed.policy;
 }
 
