@@ -121,7 +121,9 @@ export class ComponentRuntime<All extends object, DrainOptions> {
         throw error;
       }
     }
-    return this.#select(this.#order);
+    const values: object = Object.fromEntries(this.#values);
+    if (!hasMembers<All>(values, this.#order)) throw new Error("a component was not started");
+    return values;
   }
 
   async ready(): Promise<void> {

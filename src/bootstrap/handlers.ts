@@ -7,7 +7,7 @@ import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { connectionsFor, snapshotFor } from "../app/pipeline/workspace-resources.ts";
-import type { ResponsesRoom } from "../app/responses/responses-context.ts";
+import type { ResponsesContext } from "../app/responses/responses-context.ts";
 import { catalogueHandlers } from "../app/surfaces/catalogue.ts";
 import { chatHandlers } from "../app/surfaces/chat.ts";
 import { countHandlers } from "../app/surfaces/count-tokens.ts";
@@ -82,7 +82,7 @@ export function generatedDocumentHandlers(server: {
 /** The public API: inference surfaces, models and catalogue. */
 export function surfaceHandlers(
   gateway: GatewayDeps,
-  responses: ResponsesRoom,
+  responses: ResponsesContext,
   proofs: ProofLookup,
   enabled: readonly Surface[],
 ): Record<string, Handler> {

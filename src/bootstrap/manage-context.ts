@@ -1,5 +1,5 @@
 import type { ManageContext } from "../app/manage/deps.ts";
-import { overseenResponses } from "../app/responses/end-work.ts";
+import { managedResponses } from "../app/responses/end-work.ts";
 import { decodeChat } from "../app/surfaces/chat.ts";
 import { decodeMessage } from "../app/surfaces/messages.ts";
 import { decodeResponse } from "../app/surfaces/responses.ts";
@@ -43,7 +43,7 @@ export function createManageContext({ config, version }: GatewayInput, deps: Man
     store,
     mutationLock,
     connections: providers.connections,
-    responses: overseenResponses(responses),
+    responses: managedResponses(responses),
     ownKeys: providerKeys,
     rates: rateUpdater,
     prober,

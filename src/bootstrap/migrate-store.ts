@@ -11,7 +11,7 @@ import { dataKeyStore } from "../io/store/sql/data-key-store.ts";
 import { ownKeyStore } from "../io/store/sql/own-key-store.ts";
 import { platformKeyStore } from "../io/store/sql/platform-key-store.ts";
 import type { DatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { type MoveReport, moveStore, StoreMigrationError } from "../io/store/sql/postgres/store-migration.ts";
+import { copyStore, type StoreCopyReport, StoreMigrationError } from "../io/store/sql/postgres/store-migration.ts";
 import type { Database } from "../io/store/sql/schema.ts";
 import { DATABASE_FILE, openSqliteEngine } from "../io/store/sql/sqlite/open.ts";
 import { sqlStore } from "../io/store/sql/store.ts";
@@ -38,7 +38,7 @@ export type StoreMigration = {
   readonly log: Log;
 };
 
-export type StoreMigrationReport = MoveReport & {
+export type StoreMigrationReport = StoreCopyReport & {
   readonly dataDir: string;
   /** Requests that were only in the journal. */
   readonly replayed: number;
@@ -57,7 +57,7 @@ export async function migrateStore(migration: StoreMigration): Promise<StoreMigr
     throw new StoreMigrationError(
       `there is no embedded store in ${dataDir}: set DATA_DIR, or write --from, to the folder that has one`,
     );
-  const engine = await openSqliteEngine(dataDir, systemClock, "take");
+  const engine = await openSqliteEngine(dataDir, systemClock, "acquire");
   try {
     const store = sqlStore(engine);
     let replayed = 0;
@@ -66,7 +66,7 @@ export async function migrateStore(migration: StoreMigration): Promise<StoreMigr
         .done;
     const { keys, file } = await openMasterKeys(config, log);
     let secrets = 0;
-    const report = await moveStore({
+    const report = await copyStore({
       ...{ from: engine.db, to, clock: systemClock, dryRun, progress, log },
       logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
       check: async (copy) => {

@@ -66,7 +66,7 @@ function nodeEvents({ store, ids, log }: NodeRegistryDeps): NodeEvents {
 /** Loads the nodes of one workspace (null: of all) from the store. */
 export async function reloadNodes(
   store: { readonly nodes: Pick<Store["nodes"], "loadAll" | "loadWorkspace"> },
-  nodes: Pick<NodeRegistry, "changes" | "replace">,
+  nodes: Pick<NodeRegistry, "changeCount" | "replaceAll">,
   workspaceId: string | null,
 ): Promise<void> {
   for (;;) {

@@ -40,17 +40,17 @@ const DEPLOYMENT_MARK_BYTES = 9;
 export async function createPipelineDeps(config: Config, deps: PipelineBootstrapDeps): Promise<GatewayDeps> {
   const { rates, providers, ownKeys, nodes, overload, state, transport, captures, journal, directory } = deps;
   const { margins, storage, telemetry, metrics, alertMonitor, operatorEvents, log } = deps;
-  const { connections, reach } = providers;
+  const { connections, reachability } = providers;
   const { store } = storage;
-  const { passTrace } = telemetry;
+  const { traceparentFor } = telemetry;
   return {
     clock: systemClock,
     timers: systemTimers,
     snapshot: () => rates.snapshot,
     connections,
-    reach,
+    reachability,
     health: new LatencyTracker(),
-    learned: new TrafficStats(),
+    trafficStats: new TrafficStats(),
     sessions: new SessionAffinity(),
     policyOf: (workspaceId, keyId) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId, slug) => directory.router(workspaceId, slug),
@@ -63,21 +63,21 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     captures: captures.captures,
     journal: journal.pipeline.journal,
     secretsOf: knownSecrets(connections, ownKeys),
-    tokens: tokenCounter(),
-    recheck: (exchange) => recheckKey(exchange, directory, systemClock.nowMs()),
+    tokenCounter: tokenCounter(),
+    recheckKey: (exchange) => recheckKey(exchange, directory, systemClock.nowMs()),
     margins,
     limits: pipelineLimits(config),
-    hops: {
+    loopDetection: {
       mark: await store.meta.add("hop_mark", randomToken(DEPLOYMENT_MARK_BYTES)),
       everywhere: config.GATEWAY_CATALOGUE_DIR !== null,
     },
     idempotency: createIdempotencyLookup(config, store, journal.ingestBarrier.all, log),
-    finished(record) {
+    onRequestFinished(record) {
       metrics.recordRequest(record);
       alertMonitor.recordRequest(record);
       telemetry.recordRequest?.(record);
     },
-    noticed: (event) => operatorEvents.record(event),
-    ...(passTrace === undefined ? {} : { passTrace }),
+    onNotice: (event) => operatorEvents.record(event),
+    ...(traceparentFor === undefined ? {} : { traceparentFor }),
   };
 }

@@ -78,7 +78,7 @@ export class PrimaryProcess {
     const { DATA_DIR: dataDir } = config;
     const ownsState = config.REDIS_URL === null;
     const log = createLogger(config.LOG_LEVEL);
-    const store = await openSql(config, { log, fleet: { isSingleInstance: ownsState }, directory: "take" });
+    const store = await openSql(config, { log, fleet: { isSingleInstance: ownsState }, directory: "acquire" });
     try {
       const folders = [dataDir, ...workerFolders(dataDir)];
       const sink = replaySink(config, store, log);

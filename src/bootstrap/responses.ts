@@ -1,7 +1,7 @@
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { openResponses } from "../app/responses/open-responses.ts";
-import { WorkElsewhere } from "../app/responses/remote-jobs.ts";
-import type { ResponsesRoom } from "../app/responses/responses-context.ts";
+import { RemoteJobs } from "../app/responses/remote-jobs.ts";
+import type { ResponsesContext } from "../app/responses/responses-context.ts";
 import type { ResponsesDeps } from "../app/responses/responses-deps.ts";
 import { resumeJobs } from "../app/responses/resume-jobs.ts";
 import { ROUTES } from "../contract/routes.ts";
@@ -34,7 +34,7 @@ type ResponsesBootstrapDeps = {
 };
 
 /** Stored responses and background jobs. `close` stops the exchange with other instances. */
-export type StoredResponses = ResponsesRoom & { close(): Promise<void> };
+export type StoredResponses = ResponsesContext & { close(): Promise<void> };
 
 /** Also resumes jobs that an earlier process did not finish. */
 export async function openStoredResponses(
@@ -68,7 +68,7 @@ export async function openStoredResponses(
     await resume(() => true);
     return { ...responses, close: async () => undefined };
   }
-  const elsewhere = new WorkElsewhere({ ...responses, board, fleet, resume: (jobs) => resume((id) => jobs.has(id)) });
+  const elsewhere = new RemoteJobs({ ...responses, board, fleet, resume: (jobs) => resume((id) => jobs.has(id)) });
   elsewhere.start();
   const recount = setInterval(() => void responseStore.count().catch(() => undefined), RECOUNT_EVERY_MS);
   return {
@@ -107,7 +107,7 @@ export async function sweepResponses({ store, clock, warn }: SweepableResponses)
 
 /** Resumes a job only if the key that created it is still valid and permitted. */
 function resumeAbandoned(
-  responses: ResponsesRoom,
+  responses: ResponsesContext,
   store: Store,
   directory: Directory,
   isAbandoned: (id: string) => boolean,

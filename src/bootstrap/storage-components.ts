@@ -76,7 +76,11 @@ function storeAndProviders({ config, prepareStore }: GatewayInput) {
       { close: (coordination) => coordination.close() },
     ),
     ownKeys: component(["rates", "transport", "providers"], ({ rates, transport, providers }) =>
-      createOwnKeys(config, { snapshot: () => rates.snapshot, transport, platform: () => providers }),
+      createOwnKeys(config, {
+        snapshot: () => rates.snapshot,
+        transport,
+        platform: () => ({ ...providers, reach: providers.reachability }),
+      }),
     ),
   };
 }
@@ -174,6 +178,7 @@ async function openJournal(config: Config, deps: JournalDeps): Promise<GatewayCo
     dataDir: placement.dataDir,
     dataDirs: () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)],
     clock: systemClock,
+    random: Math.random,
     syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS,
   });
   return { pipeline, ingestBarrier: coordination.createIngestBarrier(pipeline) };

@@ -23,8 +23,8 @@ import type { Config } from "../settings/config.ts";
 type SqlDeps = {
   readonly log: Logger;
   readonly fleet: Pick<Fleet, "isSingleInstance">;
-  /** `taken`: the primary process holds the lock of the data directory. */
-  readonly directory: "take" | "taken";
+  /** `inherited`: the primary process holds the lock of the data directory. */
+  readonly directory: "acquire" | "inherited";
 };
 
 /** PostgreSQL when DATABASE_URL is set, else the embedded SQLite. */

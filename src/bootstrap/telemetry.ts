@@ -35,7 +35,7 @@ type TelemetryDeps = {
   readonly log: Logger;
 };
 
-export type Telemetry = Pick<GatewayDeps, "passTrace"> & {
+export type Telemetry = Pick<GatewayDeps, "traceparentFor"> & {
   /** Undefined without a trace exporter. */
   readonly recordRequest?: (record: RequestRecord) => void;
   close(): Promise<void>;

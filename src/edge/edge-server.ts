@@ -51,7 +51,7 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly ids: IdGenerator;
   readonly addressLimit: AddressRateLimiter;
   readonly trustedProxies: AddressList | undefined;
-  readonly managerAuth: ManagerAuth;
+  readonly managerAuth: Omit<ManagerAuth, "personOf">;
   /** Per person or management token. */
   readonly managerLimit: RateLimiter;
   readonly bodyLimits: { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
@@ -69,6 +69,15 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   /** Called with faults of status 500 and above, including their private detail. */
   readonly onServerFault: (problem: Fault, requestId: string) => void;
   readonly onResponse: (routeId: string, status: number, durationMs: number) => void;
+};
+
+/** What the server gets once all components are started. */
+export type EdgeRoutes = {
+  readonly nodes: NodeAcceptor;
+  readonly secretsOf: KnownSecrets;
+  readonly personOf: ManagerAuth["personOf"];
+  /** By route id. */
+  readonly handlers: Readonly<Record<string, Handler>>;
 };
 
 /** Carries the code of Node's own error for a request timeout. */
@@ -97,9 +106,11 @@ export class EdgeServer {
   #nodes: NodeAcceptor | undefined;
   /** Before `open` no error message can contain provider text. */
   #secretsOf: KnownSecrets = () => [];
+  #managerAuth: ManagerAuth;
 
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
+    this.#managerAuth = { ...deps.managerAuth, personOf: async () => undefined };
     this.#router = new Router(deps.routes);
     this.#authenticator = new KeyAuthenticator(deps);
     const server = createServer(
@@ -138,12 +149,13 @@ export class EdgeServer {
   }
 
   /** Starts to serve requests; until then every request gets a 503. */
-  open(nodes: NodeAcceptor, secretsOf: KnownSecrets, handlers: Readonly<Record<string, Handler>>): void {
+  open({ nodes, secretsOf, personOf, handlers }: EdgeRoutes): void {
     const missing = this.#deps.routes.filter(({ id }) => handlers[id] === undefined).map(({ id }) => id);
     if (missing.length > 0) throw new Error(`routes without a handler: ${missing.join(", ")}`);
     this.#handlers = handlers;
     this.#nodes = nodes;
     this.#secretsOf = secretsOf;
+    this.#managerAuth = { ...this.#deps.managerAuth, personOf };
   }
 
   async #receive(request: Incoming, response: Outgoing): Promise<void> {
@@ -282,7 +294,7 @@ export class EdgeServer {
       case "key":
         return this.#authenticateKey(exchange, match);
       case "manager":
-        return authenticateManager(exchange.request, this.#deps.managerAuth, exchange.receivedAtMs).then((actor) => {
+        return authenticateManager(exchange.request, this.#managerAuth, exchange.receivedAtMs).then((actor) => {
           this.#limitManager(actor);
           return this.#dispatch(exchange, match, { actor, principal: undefined, refusal: undefined });
         });
@@ -384,7 +396,7 @@ export class EdgeServer {
 
   /** A slow upload can outlive the session, the token or the operator role that it started with. */
   async #reauthenticateManager({ request }: EdgeExchange, before: Actor, bytes: Buffer): Promise<Buffer> {
-    const now = await authenticateManager(request, this.#deps.managerAuth, this.#deps.clock.nowMs());
+    const now = await authenticateManager(request, this.#managerAuth, this.#deps.clock.nowMs());
     if (isOperatorActor(now) !== isOperatorActor(before)) throw changedRightsFault();
     return bytes;
   }

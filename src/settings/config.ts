@@ -440,7 +440,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
     sandbox: (settings.GATEWAY_SANDBOX ?? (settings.DATABASE_URL === null ? "on" : "off")) === "on",
     providers,
-    given: configuredSettings(env, SETTINGS),
+    configured: configuredSettings(env, SETTINGS),
     warnings,
   });
 }

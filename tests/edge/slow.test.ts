@@ -39,7 +39,6 @@ beforeAll(async () => {
       adminToken: TOKEN,
       tokens: new Directory().tokens,
       publicUrl: null,
-      personOf: async () => undefined,
     },
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
     cors: { origins: [] },
@@ -59,7 +58,12 @@ beforeAll(async () => {
   });
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
   url = await edge.listener.listen("127.0.0.1", 0);
-  edge.open({ byDigest: () => undefined, accept() {} }, () => [], handlers);
+  edge.open({
+    nodes: { byDigest: () => undefined, accept() {} },
+    secretsOf: () => [],
+    personOf: async () => undefined,
+    handlers,
+  });
 });
 afterAll(async () => {
   await edge.listener.drain(0);

@@ -9,7 +9,7 @@ import type { OtlpSource } from "./otlp-values.ts";
 export type MetricExporterDeps = {
   readonly otlp: OtlpClient;
   readonly source: OtlpSource;
-  readonly metrics: Pick<Metrics, "read">;
+  readonly metrics: Pick<Metrics, "snapshot">;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly intervalMs: number;

@@ -44,7 +44,7 @@ test("OPS-03 lines whose file was taken away, moved or replaced while it was ope
   const folder = path.join(mkdtempSync(path.join(tmpdir(), "gateway-log-files-")), "log");
   onTestFinished(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
   let nowMs = Date.UTC(2026, 10, 15, 9);
-  const limits = { fileMaxBytes: 1e6, fileMaxAgeMs: HOUR_MS, keepMs: null };
+  const limits = { fileMaxBytes: 1e6, fileMaxAgeMs: HOUR_MS, retentionMs: null };
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const files = new RequestLogFiles({ folder, writer: "abc123", ...limits, clock });
   onTestFinished(() => files.close());

@@ -88,7 +88,7 @@ export class HistogramSeries {
 
   /** A series that stands at zero before anything was seen. */
   initialize(labels: string): Histogram {
-    const timing = { perBucket: Array<number>(this.#bounds.length + 1).fill(0), sum: 0, count: 0 };
+    const timing = { bucketCounts: Array<number>(this.#bounds.length + 1).fill(0), sum: 0, count: 0 };
     this.#histograms.set(labels, timing);
     return timing;
   }

@@ -1,5 +1,7 @@
+import type { IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
+import type { LockOptions } from "../../domain/fleet/coordination-store.ts";
 import { isJsonObject } from "../../kit/json.ts";
-import type { PrimaryNotification, RpcMethod, RpcMethods, RpcParams, RpcResult } from "./rpc-protocol.ts";
+import type { HoldParams, PrimaryNotification, RpcMethod, RpcMethods, RpcParams, RpcResult } from "./rpc-protocol.ts";
 
 /** Checks the shape of one value that arrived through the pipe. */
 type Guard<T> = (value: unknown) => value is T;
@@ -34,7 +36,15 @@ const PARAMS: { readonly [Method in RpcMethod]: Guard<RpcParams<Method>> } = {
   consumeRateWindow: tuple(isText, isText, isNumber),
   peekRateWindow: tuple(isText, isText, isNumber),
   bumpVersion: isText,
-  hold: tuple(isText, isText, isText, nullOr(isText), isText, isNumber, arrayOf(withMembers("nanos"))),
+  hold: tuple(
+    isText,
+    isText,
+    isText,
+    nullOr(isText),
+    isText,
+    isNumber,
+    arrayOf(withMembers<HoldParams[6][number]>("nanos")),
+  ),
   settle: tuple(isText, isText, isText),
   handOver: tuple(isText, isText),
   releaseHold: tuple(isText, isText),
@@ -44,7 +54,7 @@ const PARAMS: { readonly [Method in RpcMethod]: Guard<RpcParams<Method>> } = {
   wallet: isText,
   restoreSpend: arrayOf(withMembers("workspaceId", "nanos", "day")),
   spending: tuple(isText, isText, isNumber),
-  claimIdempotencyKey: tuple(withMembers("key", "body"), isText),
+  claimIdempotencyKey: tuple(withMembers<IdempotencyKeyUse>("key", "body"), isText),
   recordKeyUse: withMembers("key", "requestId", "nanos"),
   releaseClaim: tuple(isText, isText),
   sweepHolds: isNumber,
@@ -52,7 +62,7 @@ const PARAMS: { readonly [Method in RpcMethod]: Guard<RpcParams<Method>> } = {
   get: isText,
   delete: isText,
   list: isText,
-  acquireLock: tuple(isText, withMembers("ttlMs", "waitMs")),
+  acquireLock: tuple(isText, withMembers<LockOptions>("ttlMs", "waitMs")),
   releaseLock: isNumber,
   publish: tuple(isText, isText),
 };

@@ -30,8 +30,8 @@ export type ProcessHome = {
 };
 
 export type ProcessPlacement = ProcessHome & {
-  /** `take`: this process locks the data directory; `taken`: the primary process holds the lock. */
-  readonly directory: "take" | "taken";
+  /** `inherited`: the primary process holds the lock of the data directory. */
+  readonly directory: "acquire" | "inherited";
   /** No other process of this gateway serves yet. */
   readonly isFirst: boolean;
   /** Homes of processes that are not started any more: this process replays their journals. */
@@ -44,9 +44,9 @@ export function placementOf(gateway: ProcessHome, assignment: WorkerAssignment |
   const homeIn = (folder: string): ProcessHome =>
     folder === dataDir ? gateway : { dataDir: folder, instanceId: `${instanceId}-${path.basename(folder)}` };
   if (assignment === undefined)
-    return { ...gateway, directory: "take", isFirst: true, orphans: workerFolders(dataDir).map(homeIn) };
+    return { ...gateway, directory: "acquire", isFirst: true, orphans: workerFolders(dataDir).map(homeIn) };
   const { folder, origin, orphanedFolders } = assignment;
-  return { ...homeIn(folder), directory: "taken", isFirst: origin === null, orphans: orphanedFolders.map(homeIn) };
+  return { ...homeIn(folder), directory: "inherited", isFirst: origin === null, orphans: orphanedFolders.map(homeIn) };
 }
 
 /** The worker in this slot replays the journals of orphaned folders. */
