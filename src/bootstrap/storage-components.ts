@@ -116,7 +116,7 @@ function loadedState({ config, version, random }: GatewayInput) {
     providerKeys: component(
       ["storage", "fleetMembership", "ownKeys", "rates", "transport", "providers", "log"],
       ({ storage: { store, vault }, ownKeys, rates, transport, providers, log }) => {
-        const { connections, addresses, accountsAlone } = providers;
+        const { connections, addresses, serviceAccountOnly } = providers;
         const snapshot = () => rates.snapshot;
         return openProviderKeys(store, {
           ownKeys,
@@ -125,7 +125,7 @@ function loadedState({ config, version, random }: GatewayInput) {
           transport,
           connections,
           addresses,
-          accountsAlone,
+          serviceAccountOnly,
           log,
         });
       },

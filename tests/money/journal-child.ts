@@ -25,6 +25,7 @@ const { journal } = await openIngestPipeline({
   dataDir,
   store,
   clock: systemClock,
+  random: Math.random,
   syncEveryMs: 5,
   log: quiet,
   // Small segments and short waits, so that kills also hit rotation, ingest and deletion.

@@ -58,7 +58,14 @@ async function compare(open: () => Promise<Store>): Promise<void> {
   expect(new Set(acknowledged).size).toBe(acknowledged.length);
 
   const store = await open();
-  const settings = { dataDir: folder.path, store, clock: systemClock, syncEveryMs: 5, log: listeningLog() };
+  const settings = {
+    dataDir: folder.path,
+    store,
+    clock: systemClock,
+    random: Math.random,
+    syncEveryMs: 5,
+    log: listeningLog(),
+  };
   const books = await openIngestPipeline(settings);
   const rows = await wholeLog(store);
   const byId = new Map(rows.map((row) => [row.id, row]));

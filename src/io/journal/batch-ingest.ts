@@ -12,10 +12,10 @@ import type { Disk } from "./disk.ts";
 
 const TEXTS_MAX = 500;
 
-/** What can never be stored. */
+/** A record or journal entry that can never be stored. */
 export type DeadLetter = { readonly text: string; readonly why: string };
 
-/** Sends records to SQL and sets those aside that it can never take, so that one of them does not hold up the rest. */
+/** Writes batches to SQL, and bisects a rejected one to find its dead letters, so that one record does not block the rest. */
 export class BatchIngest {
   readonly #sink: RecordSink;
   readonly #dir: string;
@@ -29,12 +29,12 @@ export class BatchIngest {
     this.#log = log;
   }
 
-  /** Gives back those that SQL can never take: they are set aside when everything else is where it belongs. */
+  /** Returns the dead letters: the caller appends them when everything else is in SQL. */
   async ingestTexts(records: readonly string[]): Promise<DeadLetter[]> {
-    const refused: DeadLetter[] = [];
+    const rejected: DeadLetter[] = [];
     for (let at = 0; at < records.length; at += TEXTS_MAX)
-      refused.push(...(await this.#rejectedIn(encodeBatch(records.slice(at, at + TEXTS_MAX)))));
-    return refused;
+      rejected.push(...(await this.#rejectedIn(encodeBatch(records.slice(at, at + TEXTS_MAX)))));
+    return rejected;
   }
 
   async ingest(batch: RecordBatch): Promise<void> {
@@ -55,7 +55,7 @@ export class BatchIngest {
     }
   }
 
-  /** Setting a record aside is for good: the store is asked once more. */
+  /** A dead letter is final, so the store is asked once more. */
   async #confirmRejection(batch: RecordBatch): Promise<DeadLetter[]> {
     try {
       await this.#sink.ingestBatch(batch);
@@ -66,12 +66,12 @@ export class BatchIngest {
     }
   }
 
-  /** Kept in a file of its own for a person to look at: nothing of money is thrown away. */
-  async appendDeadLetters(refused: readonly DeadLetter[]): Promise<void> {
+  /** An operator decides what becomes of them: no charge is thrown away. */
+  async appendDeadLetters(rejected: readonly DeadLetter[]): Promise<void> {
     const file = path.join(this.#dir, REJECTED_FILE);
-    for (const { text, why } of refused) {
+    for (const { text, why } of rejected) {
       await this.#disk.append(file, `${JSON.stringify({ why, text })}\n`);
-      this.#log.error({ why, file }, "a record cannot be stored and was set aside");
+      this.#log.error({ why, file }, "journal: record rejected, appended to dead letters");
     }
   }
 }

@@ -2,22 +2,22 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 
 export const REJECTED_FILE = "rejected.jsonl";
-/** A person gives the file this name when its records are to be sent once more. */
+/** An operator renames the file to this when its records are to be ingested again at the next start. */
 export const RETRY_FILE = "again.jsonl";
-const DAMAGED = /\.journal\.damaged$/;
+const DAMAGED_SEGMENT = /\.journal\.damaged$/;
 const NEWLINE = 10;
 
-/** What waits for a person: records that the store did not take, and segments that could not be read to their end. */
+/** What an operator must look at: records that the store rejected, and segments that could not be read to their end. */
 export type DeadLetterCount = {
   readonly records: number;
   readonly segments: number;
   readonly files: readonly string[];
 };
 
-/** Looks for it whenever somebody asks: it is there until it is taken away, by whichever process it was set aside. */
+/** Counts on demand: an operator, or another process, may change the files at any time. */
 export class DeadLetterScanner {
   readonly #folders: () => readonly string[];
-  readonly #counted = new Map<string, { readonly version: string; readonly records: number }>();
+  readonly #counts = new Map<string, { readonly version: string; readonly records: number }>();
 
   constructor(folders: () => readonly string[]) {
     this.#folders = folders;
@@ -26,20 +26,20 @@ export class DeadLetterScanner {
   count(): DeadLetterCount {
     const all = this.#folders().flatMap((folder) => namesIn(folder).map((name) => path.join(folder, name)));
     const rejected = all.filter((file) => path.basename(file) === REJECTED_FILE);
-    const damaged = all.filter((file) => DAMAGED.test(file));
+    const damaged = all.filter((file) => DAMAGED_SEGMENT.test(file));
     const records = rejected.reduce((sum, file) => sum + this.#recordsIn(file), 0);
     return { records, segments: damaged.length, files: [...rejected, ...damaged] };
   }
 
-  /** One in each line, counted anew when the file has changed. */
+  /** One record per line; cached until the file changes. */
   #recordsIn(file: string): number {
     const stat = statSync(file, { throwIfNoEntry: false });
     if (stat === undefined) return 0;
     const version = `${stat.size} ${stat.mtimeMs}`;
-    const known = this.#counted.get(file);
+    const known = this.#counts.get(file);
     if (known?.version === version) return known.records;
     const records = readFileSync(file).reduce((sum, byte) => (byte === NEWLINE ? sum + 1 : sum), 0);
-    this.#counted.set(file, { version, records });
+    this.#counts.set(file, { version, records });
     return records;
   }
 }

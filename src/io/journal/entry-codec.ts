@@ -5,15 +5,15 @@ import type { JournalEntry } from "./journal.ts";
 
 const DONE_START = '{"t":"done","record":';
 
-/** How the record of a request is written. */
+/** The store decides how records are serialized. */
 export type SerializeRecord = (record: RequestRecord) => string;
 
-/** An entry is an object whose last field is the record: what stands before the record, and its own text. */
+/** An entry is a JSON object whose last field is the record; it is split there, so that the record is not copied. */
 export function encodeEntry(
   entry: JournalEntry,
-  textOf: SerializeRecord,
+  serializeRecord: SerializeRecord,
 ): { readonly start: string; readonly recordJson: string } {
-  const recordJson = textOf(entry.record);
+  const recordJson = serializeRecord(entry.record);
   if (entry.t === "done") return { start: DONE_START, recordJson };
   const { id, workspaceId, atMs } = entry;
   const head = JSON.stringify({ t: "open", id, workspaceId, atMs });
@@ -27,19 +27,19 @@ export const doneEntryOf = (recordJson: string): string => `${DONE_START}${recor
 const DONE_TAG = DONE_START.indexOf("done");
 const DONE_TAG_BYTE = "d".charCodeAt(0);
 
-/** Where in the bytes of a payload the record of a finished request stands; undefined for every other entry. */
+/** The bounds of the record in the payload of a `done` entry; undefined for every other entry. */
 export function doneRecordIn(bytes: Buffer, start: number, end: number): [from: number, to: number] | undefined {
   if (bytes[start + DONE_TAG] !== DONE_TAG_BYTE) return undefined;
   return [start + DONE_START.length, end - ENTRY_END.length];
 }
 
-/** Fills the disk a little, to find out whether it takes writes again. */
+/** Probes whether a full disk takes writes again. */
 export const FILLER = "\0".repeat(8192);
 
-/** A finished request as it was written, and what a replay looks at. */
+/** A finished request as it was written, with the fields that a replay needs. */
 export type DoneEntry = Pick<RequestRecord, "id" | "createdAtMs"> & {
   readonly recordJson: string;
-  readonly cost: "something" | "nothing";
+  readonly isCharged: boolean;
 };
 
 export type DecodedEntry =
@@ -56,14 +56,14 @@ export function decodeEntry(text: string): DecodedEntry {
     const { t, record } = entrySchema.parse(JSON.parse(text));
     if (t === "open") return { is: "open", record };
     const { id, createdAtMs, charge } = record;
-    const cost = charge === null || charge.nanos === "0" ? "nothing" : "something";
-    return { is: "done", id, createdAtMs, cost, recordJson: recordText(text) ?? JSON.stringify(record) };
+    const isCharged = charge !== null && charge.nanos !== "0";
+    return { is: "done", id, createdAtMs, isCharged, recordJson: recordText(text) ?? JSON.stringify(record) };
   } catch (error) {
     return { is: "unreadable", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** The record's bytes as they were written, so that a field this version does not know is not lost. */
+/** The text as it was written, so that a field which this version does not know is not lost. */
 function recordText(text: string): string | undefined {
   return text.startsWith(DONE_START) ? text.slice(DONE_START.length, -1) : undefined;
 }

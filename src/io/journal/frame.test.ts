@@ -15,7 +15,7 @@ function read(bytes: Buffer) {
 }
 
 describe("frames", () => {
-  test("BILL-07 what goes in comes out, whatever the text", () => {
+  test("BILL-07 any text survives a round trip", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "grapheme", minLength: 1 })), (payloads) => {
         const sound = payloads.map((payload) => Buffer.from(payload).toString("utf8"));
@@ -26,14 +26,14 @@ describe("frames", () => {
     expect(read(framesOf("first", large, "last")).payloads).toEqual(["first", large, "last"]);
   });
 
-  test("BILL-07 a payload in parts is the payload of the whole", () => {
+  test("BILL-07 a payload in parts equals the concatenation", () => {
     const frames = new FrameBuffer();
     frames.add("{€", "ä".repeat(300), "}");
     expect(read(Buffer.from(frames.view())).payloads).toEqual([`{€${"ä".repeat(300)}}`]);
     expect(frames.view()).toEqual(framesOf(`{€${"ä".repeat(300)}}`));
   });
 
-  test("BILL-07 a segment cut at any byte gives the frames before the cut and says that it is torn", () => {
+  test("BILL-07 a segment cut at any byte yields the frames before the cut and is torn", () => {
     const whole = framesOf("one", "zwei", "drei €");
     const starts = [0, framesOf("one").length, framesOf("one", "zwei").length, whole.length];
     for (let cut = 0; cut <= whole.length; cut += 1) {
@@ -44,7 +44,7 @@ describe("frames", () => {
     }
   });
 
-  test("BILL-07 zeros behind the last frame are a torn tail, not frames", () => {
+  test("BILL-07 zeros after the last frame are a torn tail", () => {
     const { payloads, end } = read(Buffer.concat([framesOf("one"), Buffer.alloc(4096)]));
     expect(payloads).toEqual(["one"]);
     expect(end).toEqual({ is: "torn", atByte: 11, restBytes: 4096 });

@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 
 /**
- * A frame is the length of its payload and the payload's CRC-32, four bytes each, then the payload. A length of zero
- * is not a frame, so that a tail of zeros, as a power cut can leave it, is not read as a row of empty ones.
+ * A frame is the payload's length and CRC-32, four bytes each, then the payload. A length of zero is invalid: a power cut
+ * can leave a tail of zeros, which must not be read as empty frames.
  */
 export const HEADER_BYTES = 8;
 const FRAME_MAX_BYTES = 16 * 1024 * 1024;
@@ -18,12 +18,12 @@ class FrameTooLarge extends Error {
   }
 }
 
-/** Frames of one turn of the event loop, side by side, so that one write takes them all. */
+/** Collects the frames of one event-loop tick for a single write. */
 export class FrameBuffer {
   #bytes = Buffer.allocUnsafe(FIRST_CAPACITY);
   #length = 0;
 
-  /** A frame whose payload is these texts one behind the other: cheaper than putting them together first. */
+  /** The payload is the concatenation of the three texts, without building it as one string. */
   add(head: string, body = "", tail = ""): void {
     const start = this.#length;
     this.#reserve(HEADER_BYTES + (head.length + body.length + tail.length) * BYTES_PER_UNIT_MAX);
@@ -39,14 +39,14 @@ export class FrameBuffer {
     this.#length = end;
   }
 
-  /** The bytes so far; valid until the next `add` or `clear`. */
+  /** Valid until the next `add` or `clear`. */
   view(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
   clear(): void {
     this.#length = 0;
-    // A burst does not keep its memory.
+    // Memory of a burst is freed.
     if (this.#bytes.length > 16 * FIRST_CAPACITY) this.#bytes = Buffer.allocUnsafe(FIRST_CAPACITY);
   }
 
@@ -60,26 +60,23 @@ export class FrameBuffer {
 }
 
 /**
- * Where the payload of the frame at `at` begins and ends, by its length alone; undefined when the bytes stop before its
- * end. For bytes that this process wrote; what another one left behind is read with `readFrames`.
+ * The bounds of the payload of the frame at `at`, without a checksum; undefined when the header is incomplete. Only for
+ * bytes that this process wrote; `readFrames` reads those of an earlier one.
  */
 export function payloadAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | undefined {
   const start = at + HEADER_BYTES;
   if (start > bytes.length) return undefined;
   const length = bytes.readUInt32LE(at);
-  if (length === 0 || length > FRAME_MAX_BYTES) throw new Error(`there is no frame at byte ${at} of what was read`);
+  if (length === 0 || length > FRAME_MAX_BYTES) throw new Error(`no frame at byte ${at}`);
   return { start, end: start + length };
 }
 
-/**
- * How a segment ends: whole; torn, as a process or machine that died in the middle of a write leaves it; or damaged,
- * with bytes that no write of ours could have left.
- */
+/** `torn`: a crash interrupted the last write. `damaged`: the rest cannot come from an interrupted write. */
 export type SegmentEnd =
   | { readonly is: "whole" }
   | { readonly is: "torn" | "damaged"; readonly atByte: number; readonly restBytes: number };
 
-/** Hands every payload out in order, up to the first frame that is not right, and says how the segment ends. */
+/** Passes every payload on in order, up to the first invalid frame. */
 export function readFrames(bytes: Buffer, take: (payload: string) => void): SegmentEnd {
   let at = 0;
   while (at < bytes.length) {

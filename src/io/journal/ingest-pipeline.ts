@@ -12,17 +12,17 @@ import { type JournalSettings, openJournal, segmentsIn } from "./segmented-journ
 
 export const JOURNAL_FOLDER = "journal";
 
-/** The journal with everything that moves it into SQL. */
+/** The journal and its ingest into SQL. */
 export type IngestPipeline = {
   readonly journal: Journal;
   readonly replayed: ReplayReport;
   /** Finished records that are not in SQL yet. */
   pending(): number;
-  /** What waits for a person. */
+  /** What an operator must look at. */
   deadLetters(): DeadLetterCount;
-  /** Resolves when everything finished before the call is in SQL; rejects when SQL does not take it now. */
+  /** Resolves when everything that was finished before the call is in SQL; rejects when SQL fails. */
   flush(): Promise<void>;
-  /** Moves what SQL takes, keeps the rest for the next start, and closes. `left`: there is such a rest. */
+  /** `left`: SQL failed, and records stay in the journal for the next start. */
   close(): Promise<"done" | "left">;
 };
 
@@ -30,13 +30,15 @@ export type IngestPipelineSettings = {
   readonly dataDir: string;
   readonly store: RecordSink;
   readonly clock: Clock;
+  /** From 0 up to 1, for the jitter of retries. */
+  readonly random: () => number;
   readonly syncEveryMs: number;
   readonly log: Log;
   readonly serializeRecord?: JournalSettings["serializeRecord"];
   readonly disk?: Disk;
-  /** The log keeps requests from this moment on; unless set, all of them. */
+  /** The log retains requests from this moment on; by default all of them. */
   readonly logRetainedFromMs?: number;
-  /** This data directory and those of other processes of the gateway: what was set aside there is told here, too. */
+  /** Data directories of all processes on this machine, for the count of dead letters. By default this one. */
   readonly dataDirs?: () => readonly string[];
   /** For tests: smaller segments, shorter waits. */
   readonly tuning?: Partial<
@@ -46,11 +48,11 @@ export type IngestPipelineSettings = {
 };
 
 /**
- * Opens the journal, replays what an earlier process left, and begins to move finished requests into SQL. When this
- * resolves, balances in SQL include every charge made before, so shared state can be filled from them.
+ * Opens the journal, replays segments of an earlier process, and starts the ingest. When it resolves, balances in SQL
+ * include every earlier charge, so shared state can be filled from them.
  */
 export async function openIngestPipeline(settings: IngestPipelineSettings): Promise<IngestPipeline> {
-  const { dataDir, store, clock, syncEveryMs, log, serializeRecord, disk = realDisk, tuning = {} } = settings;
+  const { dataDir, store, clock, random, syncEveryMs, log, serializeRecord, disk = realDisk, tuning = {} } = settings;
   const { logRetainedFromMs = Number.NEGATIVE_INFINITY, dataDirs = () => [dataDir] } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
   const journal = await openJournal({
@@ -63,19 +65,19 @@ export async function openIngestPipeline(settings: IngestPipelineSettings): Prom
     ...(serializeRecord && { serializeRecord }),
   });
   const ingest = new BatchIngest(store, dir, disk, log);
-  const replaying = { disk, mover: ingest, log, loggedFromMs: logRetainedFromMs };
-  const replayed = await replayFolder(dir, journal.leftovers, replaying).catch(async (error: unknown) => {
+  const replayDeps = { disk, ingest, log, logRetainedFromMs };
+  const replayed = await replayFolder(dir, journal.leftovers, replayDeps).catch(async (error: unknown) => {
     await journal.close();
     throw error;
   });
-  const aside = new DeadLetterScanner(() => dataDirs().map((home) => path.join(home, JOURNAL_FOLDER)));
-  const ingester = new Ingester({ ...tuning, journal, ingest, clock, log });
+  const deadLetters = new DeadLetterScanner(() => dataDirs().map((folder) => path.join(folder, JOURNAL_FOLDER)));
+  const ingester = new Ingester({ ...tuning, journal, ingest, random, log });
   ingester.start();
   return {
     journal,
     replayed,
     pending: () => journal.pending,
-    deadLetters: () => aside.count(),
+    deadLetters: () => deadLetters.count(),
     flush: () => ingester.flush(),
     async close() {
       const end = await ingester.stop();
@@ -85,7 +87,7 @@ export async function openIngestPipeline(settings: IngestPipelineSettings): Prom
   };
 }
 
-/** Brings into SQL what a process that has ended left in its folder, and will not come back for. */
+/** Ingests the journal of a process that has exited and will not restart. */
 export async function replayAbandonedJournal(
   dataDir: string,
   settings: Pick<IngestPipelineSettings, "store" | "log" | "disk" | "logRetainedFromMs">,

@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
 
-/** `open` marks the commit point of a request; `done` carries everything about its end. */
+/** `open` marks the commit point of a request; `done` has its complete record. */
 export type JournalEntry =
   | {
       readonly t: "open";
@@ -12,10 +12,9 @@ export type JournalEntry =
   | { readonly t: "done"; readonly record: RequestRecord };
 
 export type Journal = {
-  /** Resolves when the write has returned (it survives kill -9); rejects when the disk does not take it. */
+  /** Resolves when the write has returned, so that it survives kill -9; rejects when the disk fails. */
   append(entry: JournalEntry): Promise<void>;
-  /** True from a failed write or sync until the disk has proven itself again: paid work is refused meanwhile. */
+  /** True from a failed write or sync until a probe succeeds: paid work is refused meanwhile. */
   readonly isBroken: boolean;
-  /** Flushes and closes. */
   close(): Promise<void>;
 };

@@ -9,12 +9,12 @@ import type { Disk } from "./disk.ts";
 import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-codec.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
 
-/** Of what can never be stored, this much waits in memory for the others; more than that may be set aside twice. */
-const HELD_CHARS_MAX = 16 * 1024 * 1024;
+/** Dead letters that wait in memory until the replay is done; beyond this, a repeated replay may append some twice. */
+const PENDING_CHARS_MAX = 16 * 1024 * 1024;
 
 export type ReplayReport = { readonly segments: number; readonly done: number; readonly interrupted: number };
 
-/** Everything a segment says, in order. */
+/** The entries of one segment, in order. */
 export type SegmentContent = {
   readonly opened: RequestRecord[];
   readonly done: DoneEntry[];
@@ -37,59 +37,53 @@ export type ReplayDeps = {
   readonly disk: Disk;
   readonly ingest: BatchIngest;
   readonly log: Log;
-  /** The log keeps requests from this moment on. */
+  /** The log retains requests from this moment on. */
   readonly logRetainedFromMs: number;
 };
 
 /**
- * Brings what an earlier process left behind into SQL, before the first request is taken: finished requests as they
- * are, and those that had begun and never ended as interrupted, charged nothing. What cost nothing and is older than the
- * log keeps is left out: its row may have left the log, and nothing else would say that it was counted.
- * What can never be stored is set aside when everything else is in SQL: until then a replay may begin anew.
+ * Ingests the segments of an earlier process before the first request is served: finished requests as they are, and those
+ * that never ended as interrupted and free. Free requests that are older than the retention of the log are skipped: their
+ * row may have been purged, and nothing else would show that they were counted. Dead letters are appended last, because a
+ * replay may start over until everything else is in SQL.
  */
 export async function replay(leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
   const { disk, ingest, log, logRetainedFromMs } = deps;
   const open = new Map<string, RequestRecord>();
-  let held: DeadLetter[] = [];
-  let left = 0;
+  let deadLetters: DeadLetter[] = [];
+  let skipped = 0;
   const damaged = new Set<string>();
   let done = 0;
   for (const file of leftovers) {
     const content = readSegment(disk.read(file));
     for (const record of content.opened) open.set(record.id, record);
     for (const { id } of content.done) open.delete(id);
-    const taken = content.done.filter(
-      ({ cost, createdAtMs }) => cost === "something" || createdAtMs >= logRetainedFromMs,
-    );
-    const refused = await ingest.ingestTexts(taken.map(({ recordJson }) => recordJson));
-    held = [...held, ...content.unreadable, ...refused];
-    if (charsOf(held) > HELD_CHARS_MAX) await ingest.appendDeadLetters(held.splice(0));
-    done += taken.length;
-    left += content.done.length - taken.length;
+    const retained = content.done.filter(({ isCharged, createdAtMs }) => isCharged || createdAtMs >= logRetainedFromMs);
+    const rejected = await ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));
+    deadLetters = [...deadLetters, ...content.unreadable, ...rejected];
+    if (charsOf(deadLetters) > PENDING_CHARS_MAX) await ingest.appendDeadLetters(deadLetters.splice(0));
+    done += retained.length;
+    skipped += content.done.length - retained.length;
     if (content.end.is !== "whole")
-      log.warn({ file, ...content.end }, "a journal segment was cut at its first bad frame");
+      log.warn({ file, ...content.end }, "journal: segment truncated at its first invalid frame");
     if (content.end.is === "damaged") damaged.add(file);
   }
-  // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
-  const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= logRetainedFromMs);
-  const texts = begun.map((record) => JSON.stringify(interrupted(record)));
-  await ingest.appendDeadLetters([...held, ...(await ingest.ingestTexts(texts))]);
-  left += open.size - begun.length;
+  // If the `done` entry was in a segment that is already deleted, SQL has the request and ignores this record.
+  const interruptedRecords = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= logRetainedFromMs);
+  const texts = interruptedRecords.map((record) => JSON.stringify(asInterrupted(record)));
+  await ingest.appendDeadLetters([...deadLetters, ...(await ingest.ingestTexts(texts))]);
+  skipped += open.size - interruptedRecords.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
     else await disk.remove(file);
   }
-  const report = { segments: leftovers.length, done, interrupted: begun.length };
-  if (done > 0 || begun.length > 0) log.info(report, "the journal of an earlier process was replayed");
-  if (left > 0)
-    log.warn(
-      { records: left },
-      "requests that cost nothing and are older than the log keeps were left out: usage is without those that it did not have before",
-    );
+  const report = { segments: leftovers.length, done, interrupted: interruptedRecords.length };
+  if (done > 0 || interruptedRecords.length > 0) log.info(report, "journal: replayed");
+  if (skipped > 0) log.warn({ records: skipped }, "journal: free requests older than the log retention skipped");
   return report;
 }
 
-/** What was set aside and is to be sent once more. What is refused again is set aside again. */
+/** Ingests dead letters that an operator marked for a retry; those that are rejected again stay dead letters. */
 export async function replayDeadLetters(
   dir: string,
   { disk, ingest }: Pick<ReplayDeps, "disk" | "ingest">,
@@ -105,13 +99,13 @@ export async function replayDeadLetters(
     if (recordJson === undefined) unreadable.push({ text, why: "it is not the record of a request" });
     else records.push(recordJson);
   }
-  const refused = await ingest.ingestTexts(records);
-  await ingest.appendDeadLetters([...unreadable, ...refused]);
+  const rejected = await ingest.ingestTexts(records);
+  await ingest.appendDeadLetters([...unreadable, ...rejected]);
   await disk.remove(file);
 }
 
-function charsOf(refused: readonly DeadLetter[]): number {
-  return refused.reduce((chars, { text }) => chars + text.length, 0);
+function charsOf(deadLetters: readonly DeadLetter[]): number {
+  return deadLetters.reduce((chars, { text }) => chars + text.length, 0);
 }
 
 function textIn(line: string): string {
@@ -123,12 +117,12 @@ function textIn(line: string): string {
   }
 }
 
-/** The store refused a record, or the journal had an entry that could not be read. */
+/** A dead letter is a record that the store rejected, or an unreadable entry. */
 function recordIn(text: string): string | undefined {
   const entries = [doneEntryOf(text), text].map(decodeEntry);
   return entries.find((entry) => entry.is === "done")?.recordJson;
 }
 
-function interrupted(record: RequestRecord): RequestRecord {
+function asInterrupted(record: RequestRecord): RequestRecord {
   return { ...record, errorCode: INTERRUPTED, charge: null };
 }

@@ -1,22 +1,22 @@
-/** One file of the journal, with what is still needed of it. */
+/** One file of the journal, and what still needs it. */
 export type JournalSegment = {
   readonly number: number;
   readonly file: string;
   readonly openedMs: number;
   bytes: number;
-  /** Finished records in it that are not in SQL yet. */
+  /** Finished records that are not in SQL yet. */
   pendingRecords: number;
-  /** Requests that began in it and have not ended. */
+  /** Requests with their `open` entry here and no `done` entry yet. */
   openRequests: number;
   state: "active" | "closed";
-  /** Writes that are in it and not yet as safe as they have to be. */
+  /** Writes that are not yet durable. */
   unsyncedWrites: number;
-  /** Up to where it is safe, and up to where it is in SQL. */
   durableBytes: number;
+  /** Up to here it is in SQL. */
   ingestedBytes: number;
 };
 
-/** Which segments exist and which are no longer needed: closed, every finished record in SQL, no request still open. */
+/** All segments. One is discarded when it is closed, all its finished records are in SQL, and no request is open. */
 export class SegmentIndex {
   readonly #segments = new Map<number, JournalSegment>();
   readonly #segmentByOpenRequest = new Map<string, JournalSegment>();
@@ -70,25 +70,24 @@ export class SegmentIndex {
     this.#discardIfUnneeded(opened);
   }
 
-  /** A write went into the segment; `safe` or `undone` follows. */
+  /** `writeDurable` or `writeRolledBack` follows. */
   writeStarted(segment: JournalSegment): void {
     segment.unsyncedWrites += 1;
   }
 
-  /** A write that ends here is safe, and what it said has been noted. */
+  /** Call it after the entries of the write are indexed. */
   writeDurable(segment: JournalSegment, upToBytes: number): void {
     segment.unsyncedWrites -= 1;
     segment.durableBytes = upToBytes;
     this.#discardIfUnneeded(segment);
   }
 
-  /** A write was taken back. */
   writeRolledBack(segment: JournalSegment): void {
     segment.unsyncedWrites -= 1;
     this.#discardIfUnneeded(segment);
   }
 
-  /** The segment is in SQL up to here, which were this many finished records more. */
+  /** `records`: finished records since the last call. */
   markIngested(segment: JournalSegment, upToBytes: number, records: number): void {
     segment.ingestedBytes = upToBytes;
     segment.pendingRecords -= records;
@@ -107,7 +106,7 @@ export class SegmentIndex {
     return undefined;
   }
 
-  /** Whether all that is finished now is in SQL, for whoever asks again later. */
+  /** Tells later whether everything that is finished now is in SQL. */
   ingestWatermark(): () => boolean {
     const marks = [...this.#segments.values()].map((segment) => ({ segment, upToBytes: segment.durableBytes }));
     return () =>

@@ -6,7 +6,7 @@ import type { JournalSegment, SegmentIndex } from "./segment-index.ts";
 type SegmentWriterSettings = {
   readonly dir: string;
   readonly disk: Disk;
-  readonly book: SegmentIndex;
+  readonly segments: SegmentIndex;
   readonly clock: Clock;
   readonly syncEveryMs: number;
   readonly segmentMaxBytes: number;
@@ -21,21 +21,22 @@ type SyncWaiter = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Puts bytes at the end of the active segment, whole or not at all, begins new segments, and syncs in groups. */
+/** Appends to the active segment, completely or not at all, rotates segments, and syncs in groups. */
 export class SegmentWriter {
   readonly #settings: SegmentWriterSettings;
   #number: number;
   #fd = -1;
   #segment: JournalSegment | undefined;
+  /** `bytes and name`: the directory entry of a new segment needs a sync as well. */
   #unsynced: "nothing" | "bytes" | "bytes and name" = "nothing";
   #timer: NodeJS.Timeout | undefined;
   #waiters: SyncWaiter[] = [];
   #syncing: Promise<void> | undefined;
-  /** Of the active segment: what a sync has covered. */
+  /** Of the active segment. */
   #syncedBytes = 0;
-  /** Syncs of segments that were ended. */
+  /** Syncs of rotated segments that are in flight. */
   readonly #pendingCloses = new Set<Promise<void>>();
-  /** Also of those that are over, and have failed. */
+  /** Includes completed and failed ones. */
   readonly #closeBySegment = new WeakMap<JournalSegment, Promise<void>>();
 
   constructor(settings: SegmentWriterSettings) {
@@ -43,22 +44,22 @@ export class SegmentWriter {
     this.#number = settings.firstNumber;
   }
 
-  /** Begins the first segment, so that a folder that cannot be written is known at the start. */
+  /** Creates the first segment at once, so that an unwritable folder fails the start. */
   async open(): Promise<void> {
-    this.#begin();
+    this.#createSegment();
     await this.#settings.disk.syncFolder(this.#settings.dir);
   }
 
-  /** Writes all of the bytes or throws and leaves none of them behind. */
+  /** Throws and leaves nothing behind when not all bytes can be written. */
   write(bytes: Buffer): JournalSegment {
     const segment = this.#segmentFor(bytes.length);
     const { disk } = this.#settings;
-    let taken = 0;
+    let written = 0;
     try {
-      while (taken < bytes.length) {
-        const count = disk.write(this.#fd, bytes.subarray(taken), segment.bytes + taken);
-        if (count <= 0) throw new Error("the disk took no bytes");
-        taken += count;
+      while (written < bytes.length) {
+        const count = disk.write(this.#fd, bytes.subarray(written), segment.bytes + written);
+        if (count <= 0) throw new Error("the disk accepted no bytes");
+        written += count;
       }
     } catch (error) {
       this.#truncateTo(segment, segment.bytes);
@@ -69,7 +70,7 @@ export class SegmentWriter {
     return segment;
   }
 
-  /** Calls `resolve` when what was written to the segment is as safe as the settings ask for. */
+  /** Calls `resolve` when the writes to the segment are as durable as `syncEveryMs` asks for. */
   whenDurable(segment: JournalSegment, resolve: () => void, reject: (error: unknown) => void): void {
     if (this.#settings.syncEveryMs > 0) {
       resolve();
@@ -77,10 +78,10 @@ export class SegmentWriter {
       return;
     }
     this.#waiters.push({ segment, resolve, reject });
-    this.#syncing ??= this.#syncWaiting();
+    this.#syncing ??= this.#syncWaiters();
   }
 
-  /** Resolves when the disk has shown that it takes these bytes and keeps them. */
+  /** Resolves when the disk has accepted and synced these bytes. */
   async probe(bytes: Buffer): Promise<void> {
     const { disk, dir } = this.#settings;
     this.write(bytes);
@@ -88,15 +89,15 @@ export class SegmentWriter {
     await disk.syncFolder(dir);
   }
 
-  /** Ends the active segment; the next write begins another. */
+  /** Closes the active segment; the next write creates another. */
   rotate(): void {
     const segment = this.#segment;
     if (segment === undefined) return;
     this.#segment = undefined;
-    const ended = this.#syncAndClose(this.#fd);
-    ended.catch(this.#settings.onSyncFailed);
-    this.#closeBySegment.set(segment, ended);
-    this.#settings.book.close(segment);
+    const closed = this.#syncAndClose(this.#fd);
+    closed.catch(this.#settings.onSyncFailed);
+    this.#closeBySegment.set(segment, closed);
+    this.#settings.segments.close(segment);
   }
 
   async close(): Promise<void> {
@@ -106,66 +107,66 @@ export class SegmentWriter {
     await Promise.allSettled(this.#pendingCloses);
   }
 
-  /** Later segments do not wait for an ended one, but nothing counts as synced before it. */
+  /** Writes to later segments do not wait for it, but they become durable only after it. */
   #syncAndClose(fd: number): Promise<void> {
     const { disk } = this.#settings;
-    const ended = disk.sync(fd).finally(() => {
+    const closed = disk.sync(fd).finally(() => {
       disk.close(fd);
-      this.#pendingCloses.delete(ended);
+      this.#pendingCloses.delete(closed);
     });
-    this.#pendingCloses.add(ended);
-    return ended;
+    this.#pendingCloses.add(closed);
+    return closed;
   }
 
   #segmentFor(more: number): JournalSegment {
     const active = this.#segment;
-    if (active === undefined) return this.#begin();
+    if (active === undefined) return this.#createSegment();
     const { segmentMaxBytes, segmentMaxAgeMs, clock } = this.#settings;
     const isFull = active.bytes + more > segmentMaxBytes || clock.monotonicMs() - active.openedMs > segmentMaxAgeMs;
     if (!isFull || active.bytes === 0) return active;
     this.rotate();
-    return this.#begin();
+    return this.#createSegment();
   }
 
-  #begin(): JournalSegment {
-    const { dir, disk, book, clock } = this.#settings;
+  #createSegment(): JournalSegment {
+    const { dir, disk, segments, clock } = this.#settings;
     const file = path.join(dir, `segment-${String(this.#number).padStart(12, "0")}.journal`);
     this.#fd = disk.create(file);
-    this.#segment = book.add(this.#number, file, clock.monotonicMs());
+    this.#segment = segments.add(this.#number, file, clock.monotonicMs());
     this.#number += 1;
     this.#unsynced = "bytes and name";
     this.#syncedBytes = 0;
     return this.#segment;
   }
 
-  /** A frame cut short would hide every later one from the replay. */
+  /** A torn frame would hide every later one from the replay. */
   #truncateTo(segment: JournalSegment, bytes: number): void {
     try {
       this.#settings.disk.truncate(segment.file, bytes);
       segment.bytes = bytes;
     } catch {
-      // Then nothing is added behind it: the next write goes to a new segment.
+      // Nothing may follow the torn frame: the next write goes to a new segment.
       if (segment === this.#segment) this.rotate();
     }
   }
 
-  /** With all that was written to these segments. */
+  /** Covers the active segment and the given ones. */
   async #syncAll(written: readonly JournalSegment[] = []): Promise<void> {
     const { disk, dir } = this.#settings;
     const segment = this.#segment;
-    const what = this.#unsynced;
+    const unsynced = this.#unsynced;
     const bytes = segment?.bytes ?? 0;
     this.#unsynced = "nothing";
     try {
       await Promise.all(this.#pendingCloses);
-      if (what !== "nothing" && segment !== undefined) await disk.sync(this.#fd);
-      if (what === "bytes and name") await disk.syncFolder(dir);
-      // One that was ended before this, or meanwhile, was synced by that alone.
-      await Promise.all(written.map((one) => this.#closeBySegment.get(one)));
+      if (unsynced !== "nothing" && segment !== undefined) await disk.sync(this.#fd);
+      if (unsynced === "bytes and name") await disk.syncFolder(dir);
+      // A rotated segment is synced by its rotation alone.
+      await Promise.all(written.map((rotated) => this.#closeBySegment.get(rotated)));
       if (segment === this.#segment) this.#syncedBytes = bytes;
     } catch (error) {
-      // A segment that began meanwhile has a name that is not synced, whatever this was about.
-      if (this.#unsynced === "nothing" || what === "bytes and name") this.#unsynced = what;
+      // A segment that was created meanwhile has an unsynced name in any case.
+      if (this.#unsynced === "nothing" || unsynced === "bytes and name") this.#unsynced = unsynced;
       throw error;
     }
   }
@@ -179,7 +180,7 @@ export class SegmentWriter {
       });
   }
 
-  async #syncWaiting(): Promise<void> {
+  async #syncWaiters(): Promise<void> {
     while (this.#waiters.length > 0) {
       const group = this.#waiters;
       this.#waiters = [];
@@ -188,14 +189,14 @@ export class SegmentWriter {
         for (const { resolve } of group) resolve();
       } catch (error) {
         this.#settings.onSyncFailed(error);
-        const refused = [...group, ...this.#waiters];
+        const failed = [...group, ...this.#waiters];
         this.#waiters = [];
-        // What nobody is told to be safe must not be found by a replay either, also in segments that were ended meanwhile.
+        // Writes that were not acknowledged must not be replayed either, also in segments that were rotated meanwhile.
         const active = this.#segment;
         if (active !== undefined) this.#truncateTo(active, this.#syncedBytes);
-        for (const segment of new Set(refused.map((one) => one.segment)))
+        for (const segment of new Set(failed.map((waiter) => waiter.segment)))
           if (segment !== active) this.#truncateTo(segment, segment.durableBytes);
-        for (const { reject } of refused) reject(error);
+        for (const { reject } of failed) reject(error);
       }
     }
     this.#syncing = undefined;

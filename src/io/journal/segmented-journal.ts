@@ -12,50 +12,49 @@ import { SegmentWriter } from "./segment-writer.ts";
 export type JournalSettings = {
   readonly dir: string;
   readonly clock: Clock;
-  /** Group fdatasync every so often; 0 syncs every write before it is acknowledged. */
+  /** Group fdatasync at this interval; 0 syncs every write before it is acknowledged. */
   readonly syncEveryMs: number;
   readonly log: Log;
-  /** How the store wants records to be written; unless set, whole. */
+  /** By default complete JSON. */
   readonly serializeRecord?: SerializeRecord;
   readonly disk?: Disk;
-  /** A segment is closed when it is this large or this old. */
+  /** A segment is rotated at this size or age. */
   readonly segmentMaxBytes?: number;
   readonly segmentMaxAgeMs?: number;
-  /** All segments together: past it paid work is refused until SQL has caught up. */
+  /** Of all segments. Beyond it, paid work is refused until SQL has caught up. */
   readonly maxBytes?: number;
   readonly probeEveryMs?: number;
 };
 
-/** The journal as the ingester sees it: what is to be moved, and where it says that it has been. */
+/** The journal with what the ingester needs. */
 export type IngestableJournal = Journal & {
   readonly dir: string;
   readonly disk: Disk;
-  /** Segments that an earlier process left behind, oldest first. */
+  /** Segments of an earlier process, oldest first. */
   readonly leftovers: readonly string[];
   /** Finished records that are written and not yet in SQL. */
   readonly pending: number;
-  /** Resolves when everything appended so far has been written or refused. */
+  /** Resolves when everything appended so far has been written or has failed. */
   whenWritten(): Promise<void>;
-  /** The next finished records that are not in SQL, oldest first; good until the next call. */
+  /** The next finished records that are not in SQL, oldest first; valid until the next call. */
   nextBatch(recordsMax: number): SegmentBatch | undefined;
-  /** These are in SQL now. */
   markIngested(load: SegmentBatch): void;
-  /** Whether all that is finished now is in SQL, for whoever asks again later. */
+  /** Tells later whether everything that is finished now is in SQL. */
   ingestWatermark(): () => boolean;
-  /** Called after writes that left finished records behind. */
+  /** Called after writes with finished records. */
   onRecordsFinished(listener: () => void): void;
 };
 
 const SEGMENT_PATTERN = /^segment-(\d{12})\.journal$/;
 const MIB = 1024 * 1024;
 
-/** What one turn of the event loop appends, written at its end with one call. */
+/** The appends of one event-loop tick, which are written with one call. */
 type TickAppends = {
   readonly entries: { readonly t: "open" | "done"; readonly id: string }[];
   readonly written: PromiseWithResolvers<void>;
 };
 
-/** Opens the journal in its folder, with a new segment. What an earlier process left there waits for the replay. */
+/** Starts a new segment; those of an earlier process wait for the replay. */
 export async function openJournal(settings: JournalSettings): Promise<IngestableJournal> {
   const { dir, disk = realDisk } = settings;
   disk.makeFolder(dir);
@@ -66,7 +65,7 @@ export async function openJournal(settings: JournalSettings): Promise<Ingestable
   return journal;
 }
 
-/** The segments in a folder that is there, oldest first. */
+/** Oldest first. The folder must exist. */
 export function segmentsIn(dir: string, disk: Disk): string[] {
   return disk
     .list(dir)
@@ -89,7 +88,7 @@ class SegmentedJournal implements IngestableJournal {
   #isClosed = false;
   #probeTimer: NodeJS.Timeout | undefined;
   #isProbing = false;
-  /** Over when all segments that are no longer needed are removed: the oldest first, so that no end goes before its begin. */
+  /** Removals run one by one, oldest first, so that no `done` entry is removed before its `open` entry. */
   #removals: Promise<void> = Promise.resolve();
   #listener: () => void = () => {};
 
@@ -111,7 +110,7 @@ class SegmentedJournal implements IngestableJournal {
     this.#writer = new SegmentWriter({
       dir: this.dir,
       disk,
-      book: this.#segments,
+      segments: this.#segments,
       clock,
       syncEveryMs,
       segmentMaxBytes,
@@ -125,7 +124,7 @@ class SegmentedJournal implements IngestableJournal {
     await this.#writer.open();
   }
 
-  get broken(): boolean {
+  get isBroken(): boolean {
     return this.#isFailed || this.#segments.bytes > this.#settings.maxBytes;
   }
 
@@ -147,24 +146,24 @@ class SegmentedJournal implements IngestableJournal {
     return written.promise;
   }
 
-  async written(): Promise<void> {
+  async whenWritten(): Promise<void> {
     await this.#tick?.written.promise.catch(() => {});
   }
 
-  nextLoad(recordsMax: number): SegmentBatch | undefined {
+  nextBatch(recordsMax: number): SegmentBatch | undefined {
     const segment = this.#segments.nextToIngest();
     return segment === undefined ? undefined : this.#reader.read(segment, recordsMax);
   }
 
-  moved({ segment, upToBytes, batch }: SegmentBatch): void {
+  markIngested({ segment, upToBytes, batch }: SegmentBatch): void {
     this.#segments.markIngested(segment, upToBytes, batch.bounds.length / 2);
   }
 
-  mark(): () => boolean {
+  ingestWatermark(): () => boolean {
     return this.#segments.ingestWatermark();
   }
 
-  onFinished(listener: () => void): void {
+  onRecordsFinished(listener: () => void): void {
     this.#listener = listener;
   }
 
@@ -172,25 +171,25 @@ class SegmentedJournal implements IngestableJournal {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#probeTimer);
-    const turn = this.#tick;
-    if (turn !== undefined) {
-      this.#flushTick(turn);
-      await turn.written.promise.catch(() => {});
+    const tick = this.#tick;
+    if (tick !== undefined) {
+      this.#flushTick(tick);
+      await tick.written.promise.catch(() => {});
     }
     await this.#writer.close();
     await this.#removals;
   }
 
   #beginTick(): TickAppends {
-    const turn: TickAppends = { entries: [], written: Promise.withResolvers() };
-    setImmediate(() => this.#flushTick(turn));
-    return turn;
+    const tick: TickAppends = { entries: [], written: Promise.withResolvers() };
+    setImmediate(() => this.#flushTick(tick));
+    return tick;
   }
 
-  #flushTick(turn: TickAppends): void {
-    if (this.#tick !== turn) return;
+  #flushTick(tick: TickAppends): void {
+    if (this.#tick !== tick) return;
     this.#tick = undefined;
-    this.#write(turn);
+    this.#write(tick);
     this.#frames.clear();
   }
 
@@ -231,14 +230,13 @@ class SegmentedJournal implements IngestableJournal {
   }
 
   #markFailed(error: unknown): void {
-    if (!this.#isFailed)
-      this.#settings.log.error({ err: error }, "the journal cannot be written: paid work is refused");
+    if (!this.#isFailed) this.#settings.log.error({ err: error }, "journal: write failed, paid work is refused");
     this.#isFailed = true;
     if (this.#isClosed) return;
     this.#probeTimer ??= setInterval(() => void this.#probeDisk(), this.#settings.probeEveryMs).unref();
   }
 
-  /** Paid work is refused meanwhile, so no request will come and try: the journal does it itself. */
+  /** Paid work is refused meanwhile, so no request would find out: the journal probes by itself. */
   async #probeDisk(): Promise<void> {
     if (this.#isProbing) return;
     this.#isProbing = true;
@@ -249,9 +247,9 @@ class SegmentedJournal implements IngestableJournal {
       this.#isFailed = false;
       clearInterval(this.#probeTimer);
       this.#probeTimer = undefined;
-      this.#settings.log.info({}, "the journal can be written again");
+      this.#settings.log.info({}, "journal: writable again");
     } catch {
-      // Still not well: the next try comes.
+      // The next probe follows.
     } finally {
       this.#isProbing = false;
     }
@@ -265,8 +263,8 @@ class SegmentedJournal implements IngestableJournal {
     try {
       await this.disk.remove(file);
     } catch (error) {
-      // Read again at the next start, which changes nothing.
-      this.#settings.log.warn({ err: error, file }, "a journal segment could not be removed");
+      // The next start replays it, which is idempotent.
+      this.#settings.log.warn({ err: error, file }, "journal: segment removal failed");
     }
   }
 }
