@@ -33,7 +33,7 @@ export type AccountsDeps = {
   readonly store: {
     readonly people: PeopleStore;
     readonly audit: Pick<AuditStore, "append" | "list">;
-    readonly peopleDatabase: Store["createAuthAdapter"];
+    readonly createAuthAdapter: Store["createAuthAdapter"];
     readonly change: Store["change"];
   };
   readonly directory: Directory;

@@ -1,4 +1,4 @@
-import type { WriteRequirement } from "./in-flight-calls.ts";
+import type { RequiredCredential } from "../../io/store/sql/auth-adapter.ts";
 
 export const AUTH_PATH = "/manage/auth";
 /** Carries the client address to the library; a header of this name from the client is not forwarded. */
@@ -27,7 +27,7 @@ export type AuthEndpoint = {
   /** The audit action of a change that is not a sign-in. */
   readonly auditAction?: string;
   /** The credential that must still exist when the endpoint writes; its removal starts no credential epoch. */
-  readonly requires?: Pick<WriteRequirement, "model" | "makes">;
+  readonly requires?: Pick<RequiredCredential, "model" | "writes">;
   /** Handled by the library instance with single sign-on. */
   readonly usesSso?: true;
   /** Answers and errors keep the format of RFC 8628, which the command line reads. */

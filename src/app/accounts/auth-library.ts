@@ -140,7 +140,7 @@ async function libraryOptions(
     baseURL: new URL(publicBaseUrl(deps)).origin,
     basePath: AUTH_PATH,
     secret: await deps.secret(),
-    database: await store.peopleDatabase({
+    database: await store.createAuthAdapter({
       epoch: () => currentCall().epoch,
       requiredCredential: () => currentCall().requires,
       onSecondFactorRead: (secret) => {

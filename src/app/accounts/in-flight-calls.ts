@@ -1,9 +1,4 @@
-import type { AccountsDeps } from "./accounts-deps.ts";
-
-type WriteFence = Parameters<AccountsDeps["store"]["peopleDatabase"]>[0];
-
-/** A row that must still exist when the library writes a row of the model `makes`. */
-export type WriteRequirement = NonNullable<ReturnType<NonNullable<WriteFence["needs"]>>>;
+import type { RequiredCredential } from "../../io/store/sql/auth-adapter.ts";
 
 /**
  * One request to the auth library. The credential that it was authenticated with may be replaced while it is in flight:
@@ -12,7 +7,7 @@ export type WriteRequirement = NonNullable<ReturnType<NonNullable<WriteFence["ne
 export type AuthCall = {
   /** The newest credential epoch at the start of the request, or the epoch that the request itself started. */
   epoch: number;
-  requires?: WriteRequirement | undefined;
+  requires?: RequiredCredential | undefined;
   /** The second-factor secret that was read last: the one that the submitted code was checked against. */
   factorSecret?: string | undefined;
   /** The adapter rejected a write. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
+import type { RequiredCredential } from "../../io/store/sql/auth-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { requireFreshSession } from "../manage/fresh-sign-in.ts";
@@ -8,7 +9,7 @@ import { parseJson } from "../request-input.ts";
 import { type AccountsContext, publicBaseUrl } from "./accounts-deps.ts";
 import { ADDRESS_HEADER, AUTH_ENDPOINTS, AUTH_PATH, type AuthEndpoint } from "./auth-endpoints.ts";
 import { faultOfResponse, SIGN_IN_AGAIN } from "./auth-errors.ts";
-import type { AuthCall, WriteRequirement } from "./in-flight-calls.ts";
+import type { AuthCall } from "./in-flight-calls.ts";
 import type { LoginAttempt } from "./login-throttle.ts";
 import { attemptSession, beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 import { passwordFault } from "./password-policy.ts";
@@ -159,7 +160,7 @@ function requirementOf(
   { requires }: AuthEndpoint,
   fields: unknown,
   signedIn: SessionWithPerson | undefined,
-): WriteRequirement | undefined {
+): RequiredCredential | undefined {
   if (requires?.model === "session") return signedIn && { ...requires, field: "id", value: signedIn.session.id };
   const response = isJsonObject(fields) ? fields["response"] : undefined;
   return requires && { ...requires, field: "credentialID", value: textField(response, "id") };

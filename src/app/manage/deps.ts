@@ -71,7 +71,7 @@ export type TenancyDeps = {
   readonly state: SharedState;
   readonly ledgerPoster: LedgerPoster;
   /** The capture windows of the request path. */
-  readonly captures: Pick<ContentCaptures, "opened" | "closed" | "settled" | "skipped">;
+  readonly captures: Pick<ContentCaptures, "windowOpened" | "windowClosed" | "flushed" | "skippedCount">;
   readonly clock: Clock;
   readonly ids: IdGenerator;
   snapshot(): CatalogueSnapshot;

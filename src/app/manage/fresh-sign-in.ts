@@ -4,7 +4,7 @@ import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Exchange } from "../exchange.ts";
 
-/** What decides who can sign in, or who has power here, asks for a sign-in that is at most this old. */
+/** Maximum age of the sign-in for changes of credentials and roles. */
 export const FRESH_MS = 15 * 60_000;
 
 type FreshnessDeps = { readonly clock: Clock };
@@ -18,12 +18,12 @@ export function requireFreshSession(context: FreshnessDeps, signedInAtMs: number
   throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
 }
 
-/** An old session may be in other hands: it must not make itself a way back. Tokens are no sign-in. */
+/** An old session may be stolen and must not create lasting access. Tokens have no sign-in and are exempt. */
 export function requireFreshSignIn(context: FreshnessDeps, { actor }: Pick<Exchange, "actor">): void {
   if (actor?.is === "person") requireFreshSession(context, actor.person.signedInAtMs);
 }
 
-/** A role that is above a plain member's, and above the one that they have. */
+/** Applies to roles above `member` and above the member's current role. */
 export function requireFreshSignInForRole(
   context: FreshnessDeps,
   exchange: Pick<Exchange, "actor">,

@@ -8,7 +8,7 @@ import { isMembershipUnchanged, membershipOf } from "./membership.ts";
 import { captureNotFound } from "./records/captures.ts";
 import { requestNotFound } from "./records/log.ts";
 
-type GuardDeps = Pick<ManageContext, "directory" | "captureStore" | "awaitIngest"> & {
+type GuardDeps = Pick<ManageContext, "directory" | "captureStore" | "waitForIngest"> & {
   readonly store: Pick<ManageContext["store"], "log">;
 };
 

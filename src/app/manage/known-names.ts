@@ -9,7 +9,7 @@ export type KnownNames = { readonly models: NameSet; readonly providers: NameSet
 
 type KnownNamesDeps = {
   snapshot(): CatalogueSnapshot;
-  readonly nodes: { readonly registry: Pick<NodeRegistry, "of"> };
+  readonly nodes: { readonly registry: Pick<NodeRegistry, "listByWorkspace"> };
 };
 
 /** Names of the catalogue and of the workspace's nodes; a rule about a node applies before it connects. */

@@ -4,7 +4,7 @@ type PageRow = { readonly id: string; readonly createdAtMs: number };
 
 export type ResultPage<T> = { readonly rows: readonly T[]; readonly next: string | null };
 
-/** Newest first; the cursor is the place of the last row, so it holds although rows come and go. */
+/** Newest first; the cursor is the last row's position, so it stays valid when rows are added or removed. */
 export function paginate<T extends PageRow>(
   items: readonly T[],
   limit: number,

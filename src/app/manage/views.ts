@@ -46,25 +46,29 @@ export function memberView(member: Member) {
   return { id: member.id, email: member.email, role: member.role, created_at: isoTime(member.createdAtMs) };
 }
 
-/** With the person behind the address; `isTold`: also how their account is protected. */
-export function memberListedView(member: Member, person: PersonSummary | undefined, isTold: boolean) {
-  const told = isTold ? person : undefined;
+/** With the account of the address; `hasAccountDetails` adds how it is protected. */
+export function memberListedView(
+  member: Member,
+  person: PersonSummary | undefined,
+  { hasAccountDetails }: { readonly hasAccountDetails: boolean },
+) {
+  const details = hasAccountDetails ? person : undefined;
   return {
     ...memberView(member),
     joined: person !== undefined,
     name: person?.name ?? null,
-    two_factor: told?.twoFactor ?? null,
-    passkeys: told?.passkeys ?? null,
-    last_seen_at: isoTimeOrNull(told?.lastSeenAtMs ?? null),
+    two_factor: details?.twoFactor ?? null,
+    passkeys: details?.passkeys ?? null,
+    last_seen_at: isoTimeOrNull(details?.lastSeenAtMs ?? null),
   };
 }
 
-/** What a key is at this moment: time moves it to expired without anyone writing that down. */
+/** The stored state, or `expired`, which is derived from the time. */
 export function keyStateAt(key: ApiKey, nowMs: number): KeyState | "expired" {
   return keyValidityOf(key, nowMs) === "expired" ? "expired" : key.state;
 }
 
-/** What can be chosen and changed of a key. */
+/** The changeable settings of a key. */
 export function keySettingsView(key: ApiKey) {
   return {
     name: key.name,
@@ -97,7 +101,7 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
   };
 }
 
-/** With what it was used for; undefined: for nothing that is known of. */
+/** With its usage; undefined: none recorded. */
 export function keyListedView(key: ApiKey, use: KeyUsage | undefined, directory: Directory, nowMs: number) {
   return {
     ...keyView(key, directory, nowMs),
@@ -108,12 +112,12 @@ export function keyListedView(key: ApiKey, use: KeyUsage | undefined, directory:
   };
 }
 
-/** What a key demands on top of its workspace; null: nothing more. */
+/** The key's own policy; null: none. */
 function optionalPolicyView({ policy }: ApiKey) {
   return policy === null ? null : policyView({ ...OPEN_POLICY, ...policy });
 }
 
-/** The one answer that carries a key itself. */
+/** The only response that contains the key. */
 export function issuedKeyView(key: ApiKey, secret: string) {
   return {
     id: key.id,
@@ -139,7 +143,7 @@ export function routerSpecView(spec: RouterSpec) {
   };
 }
 
-/** What a caller writes as `model`. */
+/** The value of `model` in requests. */
 export function routerName(workspace: Pick<Workspace, "slug">, slug: string): string {
   return slug === AUTO_ROUTER ? AUTO_ROUTER : `@${workspace.slug}/${slug}`;
 }
@@ -156,7 +160,7 @@ export function routerVersionView(version: RouterVersion, workspace: Workspace) 
   return { ...versionHead(version, workspace), spec: version.spec === null ? null : routerSpecView(version.spec) };
 }
 
-/** A member that has left is still known by id. */
+/** The email, or the id of a former member. */
 function memberName(directory: Directory, memberId: string | null): string | null {
   return memberId === null ? null : (directory.member(memberId)?.email ?? memberId);
 }
@@ -259,7 +263,7 @@ function demandView({ needs = [], parameters = [], native, maxOutputTokens, wish
   };
 }
 
-/** As the caller wrote them. */
+/** In the format of the request. */
 function preferencesView(preferences: ProviderPreferences) {
   const { allowFallbacks, dataCollection, zeroDataRetention, maxPrice, ...rest } = preferences;
   return {
@@ -270,3 +274,13 @@ function preferencesView(preferences: ProviderPreferences) {
     ...(maxPrice === undefined ? {} : { max_price: maxPrice }),
   };
 }
+
+/** The API names of policy rules. */
+export const RULE_NAMES = {
+  floor: "floor",
+  countries: "countries",
+  zeroDataRetention: "zero_data_retention",
+  noTraining: "no_training",
+  blockedProviders: "blocked_providers",
+  allowedModels: "allowed_models",
+} as const;

@@ -82,7 +82,7 @@ async function open(more: Partial<ProberDeps> = {}) {
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { snapshot } = loaded;
   const connections = {
-    anyReal: true,
+    hasRealProvider: true,
     credential: (slug: string) => (slug === "typesafe" ? { kind: "bearer" as const, token: "t" } : undefined),
     baseUrl: () => upstream.baseUrl,
   };
@@ -227,7 +227,7 @@ test("a request that cannot be begun at all is told as such", async () => {
   const at: { url?: string } = {};
   const broken = { kind: "bearer" as const, token: "a\nb" };
   const connections = {
-    anyReal: true,
+    hasRealProvider: true,
     credential: (slug: string) => (slug === "typesafe" ? broken : undefined),
     baseUrl: () => at.url,
   };
@@ -300,7 +300,7 @@ test("DEC-02 a proof is one of a way to ask: with other facts it counts no more,
     proofSubject({ ...endpoint, decisions: { ...decisions, ...more } }, "decisions", connections);
   expect(subject({ optionsMax: 3, bodyMaxBytes: 9 })).toBe(subject({}));
   for (const more of [
-    { envelope: true },
+    { hasEnvelope: true },
     { logprobs: "count" },
     { topLogprobs: 5 },
     { thinkingOff: "enable_thinking" },

@@ -41,7 +41,7 @@ describe("DEC-05 pictures", () => {
       const url = /data:image[^"]+/.exec(JSON.stringify(images))?.[0];
       const colour = url === undefined ? null : imageColourOf(url);
       const question = JSON.stringify(isJsonObject(body) ? body["questions"] : null).replace('"q"', "");
-      const seen = { state: String(words), colour: seeing === "sees" ? colour : null };
+      const seen = { state: String(words), imageColour: seeing === "sees" ? colour : null };
       const noul = Number(yesProbability(question, seen).toFixed(2));
       const answer = {
         model: "m",
@@ -77,7 +77,7 @@ describe("TTS-09 audio", () => {
       const pieces = [];
       for (let at = 0; at < audio.length; at += slice) pieces.push(stream.read(audio.subarray(at, at + slice)));
       for (const piece of [...pieces, stream.end()]) {
-        if (piece.is !== "audio") return { is: "failed", why: piece.is === "garbage" ? piece.why : "a problem" };
+        if (piece.is !== "audio") return { is: "failed", why: piece.is === "malformed" ? piece.why : "a problem" };
         heard?.(piece.bytes);
       }
       return { is: "audio", stream };

@@ -5,20 +5,20 @@ import { ChangeNotPropagated } from "../../../domain/fleet/fleet.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import type { Clock } from "../../../kit/clock.ts";
 
-/** A statement whose connection was cut is over by then, one way or the other. */
+/** After this time a statement whose connection was lost has committed or rolled back. */
 const UNCERTAIN_MS = 30_000;
 
-/** Ids this process knows to be in the live balance; older ones are not sent again. */
+/** Transaction ids that are known to be in the live balance. */
 const REMEMBERED_MAX = 10_000;
 
-/** A booking of which nobody knows whether it is in SQL, and what was taken from the live balance for it already. */
+/** A transaction that may or may not be committed in SQL, and the amount debited from the live balance for it. */
 type UncertainPosting = {
   readonly workspaceId: string;
   readonly takenNanos: bigint;
   readonly sinceMs: number;
-  /** When it was tried here. A booking of another time was made by another instance, which has credited it. */
+  /** Times of this process's attempts. A transaction with another time was posted, and credited, by another instance. */
   readonly attemptedAtMs: ReadonlySet<number>;
-  /** Of the live balance that it was taken from. */
+  /** The generation of the live balance that was debited. */
   readonly generation: string | undefined;
 };
 
@@ -26,13 +26,13 @@ type LedgerPosterDeps = {
   readonly state: Pick<SharedState, "credit" | "announceBooking">;
   readonly ledger: Pick<LedgerStore, "find">;
   readonly clock: Clock;
-  /** Another name each time live balances were filled from SQL again, so that they have what SQL has; none: never. */
+  /** Changes when the live balances are reloaded from SQL; absent: they never are. */
   readonly walletGeneration?: () => string | undefined;
 };
 
 /**
- * Money moves in SQL and in the live balance, and SQL says what is true. Where its answer got lost the live balance
- * waits until it is known: the same booking sent again, or `settle`, finds out.
+ * Posts transactions to SQL and applies them to the live balance; SQL is authoritative. If the outcome of a commit is
+ * unknown, the live balance changes only once a repeated post or `resolveUncertain` finds out.
  */
 export class LedgerPoster {
   readonly #deps: LedgerPosterDeps;
@@ -44,12 +44,12 @@ export class LedgerPoster {
     this.#deps = deps;
   }
 
-  /** `write` posts the transaction and answers whether it is new; `takenNanos` left the live balance before. */
+  /** `write` commits the transaction and returns whether it is new; `takenNanos` was debited from the live balance. */
   post(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
     return this.#serialized(transaction.id, () => this.#post(transaction, takenNanos, write));
   }
 
-  /** Looks up what is in doubt; answers how much still is. */
+  /** Looks up uncertain transactions; returns how many remain. */
   async resolveUncertain(): Promise<number> {
     const longAgoMs = this.#deps.clock.monotonicMs() - UNCERTAIN_MS;
     for (const [id, { sinceMs }] of this.#uncertain)
@@ -58,7 +58,7 @@ export class LedgerPoster {
     return this.#uncertain.size;
   }
 
-  /** Two of the same name run one after the other, so that only one of them can be the first. */
+  /** Serializes posts with the same id, so that only one of them is new. */
   async #serialized<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#inFlight.get(id);
     const mine = before === undefined ? work() : before.then(work);
@@ -82,7 +82,7 @@ export class LedgerPoster {
       await this.#recallPosted(id);
       if (!this.#posted.has(id)) await state.announceBooking?.(id, workspaceId, createdAtMs);
     } catch (error) {
-      // Nothing was written yet, so there is nothing to be in doubt of.
+      // Nothing was written yet, so the outcome is certain.
       await giveBack();
       throw error;
     }
@@ -90,7 +90,7 @@ export class LedgerPoster {
     try {
       isNew = await write();
     } catch (error) {
-      // It is written for certain, and new: nothing else is told to others.
+      // The commit succeeded and only the notification of other instances failed.
       if (error instanceof ChangeNotPropagated) {
         await this.#recordPosted(transaction, takenNanos);
         throw postedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
@@ -118,15 +118,12 @@ export class LedgerPoster {
     this.#remember(id);
   }
 
-  /** The booking is over with this, unless an earlier try of it is still in doubt. */
+  /** Ends the recorded intent, unless an earlier attempt is still uncertain. */
   #credit({ id, workspaceId }: Transaction, nanos: bigint): Promise<void> {
     return this.#deps.state.credit(workspaceId, nanos, this.#uncertain.has(id) ? undefined : id);
   }
 
-  /**
-   * What the books had before anything was written here came into the live balance with them, at the start: a doubt
-   * about its repetition must not bring it in again.
-   */
+  /** A transaction that SQL had before is part of the loaded balance; a repeated post must not credit it again. */
   async #recallPosted(id: string): Promise<void> {
     if (this.#posted.has(id) || this.#uncertain.has(id)) return;
     if ((await this.#deps.ledger.find(id)) !== undefined) this.#remember(id);
@@ -136,7 +133,7 @@ export class LedgerPoster {
     const { clock, walletGeneration } = this.#deps;
     const now = walletGeneration?.();
     const known = this.#uncertain.get(id);
-    // A balance that was filled again since then has what came of it.
+    // A balance that was reloaded since then already includes the outcome.
     const before = known?.generation === now ? known : undefined;
     this.#uncertain.set(id, {
       workspaceId,
@@ -147,7 +144,7 @@ export class LedgerPoster {
     });
   }
 
-  /** The doubt ends: what was booked is in the live balance from here on, what was not is given back. */
+  /** Credits a committed transaction to the live balance, or returns the debit of one that was not committed. */
   async #resolve(id: string, booked: Transaction | undefined): Promise<void> {
     const doubt = this.#uncertain.get(id);
     if (doubt === undefined) return;
@@ -169,12 +166,11 @@ export class LedgerPoster {
   }
 }
 
-/** Refused by ourselves or by the store: certainly not written. */
 function isCertainlyNotWritten(error: unknown): boolean {
   return error instanceof Fault || (error instanceof StoreError && error.failure !== "unavailable");
 }
 
-/** Nobody may take it for a refusal: what is sent again without a name of its own is booked twice. */
+/** Must not look like a rejection: a retry without an idempotency key would post twice. */
 export function postedFault(id: string, but: string): Fault {
   return fault("service_unavailable", {
     message: `It is booked, as ${id}, but ${but}. Do not send it again; the entries of the wallet have it.`,

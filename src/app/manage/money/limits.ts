@@ -25,10 +25,10 @@ import { paginate } from "../page.ts";
 import { memberByEmail } from "../tenancy/members.ts";
 import { isoTime } from "../views.ts";
 
-/** Largest limit: far from where the store's 64-bit integers end. */
+/** Far below the store's 64-bit integer range. */
 const LIMIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
-/** Whose limits: what they are kept by, and the names that people know. */
+/** The subject of spend limits. */
 type LimitSubject = {
   readonly of: SpenderKind;
   readonly spenderId: string;
@@ -58,7 +58,7 @@ function selectSubject(deps: Pick<TenancyDeps, "directory">, workspace: Workspac
   return { of: "workspace", spenderId: workspace.id, workspace, member: undefined, key: undefined };
 }
 
-/** Of a line of keys the newest is shown: the older ones were rotated into it. */
+/** Shows the newest key of a rotation chain. */
 function subjectOf(
   { directory }: Pick<TenancyDeps, "directory">,
   workspace: Workspace,
@@ -100,10 +100,10 @@ function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { s
 
 type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
 
-async function changeLimits(deps: TenancyScope, spender: LimitSubject, said: LimitChange): Promise<void> {
+async function changeLimits(deps: TenancyScope, spender: LimitSubject, input: LimitChange): Promise<void> {
   const { of, spenderId, workspace, key, member } = spender;
   const before = deps.directory.limits.of(spenderId) ?? noSpendLimits(workspace.id, of, spenderId);
-  const after: SpendLimits = { ...before, ...said };
+  const after: SpendLimits = { ...before, ...input };
   await commitWithAudit(deps, async ({ limits }) => {
     await limits.save(after);
     const detail = {
@@ -121,8 +121,8 @@ async function changeLimits(deps: TenancyScope, spender: LimitSubject, said: Lim
 }
 
 function limitAmounts({ dayNanos, monthNanos }: SpendLimits) {
-  const said = (nanos: bigint | null) => (nanos === null ? null : formatNanos(nanos));
-  return { day: said(dayNanos), month: said(monthNanos) };
+  const input = (nanos: bigint | null) => (nanos === null ? null : formatNanos(nanos));
+  return { day: input(dayNanos), month: input(monthNanos) };
 }
 
 function parseLimit(param: string, text: string | null): bigint | null {
@@ -133,11 +133,11 @@ function parseLimit(param: string, text: string | null): bigint | null {
   return nanos;
 }
 
-/** A member sees what they may spend themselves, and each of their keys. */
+/** A member sees only their own limits and those of their keys. */
 function requireOwnLimits(exchange: Exchange, { of, member, key }: LimitSubject): void {
   const own = ownMemberId(exchange);
   if (own === undefined || (of !== "workspace" && (member?.id ?? key?.memberId) === own)) return;
-  // Keys of others are not there for a member; who else is a member they know.
+  // Other members' keys are reported as not found; the list of members is no secret.
   if (key !== undefined) throw keyNotFound(key.id);
   throw fault("insufficient_role", {
     message: "As a member you see your own limits: name yourself as `member`, or one of your keys as `key`.",
@@ -158,13 +158,13 @@ export function limitHandlers(context: ManageContext): Record<string, Handler> {
       const { day, month, ...named } = await readBody(exchange, LimitsPut);
       if (day === undefined && month === undefined)
         throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
-      const said: LimitChange = {
+      const input: LimitChange = {
         ...(day === undefined ? {} : { dayNanos: parseLimit("day", day) }),
         ...(month === undefined ? {} : { monthNanos: parseLimit("month", month) }),
       };
       return scope.serialized(async () => {
         const spender = selectSubject(scope, findWorkspace(scope, id), named);
-        await changeLimits(scope, spender, said);
+        await changeLimits(scope, spender, input);
         scope.alerts.monitor.markDirty(id);
         return { status: 200, json: await limitsView(scope, spender) };
       });
@@ -172,7 +172,7 @@ export function limitHandlers(context: ManageContext): Record<string, Handler> {
     manageListLimits: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      // The page goes by two marks of each row: here by whose limits they are, and by the age of that.
+      // Pages are ordered by kind and then by id; `createdAtMs` carries the rank of the kind.
       const ranked = context.directory.limits.inWorkspace(workspace.id).map((limits) => ({
         limits,
         id: limits.spenderId,

@@ -7,7 +7,7 @@ import { readBody } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 
-/** What the operator adds to providers' prices for one workspace. */
+/** The operator's margin on provider prices, per workspace. */
 export function marginHandlers(context: ManageContext): Record<string, Handler> {
   const view = ({ id, slug }: Workspace) => {
     const { margins } = context.planning;
@@ -25,8 +25,8 @@ export function marginHandlers(context: ManageContext): Record<string, Handler> 
     })),
     managePutMargin: mutation(context, async (exchange, scope) => {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
-      const { margin: said } = await readBody(exchange, MarginPut);
-      const margin = said === null ? null : parseMargin(said);
+      const { margin: input } = await readBody(exchange, MarginPut);
+      const margin = input === null ? null : parseMargin(input);
       if (margin === undefined) throw invalidValue("margin", MARGIN_FORMAT_HINT);
       return scope.serialized(async () => {
         const workspace = findWorkspace(scope, id);

@@ -8,17 +8,17 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
+import type { Clock } from "../../../kit/clock.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { printable } from "../../printable.ts";
 import { commitWithAudit, type ManageContext, type ManageDeps } from "../deps.ts";
-import { unsignedMessages } from "./unsigned.ts";
 
 type PaymentScope = ManageDeps & { readonly auditActor: string };
 
 type PaymentOutcome = "credited" | "taken_back" | "repeated" | "ignored";
 
-/** What a message wants that cannot be: said to the sender and to the operator. */
+/** A message that cannot be processed; reported to the sender and logged for the operator. */
 class PaymentRejection extends Error {
   readonly fault: Fault;
   readonly orderId: string | undefined;
@@ -32,10 +32,10 @@ class PaymentRejection extends Error {
 
 const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
 
-const NO_MONEY = "a payment message moved no money";
+const REJECTED_MESSAGE = "payments: message rejected, no money moved";
 
 export function paymentHandlers(context: ManageContext): Record<string, Handler> {
-  const unsigned = unsignedMessages(context.clock, (detail) => context.payments.onRejected(detail, NO_MONEY));
+  const unsigned = unsignedMessageLog(context.clock, (detail) => context.payments.onRejected(detail, REJECTED_MESSAGE));
   return {
     receivePayment: buffered(async (exchange) => {
       const outcome = await receive(context, exchange, unsigned);
@@ -56,7 +56,7 @@ async function receive(
   const { requestId, clientAddress } = exchange;
   const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
   const refused = (problem: Fault, orderId?: string): Fault => {
-    context.payments.onRejected({ ...about(problem.message), order: orderId }, NO_MONEY);
+    context.payments.onRejected({ ...about(problem.message), order: orderId }, REJECTED_MESSAGE);
     return problem;
   };
   const body = await exchange.body();
@@ -79,7 +79,7 @@ async function receive(
   }
 }
 
-/** An order of another adapter does not exist for this one. */
+/** Orders of other adapters are reported as not found. */
 async function orderOf({ store, directory }: ManageDeps, adapter: string, event: PaymentEvent): Promise<PaymentOrder> {
   const { by, id } = event.order;
   const found = by === "id" ? await store.payments.order(id) : await store.payments.orderByPayment(adapter, id);
@@ -128,7 +128,7 @@ async function credit(scope: PaymentScope, order: PaymentOrder, event: PaymentEv
   return repeatedPayment(now ?? order, paymentId);
 }
 
-/** The same payment again is nothing new; another one for the same order is money that somebody must send back. */
+/** The same payment again is a duplicate; a second payment for the order must be returned to its payer. */
 function repeatedPayment(order: PaymentOrder, paymentId: string | null): PaymentOutcome {
   if (paymentId === null || order.paymentId === null || paymentId === order.paymentId) return "repeated";
   throw conflict(order, "The order was paid already, by another payment: send this one back to its payer.");
@@ -140,7 +140,7 @@ async function takeBack(scope: PaymentScope, order: PaymentOrder, event: Payment
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
   const before = await scope.store.ledger.returned(workspaceId, source.id);
   const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await refundedSoFar(scope, source));
-  // What is taken back is never more than what came.
+  // Never more than was paid.
   const nanos = minNanos(wanted, order.nanos - before);
   const make = event.kind === "refunded" ? payoutOf : chargebackOf;
   const transaction = make({
@@ -166,7 +166,7 @@ async function takeBack(scope: PaymentScope, order: PaymentOrder, event: Payment
   return isNew ? "taken_back" : "repeated";
 }
 
-/** A chargeback that names no dispute was booked under one of its messages: it is known by its order and amount. */
+/** A chargeback without a dispute id was posted under a message id, so it is matched by order and amount. */
 async function isAlreadyPosted(
   { store }: ManageDeps,
   id: string,
@@ -179,11 +179,32 @@ async function isAlreadyPosted(
   return taken.some((one) => typeof one.detail?.["dispute"] !== "string" && walletNanosOf(one) === -event.nanos);
 }
 
-/** What was refunded in all says nothing of what a bank has taken besides. */
+/** The provider's refund total does not include chargebacks. */
 function refundedSoFar({ store }: ManageDeps, { workspaceId, id }: ReturnSource): Promise<bigint> {
   return store.ledger.returned(workspaceId, id, "payout");
 }
 
 function auditOf({ id, workspaceId, detail }: Transaction, action: string, nanos: bigint) {
   return { action, workspaceId, target: id, detail: { amount: formatNanos(nanos), ...detail } };
+}
+
+const UNSIGNED_LOG_EVERY_MS = 10_000;
+
+/**
+ * Logs unsigned messages at most once per interval, with the number of suppressed ones: anyone can send them, and they
+ * must not flood the log.
+ */
+export function unsignedMessageLog(clock: Pick<Clock, "monotonicMs">, log: (detail: object) => void) {
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  let suppressed = 0;
+  return (detail: object): void => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs < quietUntilMs) {
+      suppressed += 1;
+      return;
+    }
+    log({ ...detail, ...(suppressed === 0 ? {} : { suppressed }) });
+    quietUntilMs = nowMs + UNSIGNED_LOG_EVERY_MS;
+    suppressed = 0;
+  };
 }

@@ -12,10 +12,10 @@ import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { commitWithAudit, type TenancyDeps, type TenancyScope } from "../deps.ts";
 import type { MutationLock } from "../mutation-lock.ts";
 
-/** Who ends credit whose time is over. */
+/** The audit actor of expiries. */
 const GATEWAY_ACTOR = "gateway";
 
-/** A date that is further away is found at a later run. */
+/** Later expiries are scheduled by a later run. */
 const SCHEDULE_HORIZON_MS = 120_000;
 
 type PromotionReadDeps = {
@@ -23,7 +23,7 @@ type PromotionReadDeps = {
   waitForIngest(): Promise<void>;
 };
 
-/** What requests cost while the promotions of a workspace run, span by span. */
+/** Request charges in each span of a workspace's promotions. */
 function chargesDuring(
   { store }: PromotionReadDeps,
   workspaceId: string,
@@ -32,7 +32,7 @@ function chargesDuring(
   return store.ledger.spent(workspaceId, "charges", promotionSpans(promotions).spans);
 }
 
-/** What is left of those that are not settled, by their ids. */
+/** The remaining amount of each open promotion, by id. */
 async function remainingByPromotion(
   { store }: PromotionReadDeps,
   workspaceId: string,
@@ -47,7 +47,7 @@ async function remainingByPromotion(
 
 export type PromotionWithRemaining = Promotion & { readonly remainingNanos: bigint };
 
-/** Oldest first, with everything in it that the journal held. */
+/** Oldest first, after the journal is ingested. */
 export async function promotionsOf(deps: PromotionReadDeps, workspaceId: string): Promise<PromotionWithRemaining[]> {
   await deps.waitForIngest();
   const promotions = await deps.store.promotions.list(workspaceId);
@@ -65,25 +65,24 @@ export type PromotionExpiryDeps = TenancyDeps &
       readonly promotions: Pick<PromotionStore, "list" | "due" | "nextExpiryMs">;
     };
     readonly timers: Timers;
-    /** Money that is taken out is not beside other changes of it, and not while wallets are being opened. */
     readonly mutationLock: MutationLock;
-    /** How long a request can run and hold money. */
+    /** The maximum duration of a request, and so of its hold. */
     readonly requestMaxMs: number;
-    /** How long after it arrived, or after a restart, a request can still be charged. */
+    /** The maximum time from a request's arrival, or from a restart, to its charge. */
     readonly lateChargeMaxMs: number;
     readonly warn: Log["warn"];
   };
 
 /**
- * Ends promotional credit at its date: what requests did not use of it leaves the wallet. What running requests have
- * reserved stays until they have ended, and what they leave of it then goes, too. What requests cost that arrived before
- * the date and were admitted after it, such as long uploads, comes back when none can be on its way any more. A date that
- * passed while nothing ran is made up for at the start.
+ * Removes unused promotional credit from the wallet at its expiry. Amounts held by running requests stay until those
+ * requests end. Requests that arrived before the expiry and were admitted after it, such as long uploads, may still use
+ * the credit: their cost is returned once no such request can be in flight. Expiries during a downtime are processed at
+ * the start.
  */
 export class PromotionExpiry {
   readonly #deps: PromotionExpiryDeps & TenancyScope;
   readonly #startedAtMs: number;
-  /** Credit that has left, by its id: it is looked at once more, when it can be settled. */
+  /** Promotions whose credit is withdrawn; they are processed once more when they become final. */
   #withdrawn = new Set<string>();
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -94,7 +93,7 @@ export class PromotionExpiry {
     this.#startedAtMs = deps.clock.nowMs();
   }
 
-  /** One run at a time; what goes wrong is tried again at the next. */
+  /** One run at a time; the next run retries failures. */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -102,7 +101,7 @@ export class PromotionExpiry {
     return this.#running;
   }
 
-  /** Sets the clock for the next date. */
+  /** Sets a timer for the next expiry. */
   async scheduleNext(): Promise<void> {
     const { store, clock, timers } = this.#deps;
     const nowMs = clock.nowMs();
@@ -126,46 +125,46 @@ export class PromotionExpiry {
       const open = await store.promotions.due(nowMs);
       this.#withdrawn = this.#withdrawn.intersection(new Set(open.map(({ id }) => id)));
       const due = open.filter((one) => !this.#withdrawn.has(one.id) || this.#isFinal(one, nowMs));
-      // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
+      // Before the lock is taken, so that a slow ingest delays no other change.
       if (due.length > 0) await this.#deps.waitForIngest();
       for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrWarn(workspaceId);
     } catch (error) {
-      warn({ err: error }, "promotional credit could not be ended yet");
+      warn({ err: error }, "promotions: expiry run failed, will be retried");
     }
     await this.scheduleNext().catch((error: unknown) =>
-      warn({ err: error }, "the next end of promotional credit is not known"),
+      warn({ err: error }, "promotions: next expiry could not be scheduled"),
     );
   }
 
-  /** One wallet that cannot be moved keeps no other from being looked at. */
+  /** A failure in one workspace does not affect the others. */
   async #expireOrWarn(workspaceId: string): Promise<void> {
     try {
       const seen = await this.#observe(workspaceId);
       await this.#deps.mutationLock(() => this.#expire(workspaceId, seen));
     } catch (error) {
-      this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
+      this.#deps.warn({ err: error, workspaceId }, "promotions: expiry of a workspace failed, will be retried");
     }
   }
 
-  /** What takes time is done before the turn: whatever costs something later began after `atMs`, or is held. */
+  /** The slow reads, outside the lock: any later charge started after `atMs` or is included in the held amount. */
   async #observe(workspaceId: string): Promise<WalletObservation> {
     const { store, state, clock } = this.#deps;
     const atMs = clock.nowMs();
-    // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
+    // Holds are read before charges: a request that ends in between is counted twice rather than missed.
     const { heldNanos } = await state.wallet(workspaceId);
     await this.#deps.waitForIngest();
     const promotions = await store.promotions.list(workspaceId);
     return { atMs, heldNanos, promotions, charged: await chargesDuring(this.#deps, workspaceId, promotions) };
   }
 
-  /** Whether no request that began before its date can be charged any more. */
+  /** Whether no request that arrived before the expiry can still be charged. */
   #isFinal({ expiresAtMs }: Pick<Promotion, "expiresAtMs">, nowMs: number): boolean {
     return nowMs >= Math.max(expiresAtMs, this.#startedAtMs) + this.#deps.lateChargeMaxMs;
   }
 
   async #expire(workspaceId: string, { atMs, heldNanos, promotions, charged }: WalletObservation): Promise<void> {
     const { store, requestMaxMs } = this.#deps;
-    // Another instance may have ended it, or there is more of it: what is left to do is done at the next run.
+    // Another instance may have changed the promotions; the next run handles them.
     if (!isDeepStrictEqual(await store.promotions.list(workspaceId), promotions)) return;
     const left = await remainingByPromotion(this.#deps, workspaceId, promotions, charged);
     const due = promotions.filter((one) => isDue(one, atMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
@@ -181,7 +180,7 @@ export class PromotionExpiry {
     }
   }
 
-  /** Out of the wallet; what is below zero goes back into it, because more was taken than was unused in the end. */
+  /** Withdraws from the wallet; a negative amount is returned, because too much was withdrawn before. */
   async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
     const { state, ledgerPoster, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
@@ -223,12 +222,12 @@ export class PromotionExpiry {
   }
 }
 
-/** A workspace as it was at a moment. */
+/** A wallet's state at `atMs`. */
 type WalletObservation = {
   readonly atMs: number;
   readonly heldNanos: bigint;
   readonly promotions: readonly Promotion[];
-  /** In each span of the promotions. */
+  /** Per span of the promotions. */
   readonly charged: readonly bigint[];
 };
 

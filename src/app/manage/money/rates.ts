@@ -77,7 +77,7 @@ function readJsonRates(text: string): RateSheet | { readonly problem: string } {
   return { day: data.date, source: data.source ?? "a file of the operator's", rates: data.rates };
 }
 
-/** Nothing but refusals is a refusal; else each is told beside what was taken. */
+/** Fails only if every rate is rejected; otherwise rejections are listed beside the accepted rates. */
 function offeredView({ day, source, evaluations }: EvaluatedRateSheet) {
   const of = (is: EvaluatedRateSheet["evaluations"][number]["is"]) => evaluations.filter((one) => one.is === is);
   const refused = evaluations.flatMap((one) => (one.is === "refused" ? [one] : []));
@@ -103,7 +103,7 @@ function historyView({ id, code, perEur, day, source, recordedAtMs }: RateRow) {
   return { id, currency: code, per_eur: perEur, date: day, source, recorded_at: isoTime(recordedAtMs) };
 }
 
-/** Advice only: charges go on at the last rate that is known. */
+/** Advice only: charges continue at the last known rate. */
 export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "clock">, daysMax: number): Check {
   return {
     name: "exchange rates",

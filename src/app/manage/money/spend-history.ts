@@ -4,11 +4,11 @@ import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 
 /**
- * What SQL says was spent, by the lines of keys that live counters are kept by. It reaches back to the month before this
- * one: work that began in it may be taken up again after a restart.
+ * Daily spend from SQL by rotation root, as the live counters need it. It includes the previous month, because background
+ * work that started then may resume after a restart.
  */
 export async function recentSpend(
-  rollups: Pick<RollupStore, "spentSince">,
+  rollups: Pick<RollupStore, "spendSince">,
   directory: Directory,
   nowMs: number,
 ): Promise<DailySpend[]> {

@@ -28,16 +28,16 @@ import { isoTime, transactionView } from "../views.ts";
 import { type PromotionWithRemaining, promotionsOf } from "./promotions.ts";
 import { findEarlierPosting, parseAmount, walletViewAfterPosting } from "./wallets.ts";
 
-/** How far the time in a request's id may be from the time it was counted at: both are taken as it arrives. */
+/** Maximum difference of the time in a request's id and its charge's time; both are taken at arrival. */
 const ID_TIME_MS = 600_000;
 
 const PROMOTION_MAX_MS = 10 * 366 * 86_400_000;
 
-/** What is booked, and what is checked or written with it in the same transaction. */
+/** A ledger transaction to post, and further writes in the same SQL transaction. */
 type PostingRequest = {
   readonly transaction: Transaction;
   readonly action: string;
-  /** Left the live balance already. */
+  /** Already debited from the live balance. */
   readonly takenNanos?: bigint;
   alsoWrite?(writers: StoreWriters): Promise<void>;
 };
@@ -51,8 +51,8 @@ async function postTransaction(
     commitWithAudit(scope, async (writers) => {
       if (!(await writers.ledger.post(transaction))) return { answer: false, audit: null };
       await also?.(writers);
-      const said = { amount: formatNanos(walletNanosOf(transaction)), reason: note, ...detail };
-      return { answer: true, audit: { action, workspaceId, target: id, detail: said } };
+      const auditDetail = { amount: formatNanos(walletNanosOf(transaction)), reason: note, ...detail };
+      return { answer: true, audit: { action, workspaceId, target: id, detail: auditDetail } };
     }),
   );
   return isNew
@@ -77,7 +77,7 @@ type ReturnRequest = {
   readonly reason: string;
 };
 
-/** All that is given back of a thing is at most the thing, whoever else is giving back at this moment. */
+/** Rejects returns beyond the source's amount, inside the transaction and so despite concurrent returns. */
 function enforceReturnLimit(transaction: Transaction, source: Transaction): NonNullable<PostingRequest["alsoWrite"]> {
   return async ({ ledger }) => {
     const given = await ledger.recordReturn(transaction.id, sourceOf(source));
@@ -129,7 +129,7 @@ async function payOut(scope: ManageScope, workspace: Workspace, given: ReturnReq
     note: reason,
     detail: { source: source.id },
   });
-  // Given away, so it is no money that could be paid back.
+  // Promotional credit was not paid for and cannot be paid out.
   const leavingNanos = (await promotionsOf(scope, workspace.id)).reduce(
     (sum, { remainingNanos }) => sum + remainingNanos,
     0n,
@@ -162,7 +162,7 @@ async function debitExactly(
 async function chargeOfRequest(context: ManageContext, workspace: Workspace, requestId: string): Promise<Transaction> {
   await context.waitForIngest();
   const record = await context.store.log.find(requestId);
-  // The log forgets requests after a time, the ledger does not.
+  // The log may have expired the request; the ledger has not.
   const atMs = record?.createdAtMs ?? idTimestampMs(requestId);
   const within = atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_MS, toMs: atMs + ID_TIME_MS };
   const charge =
@@ -183,7 +183,7 @@ async function findTopup(context: ManageContext, workspace: Workspace, id: strin
   });
 }
 
-/** A booking under this reference, if it gave back the same thing. */
+/** The earlier return with this reference, if it is of the same source. */
 async function findEarlierReturn(
   context: ManageContext,
   id: string,
@@ -197,8 +197,8 @@ async function findEarlierReturn(
   });
 }
 
-async function refund(scope: ManageScope, workspace: Workspace, said: RefundInput) {
-  const { request, topup, reference, reason } = said;
+async function refund(scope: ManageScope, workspace: Workspace, input: RefundInput) {
+  const { request, topup, reference, reason } = input;
   if ((request === undefined) === (topup === undefined))
     throw invalidValue(request === undefined ? "request" : "topup", "name either a request or a top-up");
   const source =
@@ -207,9 +207,9 @@ async function refund(scope: ManageScope, workspace: Workspace, said: RefundInpu
       : await chargeOfRequest(scope, workspace, request);
   const kind = request === undefined ? "payout" : "refund";
   const before = await findEarlierReturn(scope, `${kind}:${workspace.id}:${reference}`, source);
-  if (before !== undefined && said.amount === undefined) return { transaction: before, repeated: true };
+  if (before !== undefined && input.amount === undefined) return { transaction: before, repeated: true };
   const left = absoluteNanos(source) - (await scope.store.ledger.returned(workspace.id, source.id));
-  const nanos = said.amount === undefined ? left : parseAmount(said.amount);
+  const nanos = input.amount === undefined ? left : parseAmount(input.amount);
   if (before !== undefined && absoluteNanos(before) === nanos) return { transaction: before, repeated: true };
   if (nanos > left || nanos === 0n) throw exceedsRemaining(left, source);
   const given = { source, nanos, reference, reason };
@@ -315,13 +315,13 @@ export function walletChangeHandlers(context: ManageContext): Record<string, Han
   return {
     manageRefund: mutation(context, async (exchange, scope) => {
       const workspace = findWorkspace(scope, exchange.params["workspace"]);
-      const said = await readBody(exchange, WalletRefund);
-      return postedReply(scope, workspace, () => refund(scope, workspace, said));
+      const input = await readBody(exchange, WalletRefund);
+      return postedReply(scope, workspace, () => refund(scope, workspace, input));
     }),
     manageAdjustWallet: mutation(context, async (exchange, scope) => {
       const workspace = findWorkspace(scope, exchange.params["workspace"]);
-      const said = await readBody(exchange, WalletAdjustment);
-      return postedReply(scope, workspace, () => adjust(scope, workspace, said));
+      const input = await readBody(exchange, WalletAdjustment);
+      return postedReply(scope, workspace, () => adjust(scope, workspace, input));
     }),
     manageGrantPromotion: mutation(context, async (exchange, scope) => {
       const workspace = findWorkspace(scope, exchange.params["workspace"]);

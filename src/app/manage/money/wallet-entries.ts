@@ -46,7 +46,7 @@ function parseKind(text: string) {
 
 type EntryPage = { readonly limit: number; readonly cursor: string | null; readonly filter: LedgerFilter };
 
-/** With the balance after each, unless kinds are left out: what is between two entries is then not known. */
+/** With the balance after each entry, unless the filter skips entries. */
 async function entriesView({ store }: ManageContext, workspace: Workspace, { limit, cursor, filter }: EntryPage) {
   if (filter.kinds !== undefined) {
     const { rows, next } = await store.ledger.entries(workspace.id, limit, cursor, filter);
@@ -62,7 +62,7 @@ async function entriesView({ store }: ManageContext, workspace: Workspace, { lim
 
 const COLUMNS = ["id", "kind", "created_at", "in", "out", "currency", "note"] as const;
 
-/** In and out apart: a minus at the beginning of a cell is a formula to a spreadsheet. */
+/** Separate columns for in and out, because spreadsheets read a leading minus as a formula. */
 function entryCsv({ id, kind, created_at, amount, currency, note }: EntryView): string {
   const isOut = amount.startsWith("-");
   return csvLine([id, kind, created_at, isOut ? "" : amount, isOut ? amount.slice(1) : "", currency, note]);
@@ -77,8 +77,8 @@ const PAGE_ROWS = 500;
 
 async function exportEntries(context: ManageContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
   const workspace = findWorkspace(context, exchange.params["workspace"]);
-  const { format, ...asked } = readQuery(exchange, EntryExportQuery);
-  const filter = parseEntryFilter(asked);
+  const { format, ...input } = readQuery(exchange, EntryExportQuery);
+  const filter = parseEntryFilter(input);
   await context.waitForIngest();
   const { line, ...form } = FORMATS[format];
   await sendPages(exchange, sink, {
@@ -89,7 +89,6 @@ async function exportEntries(context: ManageContext, exchange: Exchange, sink: R
   });
 }
 
-/** The month as the ledger has it. */
 function statementView(workspace: Workspace, month: string, sums: StatementSums) {
   const { currency, slug } = workspace;
   const { openingNanos, kinds, models } = sums;
@@ -131,8 +130,8 @@ export function walletEntryHandlers(context: ManageContext): Record<string, Hand
   return {
     manageListWalletEntries: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
-      const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
-      const filter = parseEntryFilter(asked);
+      const { limit, cursor, ...input } = readQuery(exchange, EntryQuery);
+      const filter = parseEntryFilter(input);
       await context.waitForIngest();
       return { status: 200, json: await entriesView(context, workspace, { limit, cursor: cursor ?? null, filter }) };
     }),

@@ -11,13 +11,13 @@ import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps, t
 import { transactionView } from "../views.ts";
 import { postedFault } from "./ledger-poster.ts";
 
-/** Largest single credit: far from where the store's 64-bit integers end. */
+/** Far below the store's 64-bit integer range. */
 const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
 export type WalletCreditInput = {
   readonly nanos: bigint;
   readonly note: string | null;
-  /** The caller's own name for the credit: given twice, it is booked once. */
+  /** The caller's idempotency key. */
   readonly name: string | null;
 };
 
@@ -48,7 +48,7 @@ export async function creditWallet(
   return { transaction, repeated: false };
 }
 
-/** The same name for another amount is a mistake that must not look like a success. */
+/** Rejects a reused idempotency key with another amount. */
 export async function findEarlierPosting(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
   const found = await deps.store.ledger.find(transaction.id);
   if (found === undefined) throw fault("internal_error", { message: "The earlier booking could not be read back." });
@@ -59,7 +59,7 @@ export async function findEarlierPosting(deps: TenancyDeps, transaction: Transac
   });
 }
 
-/** From the live state, so that a request that has just ended shows at once. */
+/** From the live state, which includes requests that just ended. */
 export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Workspace) {
   const { balanceNanos, heldNanos } = await deps.state.wallet(workspace.id);
   return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
@@ -68,7 +68,7 @@ export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Wo
 const READ_TIMEOUT_MS = 5_000;
 const READ_RETRY_MS = 100;
 
-/** The same once something was booked: a moment in which the live state does not answer is waited for. */
+/** The same after a posting; waits if the live state is briefly unavailable, because the posting must not look failed. */
 export async function walletViewAfterPosting(
   deps: Pick<TenancyDeps, "state" | "clock">,
   workspace: Workspace,

@@ -6,19 +6,21 @@ import { parseAlertEvent } from "../../../domain/alerts/alert-event.ts";
 import { type AlertRules, type AlertWebhook, defaultAlertRules } from "../../../domain/alerts/alert-rules.ts";
 import type { Delivery } from "../../../domain/alerts/alert-store.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import { LruMap } from "../../../kit/lru-map.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { randomToken } from "../../../kit/secret.ts";
+import { HOUR_MS } from "../../../kit/time.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
-import { AlertTestThrottle } from "./alert-tests.ts";
 
 const SECRET_BYTES = 32;
-/** How long a receiver has for learning a new secret. */
+/** How long the previous secret signs after a rotation. */
 const ROTATION_MS = 86_400_000;
-/** Far from where the store's 64-bit integers end. */
+/** Far below the store's 64-bit integer range. */
 const AMOUNT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
 const makeSecret = () => `whsec_${randomToken(SECRET_BYTES)}`;
@@ -40,7 +42,7 @@ function rulesView({ alerts }: ManageContext, { slug, currency }: Workspace, rul
   };
 }
 
-/** What the audit log keeps of rules: of the webhook only its origin, because the rest of an address may be secret. */
+/** For the audit log: only the webhook's origin, because the rest of its URL may contain a secret. */
 function auditedRules({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, webhook }: AlertRules) {
   return {
     low_balance: lowBalanceNanos === null ? null : formatNanos(lowBalanceNanos),
@@ -63,11 +65,11 @@ function parseThreshold(text: string | null): bigint | null {
 
 function changedRules(
   before: AlertRules,
-  said: AlertRulesInput,
+  input: AlertRulesInput,
   webhook: AlertWebhook | null,
   nowMs: number,
 ): AlertRules {
-  const { low_balance, limit_percents, credential_refused, mail_to } = said;
+  const { low_balance, limit_percents, credential_refused, mail_to } = input;
   const unique = <T>(list: readonly T[]) => [...new Set(list)];
   return {
     workspaceId: before.workspaceId,
@@ -83,7 +85,7 @@ function changedRules(
 
 const lowerCased = (address: string) => address.toLowerCase();
 
-/** Another address keeps the secret: it is never sent anywhere, and who had it has it still. */
+/** A changed URL keeps the secret, which is never sent to the receiver. */
 async function webhookOf(context: ManageContext, before: AlertRules, url: string | null | undefined) {
   if (url === null) return { webhook: null, secret: null };
   if (url === undefined || (before.webhook !== null && url === before.webhook.url))
@@ -94,12 +96,12 @@ async function webhookOf(context: ManageContext, before: AlertRules, url: string
   return { webhook: { url, sealed, secretChangedAtMs: context.clock.nowMs() }, secret };
 }
 
-async function putRules(scope: ManageScope, workspace: Workspace, said: AlertRulesInput) {
+async function putRules(scope: ManageScope, workspace: Workspace, input: AlertRulesInput) {
   const nowMs = scope.clock.nowMs();
   const known = scope.alerts.monitor.rulesOf(workspace.id);
   const before = known ?? defaultAlertRules(workspace.id, nowMs);
-  const { webhook, secret } = await webhookOf(scope, before, said.webhook_url);
-  const rules = changedRules(before, said, webhook, nowMs);
+  const { webhook, secret } = await webhookOf(scope, before, input.webhook_url);
+  const rules = changedRules(before, input, webhook, nowMs);
   await commitWithAudit(scope, async ({ alertRules }) => {
     await alertRules.save(rules);
     const detail = { before: known === undefined ? null : auditedRules(known), after: auditedRules(rules) };
@@ -204,13 +206,13 @@ export function alertHandlers(context: ManageContext): Record<string, Handler> {
     }),
     managePutAlerts: mutation(context, async (exchange, scope) => {
       const { id } = named(exchange.params);
-      const said = await readBody(exchange, AlertRulesPut);
-      // Asked before the turn: a name that resolves slowly keeps nobody else waiting.
-      const problem = said.webhook_url == null ? undefined : await scope.alerts.addressProblem(said.webhook_url);
+      const input = await readBody(exchange, AlertRulesPut);
+      // Outside the lock, so that a slow DNS lookup blocks no other change.
+      const problem = input.webhook_url == null ? undefined : await scope.alerts.addressProblem(input.webhook_url);
       if (problem !== undefined) throw invalidValue("webhook_url", problem);
       return scope.serialized(async () => ({
         status: 200,
-        json: await putRules(scope, findWorkspace(scope, id), said),
+        json: await putRules(scope, findWorkspace(scope, id), input),
       }));
     }),
     manageDeleteAlerts: mutation(context, async ({ params }, scope) =>
@@ -234,4 +236,40 @@ export function alertHandlers(context: ManageContext): Record<string, Handler> {
       return { status: 200, json: { data: rows.map(deliveryView), next } };
     }),
   };
+}
+
+/** Enough to set up a receiver; too few to flood a third party's mailbox or server. */
+export const ALERT_TESTS_PER_HOUR = 10;
+
+const WORKSPACES_MAX = 10_000;
+
+/** Limits test alerts per workspace and hour, because their receivers are unconfirmed. */
+export class AlertTestThrottle {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #times = new LruMap<string, readonly number[]>(WORKSPACES_MAX);
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  /** Throws when the limit is exceeded; the fault carries Retry-After. */
+  take(workspaceId: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    const recent = (this.#times.get(workspaceId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
+    const [first = nowMs] = recent;
+    if (recent.length < ALERT_TESTS_PER_HOUR) {
+      this.#times.set(workspaceId, [...recent, nowMs]);
+      return;
+    }
+    const seconds = Math.max(1, Math.ceil((first + HOUR_MS - nowMs) / 1000));
+    throw fault("rate_limit_exceeded", {
+      message: `A workspace may send ${ALERT_TESTS_PER_HOUR} test alerts an hour. The next one is possible in ${formatWait(seconds)}.`,
+      headers: { "retry-after": String(seconds) },
+    });
+  }
+}
+
+function formatWait(seconds: number): string {
+  if (seconds < 120) return `${seconds} seconds`;
+  return `${Math.ceil(seconds / 60)} minutes`;
 }

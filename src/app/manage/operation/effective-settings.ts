@@ -1,7 +1,7 @@
 import { buffered, type Handler } from "../../exchange.ts";
 import { isoTime } from "../views.ts";
 
-/** A setting as it is in force; a secret has no value here, so that none can leave. */
+/** An effective setting; secrets have no value here, so that they cannot leak. */
 export type EffectiveSetting = {
   readonly name: string;
   readonly value: string | null;
@@ -12,7 +12,7 @@ export type EffectiveSetting = {
   readonly says: string;
 };
 
-/** What the process was started with. */
+/** The settings of this process. */
 export type EffectiveSettings = {
   readonly settings: readonly EffectiveSetting[];
   readonly warnings: readonly string[];

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import type { CircuitState } from "../../../domain/routing/circuit-state.ts";
 import type { LatencyPercentiles } from "../../../domain/routing/latency-tracker.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
@@ -10,30 +11,33 @@ import { isoTime } from "../views.ts";
 type EndpointView = z.infer<typeof EndpointList>["data"][number];
 type EndpointFilter = z.infer<typeof EndpointQuery>;
 
+/** The API's names of the circuit states. */
+const API_STATES = { closed: "in", open: "aside", half_open: "probe" } as const satisfies Record<CircuitState, string>;
+
 function endpointView(
-  { endpoints: { breakers, health, places }, connections }: ManageContext,
+  { endpoints: { breakers, health, endpointSlots }, connections }: ManageContext,
   endpoint: Endpoint,
   nowMs: number,
 ): EndpointView {
   const { id, provider, region, model, surfaces, status } = endpoint;
-  const book = breakers.statusOf(id);
+  const circuit = breakers.statusOf(id);
   const recent = health.recentPercentiles(id);
   const expected = health.estimate(id, nowMs);
   const isConnected = connections.credential(provider) !== undefined;
-  const { circuitState, openForMs, lastFailedAtMs } = book;
+  const { circuitState, openForMs, lastFailedAtMs } = circuit;
   return {
     id,
     provider,
     region,
     model,
     surfaces: [...surfaces],
-    state: status === "retired" ? "retired" : isConnected ? circuitState : "not_connected",
+    state: status === "retired" ? "retired" : isConnected ? API_STATES[circuitState] : "not_connected",
     aside_until: openForMs === null ? null : isoTime(Math.round(nowMs + openForMs)),
-    failures_in_a_row: book.consecutiveFailures,
-    in_flight: places.inUse(id),
-    served: book.served,
-    failed: book.failed,
-    times_aside: book.timesOpened,
+    failures_in_a_row: circuit.consecutiveFailures,
+    in_flight: endpointSlots.inUse(id),
+    served: circuit.served,
+    failed: circuit.failed,
+    times_aside: circuit.timesOpened,
     last_failed_at: lastFailedAtMs === null ? null : isoTime(lastFailedAtMs),
     answers: recent?.samples ?? 0,
     total: spreadView(recent?.total ?? null),

@@ -57,7 +57,7 @@ test("BILL-01 a proof that takes long is no failure: it goes on, is not begun tw
 test("BILL-01 a proof that the database cut off for its time claims nothing; a store that is away is a failure", async () => {
   const { check, audits } = room();
   const first = check.run();
-  audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "cut off"));
+  audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "statement_timeout"));
   const detail =
     "not checked to the end, nothing broken was found until then: canceling statement due to statement timeout";
   expect(await first).toEqual({ ok: true, detail });

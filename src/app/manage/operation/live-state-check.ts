@@ -6,18 +6,18 @@ import { formatNanos } from "../../../kit/money.ts";
 import type { Check, CheckResult, TenancyDeps } from "../deps.ts";
 import { recentSpend } from "../money/spend-history.ts";
 
-/** Amounts by what they are of, in words for the operator. */
+/** Amounts by a display name. */
 type AmountsByName = ReadonlyMap<string, bigint>;
 
 const COMPARISONS_MAX = 4;
 const NAMED_MAX = 10;
 
 type LiveCheckDeps = Pick<TenancyDeps, "state" | "directory" | "clock"> & {
-  readonly store: Pick<TenancyDeps["store"], "ledger"> & { readonly rollups: Pick<RollupStore, "spentSince"> };
+  readonly store: Pick<TenancyDeps["store"], "ledger"> & { readonly rollups: Pick<RollupStore, "spendSince"> };
   waitForIngest(): Promise<void>;
 };
 
-/** What requests are admitted by is kept in memory: here it is held against the books it must follow from. */
+/** Compares the live state that requests are admitted by with SQL. */
 export function liveChecks(deps: LiveCheckDeps): Check[] {
   return [
     {
@@ -27,7 +27,7 @@ export function liveChecks(deps: LiveCheckDeps): Check[] {
     {
       name: "limits",
       run: () => {
-        // One moment for both sides: midnight may come between them.
+        // One time for both sources, in case midnight passes between the reads.
         const nowMs = deps.clock.nowMs();
         const stored = async () => {
           const spends = await recentSpend(deps.store.rollups, deps.directory, nowMs);
@@ -39,22 +39,21 @@ export function liveChecks(deps: LiveCheckDeps): Check[] {
   ];
 }
 
-/** What an instance that was killed has in its journal was counted when it happened, and comes into the books with it. */
+/** The journal of a killed instance contains charges that the live state has and SQL lacks. */
 const ADVICE =
   "Where an instance was killed, start it again on its DATA_DIR: its journal has what the books lack. Otherwise a restart fills memory from the books again; of several instances, stop all, empty Redis, and start them.";
 
 type ComparedSources = { live(): Promise<AmountsByName>; stored(): Promise<AmountsByName> };
 
 /**
- * Requests end while this looks. A figure that was the same before and after SQL was read, with all in it that the
- * journal held, must be what SQL says. One that differs is looked at again, because money may be on its way from SQL
- * to memory; a real difference stays.
+ * Requests end during the comparison. An amount that is the same before and after the SQL read, with the journal ingested,
+ * must equal SQL. A difference is compared again, because a change may be on its way from SQL to memory.
  */
 async function compare(deps: LiveCheckDeps, what: string, { live, stored }: ComparedSources): Promise<CheckResult> {
   let open: readonly string[] = [];
   let wrong: readonly string[] = [];
   let count = 0;
-  for (let look = 0; look < COMPARISONS_MAX; look += 1) {
+  for (let round = 0; round < COMPARISONS_MAX; round += 1) {
     const before = await live();
     await deps.waitForIngest();
     const kept = await stored();
@@ -98,7 +97,7 @@ async function storedBalances({ directory, store }: LiveCheckDeps): Promise<Amou
   );
 }
 
-/** Everybody whose spending is counted, whether or not there is a limit: one can be set at any moment. */
+/** All spenders, including those without a limit: one can be set at any time. */
 function spendersOf(directory: Directory): SpenderRef[] {
   const spenders = new Map<string, SpenderRef>();
   for (const { id: workspaceId } of directory.workspaces()) {

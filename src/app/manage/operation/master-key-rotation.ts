@@ -10,21 +10,21 @@ import type { IdGenerator } from "../../../kit/id-generator.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
 
-/** Data keys that are wrapped anew in one transaction: requests that store something wait for no more than these. */
+/** Data keys per transaction; concurrent writers wait for one batch at most. */
 const BATCH_KEYS = 100;
 
-/** Between two transactions others have their turn at the store. */
+/** Pause between transactions, for other users of the store. */
 const PAUSE_MS = 10;
 
 const NAMED_MAX = 5;
 
 export type RotationDeps = {
   readonly keys: MasterKeys;
-  /** Null when the master key is a setting: then the operator makes new ones. */
+  /** Null: the master key is a setting, and the operator provides new ones. */
   readonly file: Pick<MasterKeyFile, "stageNext" | "discardNext" | "promoteNext"> | null;
-  /** The id of the key that the file holds beside the current one: a change was begun and did not end. */
+  /** The previous key in the file, if an earlier rotation did not complete. */
   readonly retiringKeyId: string | undefined;
-  /** Where other processes have the same file. */
+  /** Present if other processes use the same file. */
   readonly shared?: SharedMasterKeys | undefined;
   readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
   readonly vault: Pick<OpenVault, "pendingKeysStored">;
@@ -34,7 +34,7 @@ export type RotationDeps = {
   readonly warn: Log["warn"];
 };
 
-/** What became of the last run. */
+/** The state of the last run. */
 export type RotationState = {
   readonly state: "idle" | "running" | "failed";
   readonly rewrapped: number;
@@ -44,20 +44,19 @@ export type RotationState = {
 };
 
 export type MasterKeyUsage = {
-  /** Null: wrapped before ids were kept. */
+  /** Null: wrapped before ids were stored. */
   readonly id: string | null;
   readonly role: "current" | "previous" | "missing" | "unknown";
   readonly dataKeys: number;
 };
 
-/** Wraps data keys by the current master key, a few at a time, while the vault goes on opening all of them. */
+/** Rewraps all data keys with the current master key in batches; the vault can decrypt throughout. */
 export class MasterKeyRotation {
   readonly #deps: RotationDeps;
   #state: RotationState = { state: "idle", rewrapped: 0, startedAtMs: null, endedAtMs: null, problem: null };
   #last: Promise<void> = Promise.resolve();
   #rotating: Promise<void> | undefined;
   #stopped = false;
-  /** The key that the file still holds beside the current one. */
   #retiringKeyId: string | undefined;
 
   constructor(deps: RotationDeps) {
@@ -89,11 +88,11 @@ export class MasterKeyRotation {
     ];
   }
 
-  /** A new key where the gateway makes them itself; then everything is wrapped by the current one. Two calls are one. */
+  /** Creates a new key if the gateway manages it, then rewraps all data keys. Concurrent calls share one run. */
   rotate(): Promise<void> {
     this.#rotating ??= this.#enqueue("operator", () =>
       this.#step(async () => {
-        // A change that was begun is brought to its end before there is another.
+        // An incomplete rotation is completed before the next one starts.
         if (this.#deps.file !== null && this.#retiringKeyId === undefined) await this.#begin(this.#deps.file);
       }),
     ).finally(() => {
@@ -102,12 +101,12 @@ export class MasterKeyRotation {
     return this.#rotating;
   }
 
-  /** Brings to its end what an earlier process, or another master key in the settings, has left. */
+  /** Completes the rotation of an earlier process or of a changed setting. */
   finish(): Promise<void> {
     return this.#enqueue("gateway", async () => undefined);
   }
 
-  /** What failed is tried again. */
+  /** Runs again after a failure. */
   async retry(): Promise<void> {
     if (this.#state.state === "failed") await this.finish();
   }
@@ -133,11 +132,11 @@ export class MasterKeyRotation {
     } catch (error) {
       const problem = error instanceof Error ? error.message : "it failed";
       this.#state = { ...this.#state, state: "failed", endedAtMs: clock.nowMs(), problem };
-      warn({ err: error }, "not all data keys could be wrapped by the current master key; it is tried again");
+      warn({ err: error }, "master-key: rewrap incomplete, will be retried");
     }
   }
 
-  /** Other processes may have begun a change, or ended one, since the step before. */
+  /** Other processes may have started or completed a rotation since the previous step. */
   #step<T>(work: () => Promise<T>): Promise<T> {
     const { shared } = this.#deps;
     if (shared === undefined) return work();
@@ -164,7 +163,7 @@ export class MasterKeyRotation {
 
   async #rewrapAll(actor: string): Promise<void> {
     const { vault, timers } = this.#deps;
-    // A data key that is being made with the key before must be seen below.
+    // Waits for data keys that are being created with the previous master key.
     await vault.pendingKeysStored();
     const stuck: string[] = [];
     for (let after = ""; !this.#stopped; ) {
@@ -178,7 +177,7 @@ export class MasterKeyRotation {
     if (stuck.length > 0) throw new Error(`data keys that do not open: ${stuck.length}, such as ${stuck[0]}`);
   }
 
-  /** Answers with the last workspace that it came to; undefined when none is left. */
+  /** Returns the last workspace of the batch; undefined: none is left. */
   async #rewrapSome(actor: string, after: string, stuck: string[]): Promise<string | undefined> {
     const { keys, store } = this.#deps;
     const batch = await store.dataKeys.listNotWrappedBy(keys.current.id, after, BATCH_KEYS);
@@ -192,7 +191,7 @@ export class MasterKeyRotation {
       try {
         return [{ before, after: keys.wrap(before.workspaceId, keys.unwrap(before)) }];
       } catch (error) {
-        // The others can be wrapped all the same.
+        // One broken data key does not block the others.
         stuck.push(error instanceof Error ? error.message : before.workspaceId);
         return [];
       }
@@ -208,7 +207,7 @@ export class MasterKeyRotation {
     this.#state = { ...this.#state, rewrapped: this.#state.rewrapped + changed };
   }
 
-  /** The old key leaves the disk once the store says that nothing needs it. */
+  /** Deletes the old key from the file once no data key needs it. */
   async #retire(): Promise<void> {
     const { file, keys, store } = this.#deps;
     const leaving = this.#retiringKeyId;
@@ -228,7 +227,6 @@ export class MasterKeyRotation {
   }
 }
 
-/** What the management API does about the master key. */
 export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
 
 function unknownKeyUsage({ masterKey, dataKeys }: WrappedKeyCount): MasterKeyUsage {

@@ -4,7 +4,7 @@ import type { Check, CheckResult } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import type { MasterKeyDeps, MasterKeyRotation, MasterKeyUsage } from "./master-key-rotation.ts";
 
-/** How long a call waits for the end of the rotation it began; it goes on all the same. */
+/** How long a request waits for the rotation, which continues in the background. */
 const WAIT_MS = 20_000;
 
 const total = (keys: readonly MasterKeyUsage[]) => keys.reduce((sum, { dataKeys }) => sum + dataKeys, 0);
@@ -24,7 +24,6 @@ async function statusView(rotation: MasterKeyRotation) {
   };
 }
 
-/** What an operator should do about the master keys. */
 export function masterKeyCheck(rotation: MasterKeyRotation): Check {
   return {
     name: "master key",

@@ -67,10 +67,7 @@ function nodeView(context: ManageContext, node: WorkspaceNode) {
   };
 }
 
-/**
- * What local models are mapped to must be there and be something that nodes are asked for, and each only once: one machine
- * is one endpoint of a model.
- */
+/** A mapping's targets must be chat or embedding models of the catalogue, each once: a node is one endpoint per model. */
 function checkMapping(context: ManageContext, mapping: Mapping): void {
   const taken = new Set<string>();
   for (const id of Object.values(mapping)) {
@@ -119,13 +116,13 @@ function newNodeConflict(context: ManageContext, workspace: Workspace, name: str
 
 type NodeInput = Pick<WorkspaceNode, "name" | "country" | "mapping">;
 
-async function createNode(scope: ManageScope, workspace: Workspace, asked: NodeInput) {
-  const refusal = newNodeConflict(scope, workspace, asked.name);
+async function createNode(scope: ManageScope, workspace: Workspace, input: NodeInput) {
+  const refusal = newNodeConflict(scope, workspace, input.name);
   if (refusal !== undefined) throw refusal;
-  checkMapping(scope, asked.mapping);
+  checkMapping(scope, input.mapping);
   const { token, digest } = newToken();
   const node: WorkspaceNode = {
-    ...asked,
+    ...input,
     id: scope.ids.next("node_"),
     workspaceId: workspace.id,
     digest,
@@ -133,11 +130,11 @@ async function createNode(scope: ManageScope, workspace: Workspace, asked: NodeI
     createdBy: scope.auditActor,
     lastSeenAtMs: null,
   };
-  await saveNode(scope, node, "node.create", { ...asked });
+  await saveNode(scope, node, "node.create", { ...input });
   return { ...nodeView(scope, node), token };
 }
 
-/** Into SQL with its line, and then into the memory that the door and the next request read. */
+/** Writes SQL, then the registry that the tunnel and the next request read. */
 async function saveNode(
   scope: ManageScope,
   node: WorkspaceNode,
@@ -154,10 +151,10 @@ async function saveNode(
 async function changeNode(
   scope: ManageScope,
   before: WorkspaceNode,
-  asked: Partial<Pick<WorkspaceNode, "country" | "mapping">>,
+  input: Partial<Pick<WorkspaceNode, "country" | "mapping">>,
 ) {
-  if (asked.mapping !== undefined) checkMapping(scope, asked.mapping);
-  const node: WorkspaceNode = { ...before, ...asked };
+  if (input.mapping !== undefined) checkMapping(scope, input.mapping);
+  const node: WorkspaceNode = { ...before, ...input };
   const { country, mapping } = before;
   await saveNode(scope, node, "node.change", {
     name: node.name,
@@ -200,17 +197,17 @@ export function nodeHandlers(context: ManageContext): Record<string, Handler> {
     manageCreateNode: mutation(context, async (exchange, scope) => {
       const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { name, country, mapping } = await readBody(exchange, NodeCreate);
-      const asked = { name, country: parseCountry(country), mapping: mapping ?? {} };
-      return { status: 201, json: await scope.serialized(() => createNode(scope, workspace, asked)) };
+      const input = { name, country: parseCountry(country), mapping: mapping ?? {} };
+      return { status: 201, json: await scope.serialized(() => createNode(scope, workspace, input)) };
     }),
     manageChangeNode: mutation(context, async (exchange, scope) => {
       nodeOf(exchange);
       const { country, mapping } = await readBody(exchange, NodePatch);
-      const asked = {
+      const input = {
         ...(country === undefined ? {} : { country: parseCountry(country) }),
         ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
       };
-      return { status: 200, json: await scope.serialized(() => changeNode(scope, nodeOf(exchange), asked)) };
+      return { status: 200, json: await scope.serialized(() => changeNode(scope, nodeOf(exchange), input)) };
     }),
     manageRotateNode: mutation(context, async (exchange, scope) => ({
       status: 200,

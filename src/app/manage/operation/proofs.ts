@@ -24,11 +24,11 @@ export function proofHandlers(context: ManageContext): Record<string, Handler> {
     }),
     manageRunProbes: mutation(context, async (exchange, scope) => {
       const { endpoint, surface } = await readOptionalBody(exchange, ProbeRun);
-      const asked = prober
+      const targets = prober
         .all()
         .filter((one) => (endpoint ?? one.endpoint.id) === one.endpoint.id && (surface ?? one.surface) === one.surface);
-      if (endpoint !== undefined && asked.length === 0) throw notProbeable(scope.snapshot(), endpoint, surface);
-      const proofs = await prober.prove(asked, "operator");
+      if (endpoint !== undefined && targets.length === 0) throw notProbeable(scope.snapshot(), endpoint, surface);
+      const proofs = await prober.prove(targets, "operator");
       const failed = proofs.filter(({ result }) => result === "failed").length;
       const detail = { surface: surface ?? null, proven: proofs.length - failed, failed };
       await commitWithAudit(scope, async () => ({

@@ -40,9 +40,9 @@ function text(value: unknown): string {
 
 type Cell = { readonly html: string; readonly is?: "number" | "long" };
 const say = (value: unknown): Cell => ({ html: text(value ?? "–") });
-/** A name or address that may be broken anywhere. */
+/** A long name or URL that may wrap anywhere. */
 const long = (value: unknown): Cell => ({ ...say(value), is: "long" });
-/** To the second, in UTC, as the head of the page says. */
+/** To the second, in UTC. */
 const moment = (iso: string | null, none = "–"): Cell => say(iso === null ? none : atSecond(iso));
 const atSecond = (iso: string) => iso.slice(0, 19).replace("T", " ");
 const figure = (value: number | string): Cell => ({
@@ -179,7 +179,7 @@ function routers(report: EvidenceReport): string {
 
 function facts(report: EvidenceReport): string {
   const { totals } = report;
-  // What was served and broke off stands on both sides: without a word the figures would not add up.
+  // Requests that failed midway count as served and as failed, so the page must say how many.
   const inPart = totals.failed_in_part;
   const failed = totals.failed.toLocaleString("en-GB");
   const repeated: readonly (readonly [string, string])[] =
@@ -204,7 +204,7 @@ function reach(report: EvidenceReport): string {
     : `The oldest request in the log is of ${atSecond(begins)}; if there were older ones, they are not in this report.`;
 }
 
-/** The report as one page to read and to print: nothing is loaded, nothing runs, and every word in it is escaped. */
+/** The report as one printable page: it loads and runs nothing, and all text is escaped. */
 export function evidencePage(report: EvidenceReport): string {
   const { workspace, period, stored_responses: stored } = report;
   const storedText = stored.allowed
@@ -223,7 +223,7 @@ ${facts(report)}
 <h2>Who served, under which version of the policy</h2>${servedRows(report)}
 <h2>Refused by policy</h2>${refusals(report)}
 <h2>Policies in force</h2>
-<p class="soft">A request counts for the version in force when it came. What a version keeps out is said of today's catalogue.</p>${policies(report)}
+<p class="soft">A request counts for the version in force when it came. What a version keeps out is input of today's catalogue.</p>${policies(report)}
 <h2>Routers in force</h2>${routers(report)}
 <h2>Evidence for the levels</h2>${report.evidence.length === 0 ? '<p class="soft">Nothing was served.</p>' : report.evidence.map(endpointEvidence).join("\n")}
 <h2>Capture windows</h2>${windows(report)}

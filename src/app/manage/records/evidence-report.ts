@@ -1,24 +1,43 @@
-import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
-import { EvidenceAggregator, type EvidenceTotals, sumOf } from "../../../domain/record/evidence.ts";
+import {
+  type CatalogueSnapshot,
+  type Endpoint,
+  knownCountries,
+  type Provider,
+} from "../../../domain/catalogue/catalogue.ts";
+import {
+  buildNodeProvider,
+  isNodeProvider,
+  nodeProviderSlug,
+  nodeSovereignty,
+} from "../../../domain/catalogue/node-catalogue.ts";
+import {
+  EvidenceAggregator,
+  type EvidenceTotals,
+  groupedBy,
+  type ServedUsage,
+  sumOf,
+  type UsageAmounts,
+} from "../../../domain/record/evidence.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
+import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { formatNanos } from "../../../kit/money.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
 import type { ManageContext } from "../deps.ts";
 import { isoTime, policyView, routerSpecView } from "../views.ts";
 import { windowView } from "./captures.ts";
-import { amountsView, endpointEvidence, groupsView, servedView } from "./evidence-views.ts";
 
 export type EvidencePeriod = { readonly fromMs: number; readonly toMs: number };
 
-/** The codes by which a policy refuses a request. */
+/** The error codes of refusals by a policy. */
 const refusesByPolicy = (code: string) =>
   isPolicyRule(code) || code === "no_eligible_endpoint" || code === "model_not_permitted";
 
 /**
- * The log of a period in parts of at most an hour, each added up by the store; none reaches over a change of a policy,
- * and hours in which nothing happened are passed over. Between two parts everybody else has their turn.
+ * Sums the log in slices of at most an hour, so that other queries can run in between. Slices end at policy changes, and
+ * hours without requests are skipped.
  */
 async function tallyPeriod(
   context: ManageContext,
@@ -39,7 +58,7 @@ async function tallyPeriod(
   return fold.totals();
 }
 
-/** When each version of one thing was in force; those that were not in the period are left out. */
+/** The versions that were in force during the period, with the end of each. */
 function versionsInForce<T extends { readonly version: number; readonly createdAtMs: number }>(
   versions: readonly T[],
   { fromMs, toMs }: EvidencePeriod,
@@ -108,7 +127,7 @@ function routersView(versions: readonly RouterVersion[], tally: EvidenceTotals, 
   );
 }
 
-/** Everything that the log, the policies and the catalogue say of a period. */
+/** The evidence of a period from the log, the policies and the catalogue. */
 export async function buildEvidenceReport(context: ManageContext, workspace: Workspace, period: EvidencePeriod) {
   const { id, currency } = workspace;
   const versions = await context.store.tenancy.policyHistory(id);
@@ -153,3 +172,87 @@ export async function buildEvidenceReport(context: ManageContext, workspace: Wor
 }
 
 export type EvidenceReport = Awaited<ReturnType<typeof buildEvidenceReport>>;
+
+function amountsView({ requests, inputTokens, outputTokens, costNanos }: Readonly<UsageAmounts>, currency: string) {
+  return {
+    served: requests,
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cost: formatNanos(costNanos),
+    currency,
+  };
+}
+
+function groupsView(rows: readonly ServedUsage[], currency: string, nameOf: (row: ServedUsage) => string) {
+  return groupedBy(rows, nameOf).map(({ name, ...amounts }) => ({ name, ...amountsView(amounts, currency) }));
+}
+
+function servedView(row: ServedUsage, currency: string) {
+  const { policyVersion, environment, provider, endpoint, model, level, countries } = row;
+  return {
+    policy_version: policyVersion,
+    environment,
+    provider,
+    endpoint,
+    model,
+    level,
+    countries,
+    ...amountsView(row, currency),
+  };
+}
+
+/** The level of each endpoint that served requests, with its sources. */
+function endpointEvidence(
+  snapshot: CatalogueSnapshot,
+  nodes: readonly WorkspaceNode[],
+  served: readonly ServedUsage[],
+) {
+  const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
+  return ids.map((id) => {
+    const levels = [...new Set(served.filter((row) => row.endpoint === id).map(({ level }) => level))];
+    const recorded = { endpoint: id, recorded_levels: levels };
+    if (isNodeProvider(id)) return { ...recorded, ...nodeEvidence(nodes, id) };
+    const endpoint = snapshot.endpoints.get(id);
+    if (endpoint === undefined) return { ...recorded, in_catalogue: false as const };
+    const provider = snapshot.providers.get(endpoint.provider);
+    return { ...recorded, in_catalogue: true as const, ...sovereigntyFacts(provider, endpoint) };
+  });
+}
+
+/** Evidence of a node is what the workspace declares, while the node exists. */
+function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string) {
+  const own = { in_catalogue: false as const, own_node: true };
+  const node = nodes.find((one) => endpointId.startsWith(`${nodeProviderSlug(one)}:`));
+  if (node === undefined) return own;
+  const provider = buildNodeProvider(node);
+  const [{ id: region } = { id: "" }] = provider.regions;
+  return {
+    ...own,
+    ...sovereigntyFacts(provider, { provider: provider.slug, region, sovereignty: nodeSovereignty(node) }),
+  };
+}
+
+type EndpointLocation = Pick<Endpoint, "provider" | "region" | "sovereignty">;
+
+function sovereigntyFacts(provider: Provider | undefined, { provider: slug, region, sovereignty }: EndpointLocation) {
+  const own = sovereignty.evidence;
+  return {
+    provider: provider?.name ?? slug,
+    operator: provider?.operator ?? null,
+    seat_country: provider?.seatCountry ?? null,
+    region,
+    level: sovereignty.level,
+    reason: sovereignty.reason,
+    confidence: sovereignty.confidence,
+    countries: knownCountries(sovereignty),
+    countries_kind: sovereignty.countriesKind,
+    zero_data_retention: sovereignty.zeroDataRetention,
+    trains_on_data: sovereignty.trainsOnData,
+    sources: [
+      ...(own === null
+        ? []
+        : [{ claim: "this endpoint", url: own.url, kind: own.kind, read: own.read, stale: own.stale }]),
+      ...(provider?.evidence ?? []).map(({ claim, url, kind, read, stale }) => ({ claim, url, kind, read, stale })),
+    ],
+  };
+}

@@ -19,7 +19,7 @@ function periodOf(from: string | undefined, to: string | undefined, nowMs: numbe
   return { fromMs, toMs };
 }
 
-/** Styles stand in the page itself; nothing is loaded and nothing runs. */
+/** The page has inline styles and loads nothing. */
 const PAGE_HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":

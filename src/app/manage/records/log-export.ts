@@ -13,7 +13,7 @@ type ExportColumn = readonly [name: string, read: (row: RequestView) => unknown]
 const field = (name: keyof RequestView): ExportColumn => [name, (row) => row[name]];
 const used = (name: keyof RequestView["usage"]): ExportColumn => [`usage.${name}`, ({ usage }) => usage[name]];
 
-/** The fields of a row, with usage laid flat. New columns come at the end. */
+/** A row's fields with flattened usage; new columns are appended, because readers rely on positions. */
 const COLUMNS: readonly ExportColumn[] = [
   field("id"),
   field("created_at"),
@@ -59,7 +59,7 @@ const FORMATS = {
   jsonl: { type: "application/x-ndjson", head: "", line: (row: RequestView) => `${JSON.stringify(row)}\n` },
 } as const;
 
-/** Read ahead by one page: memory holds two of them, however long the log is. */
+/** One page is read ahead, so memory holds two pages at most. */
 const PAGE_ROWS = 500;
 
 export type LogExportContext = Pick<ManageDeps, "directory" | "waitForIngest"> & {
@@ -93,7 +93,7 @@ export type ExportFile<Row> = {
   read(cursor: string | null): Promise<{ readonly rows: readonly Row[]; readonly next: string | null }>;
 };
 
-/** Page after page as one file. */
+/** Streams all pages as one file. */
 export async function sendPages<Row>(exchange: Exchange, sink: ResponseSink, file: ExportFile<Row>): Promise<void> {
   const { type, fileName, head, line, read } = file;
   let page = await read(null);
@@ -106,7 +106,7 @@ export async function sendPages<Row>(exchange: Exchange, sink: ResponseSink, fil
   let text = head;
   for (;;) {
     const following = page.next === null ? undefined : read(page.next);
-    // Whoever hung up does not wait for it any more, so nobody may be there to hear of its failure.
+    // After a disconnect the promise is not awaited, so its rejection needs a handler.
     following?.catch(() => undefined);
     text += page.rows.map(line).join("");
     if (text !== "" && !sink.write(text)) await sink.drained();

@@ -10,9 +10,9 @@ import { parseTime } from "../tenancy/key-settings.ts";
 
 type LogFilterInput = z.infer<typeof ShapeFilters>;
 
-/** A member is named by e-mail or id; one that has left, only by id. */
-export function parseShapeFilter(asked: LogFilterInput, workspace: Workspace, directory: Directory): ShapeFilter {
-  const { key, member, model, provider, app, status, surface } = asked;
+/** A member is selected by e-mail or id; a former member only by id. */
+export function parseShapeFilter(input: LogFilterInput, workspace: Workspace, directory: Directory): ShapeFilter {
+  const { key, member, model, provider, app, status, surface } = input;
   const known = directory.members(workspace.id).find(({ email }) => email === member);
   return {
     ...(key === undefined ? {} : { keyId: key }),
@@ -25,12 +25,12 @@ export function parseShapeFilter(asked: LogFilterInput, workspace: Workspace, di
   };
 }
 
-/** One status, or all of a class: `404`, `4xx`. */
+/** A status or a class: `404`, `4xx`. */
 function parseStatus(text: string): Pick<ShapeFilter, "status" | "statusClass"> {
   return text.endsWith("xx") ? { statusClass: Number(text[0]) } : { status: Number(text) };
 }
 
-/** A member sees what is theirs, whatever they ask for. */
+/** Limits the filter to the caller's own requests if they have the role `member`. */
 export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "membership">): F {
   const own = ownMemberId(exchange);
   if (own === undefined) return filter;
@@ -42,15 +42,15 @@ export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pic
 }
 
 export function parseLogFilter(
-  asked: z.infer<typeof LogFilters>,
+  input: z.infer<typeof LogFilters>,
   workspace: Workspace,
   directory: Directory,
 ): LogFilter {
-  const sinceMs = parseTime("since", asked.since ?? null);
-  const untilMs = parseTime("until", asked.until ?? null);
+  const sinceMs = parseTime("since", input.since ?? null);
+  const untilMs = parseTime("until", input.until ?? null);
   return {
-    ...parseShapeFilter(asked, workspace, directory),
-    ...(asked.env === undefined ? {} : { environment: asked.env }),
+    ...parseShapeFilter(input, workspace, directory),
+    ...(input.env === undefined ? {} : { environment: input.env }),
     ...(sinceMs === null ? {} : { sinceMs }),
     ...(untilMs === null ? {} : { untilMs }),
   };

@@ -5,22 +5,19 @@ import type { Timers } from "../../../kit/timers.ts";
 
 const BATCH_ROWS = 500;
 
-/** Between two batches others have their turn at the store. */
+/** Pause between batches, for other users of the store. */
 const PAUSE_MS = 50;
 
 export type LogRetentionDeps = {
   readonly log: Pick<LogStore, "prepare" | "sweep">;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Null: requests are kept for ever. */
+  /** Null: unlimited. */
   readonly keepMs: number | null;
   readonly warn: Log["warn"];
 };
 
-/**
- * Takes requests that are too old out of the log, a few at a time, and makes context for those of the next days. Roll-ups and
- * ledger stay as they are.
- */
+/** Deletes expired requests from the log in batches and creates the next partitions. Roll-ups and ledger are unaffected. */
 export class LogRetention {
   readonly #deps: LogRetentionDeps;
   #running: Promise<void> | undefined;
@@ -30,7 +27,7 @@ export class LogRetention {
     this.#deps = deps;
   }
 
-  /** Resolves when nothing is too old any more; one run at a time. */
+  /** Resolves when no expired request is left; one run at a time. */
   run(): Promise<void> {
     this.#running ??= this.#sweep().finally(() => {
       this.#running = undefined;
@@ -48,8 +45,8 @@ export class LogRetention {
     try {
       await log.prepare(clock.nowMs());
     } catch (error) {
-      // No request is refused for it: those without a place of their own are kept together until there is one.
-      warn({ err: error }, "the log has no context of its own for the next days yet");
+      // Requests are not affected: rows without a partition go to the default one.
+      warn({ err: error }, "log-retention: partition creation failed");
     }
     if (keepMs === null) return;
     try {
@@ -59,7 +56,7 @@ export class LogRetention {
         await this.#pause();
       }
     } catch (error) {
-      warn({ err: error }, "old requests could not be removed from the log yet");
+      warn({ err: error }, "log-retention: deletion failed, will be retried");
     }
   }
 

@@ -7,7 +7,7 @@ import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { responseView } from "../views.ts";
 
-/** Stored responses: that they are there, never what is in them. */
+/** Metadata of stored responses, never their content. */
 export function responseHandlers(context: ManageContext): Record<string, Handler> {
   return {
     manageListResponses: buffered(async (exchange) => {

@@ -13,8 +13,8 @@ import { isoTime } from "../views.ts";
 import { parseShapeFilter, restrictToCaller } from "./log-filter.ts";
 
 const STEPS = {
-  hour: { stepMs: HOUR_MS, usually: 24, most: 31 * 24, says: "31 days" },
-  day: { stepMs: DAY_MS, usually: 30, most: 400, says: "400 days" },
+  hour: { stepMs: HOUR_MS, defaultSteps: 24, maxSteps: 31 * 24, maxLabel: "31 days" },
+  day: { stepMs: DAY_MS, defaultSteps: 30, maxSteps: 400, maxLabel: "400 days" },
 } as const;
 
 const ROWS_MAX = 10_000;
@@ -31,8 +31,8 @@ export function usageHandlers(context: ManageContext): Record<string, Handler> {
         ...(query.env === "all" ? {} : { environment: query.env }),
       };
       await context.waitForIngest();
-      const asked = { fromMs, toMs, stepMs, group, filter };
-      const rows = await context.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
+      const usageQuery = { fromMs, toMs, stepMs, group, filter };
+      const rows = await context.store.rollups.usage(workspace.id, usageQuery, ROWS_MAX + 1);
       if (rows.length > ROWS_MAX)
         throw invalidValue("from", `these are more than ${ROWS_MAX} rows: ask for less time, or for days, or filter`);
       const report: z.infer<typeof UsageReport> = {
@@ -50,14 +50,15 @@ export function usageHandlers(context: ManageContext): Record<string, Handler> {
   };
 }
 
-/** Whole steps, so that the first and the last are not half ones. */
+/** Aligned to whole steps, so that no bucket is partial. */
 function parsePeriod({ by, from, to }: z.infer<typeof UsageReportQuery>, nowMs: number) {
-  const { stepMs, usually, most, says } = STEPS[by];
+  const { stepMs, defaultSteps, maxSteps, maxLabel } = STEPS[by];
   const toMs = Math.ceil((parseTime("to", to ?? null) ?? nowMs) / HOUR_MS) * HOUR_MS;
-  const asked = parseTime("from", from ?? null) ?? toMs - usually * stepMs;
-  const fromMs = Math.floor(asked / stepMs) * stepMs;
+  const requestedMs = parseTime("from", from ?? null) ?? toMs - defaultSteps * stepMs;
+  const fromMs = Math.floor(requestedMs / stepMs) * stepMs;
   if (fromMs > toMs) throw invalidValue("from", "it is after the end");
-  if (toMs - fromMs > (most + 1) * stepMs) throw invalidValue("from", `by ${by} at most ${says} are shown at once`);
+  if (toMs - fromMs > (maxSteps + 1) * stepMs)
+    throw invalidValue("from", `by ${by} at most ${maxLabel} are shown at once`);
   return { fromMs, toMs, stepMs };
 }
 

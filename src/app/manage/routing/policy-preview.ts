@@ -20,18 +20,17 @@ import { findWorkspace, type ManageContext } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
 import { restrictToCaller } from "../records/log-filter.ts";
 import { parsePolicyChange } from "../tenancy/policies.ts";
-import { isoTime, policyView } from "../views.ts";
-import { RULE_NAMES } from "./rule-names.ts";
+import { isoTime, policyView, RULE_NAMES } from "../views.ts";
 
 type PreviewScope = z.infer<typeof PolicyPreviewQuery>["scope"];
 
 const RECENT_DAYS = 30;
 const ROWS_MAX = 100_000;
 
-/** Messages and responses ride on chat: what is reached there is reached on all three. */
+/** Messages and responses have the same endpoints as chat. */
 const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surface === "chat" || !isChatLike(surface));
 
-/** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
+/** The models and endpoints to evaluate. Simulated models count only if callable; hidden ones never. */
 function judgedOffers(context: ManageContext, workspace: Workspace, scope: PreviewScope): ModelOffer[] {
   const { models, endpointsByModel } = snapshotFor(context.planning, workspace.id);
   const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -45,7 +44,7 @@ function judgedOffers(context: ManageContext, workspace: Workspace, scope: Previ
   });
 }
 
-/** On any surface, with the operator's credentials, the workspace's own keys or its nodes. */
+/** Callable endpoints on any surface, through platform credentials, own keys or nodes. */
 function callableOf(
   context: ManageContext,
   { id, currency }: Workspace,
@@ -63,10 +62,10 @@ function callableOf(
   return [...found.values()];
 }
 
-/** Requests of the last days by the model that served them, of those that the caller may see. */
+/** Recent requests per model, of those that the caller may see. */
 async function recentUse(context: ManageContext, { id }: Workspace, exchange: Exchange, fromMs: number) {
   await context.waitForIngest();
-  const asked = {
+  const query = {
     fromMs,
     toMs: context.clock.nowMs() + DAY_MS,
     stepMs: DAY_MS,
@@ -74,7 +73,7 @@ async function recentUse(context: ManageContext, { id }: Workspace, exchange: Ex
     filter: restrictToCaller({}, exchange),
   } as const;
   const used = new Map<string, number>();
-  for (const { name, requests } of await context.store.rollups.usage(id, asked, ROWS_MAX))
+  for (const { name, requests } of await context.store.rollups.usage(id, query, ROWS_MAX))
     used.set(name, (used.get(name) ?? 0) + requests);
   return used;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import type { ReplayResult } from "../../pipeline/replay-routing.ts";
-import { ReplayTally } from "./replay-tally.ts";
+import { ReplayTally } from "./replay.ts";
 
 const compared = (
   cost: readonly [bigint, bigint],

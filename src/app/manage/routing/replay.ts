@@ -150,7 +150,7 @@ function meanOf({ sum, count: known }: RunningMean, precision: number): number |
 const UNKNOWN_LEVEL = "UNCLASSIFIED";
 
 /** Recorded and replayed totals. Overall means cover only requests for which both values are known. */
-class ReplayTally {
+export class ReplayTally {
   readonly #happened = new ReplayTotals();
   readonly #replayed = new ReplayTotals();
   readonly #models = new Map<string, { happened: ReplayTotals; replayed: ReplayTotals }>();

@@ -34,35 +34,35 @@ const ROUTERS_MAX = 1000;
 
 type RouterInput = z.infer<typeof RouterPut>;
 
-/** A router as it was written down, made whole; `at` is where its fields stand in the body. */
-function parseRouterSpec(said: RouterInput, names: KnownNames, at = ""): RouterSpec {
-  const { floor } = said;
+/** A complete spec with defaults; `at` is the path prefix of its fields in the body. */
+function parseRouterSpec(input: RouterInput, names: KnownNames, at = ""): RouterSpec {
+  const { floor } = input;
   const models = (field: "models" | "fallback") =>
-    requireKnown(`${at}${field}`, "model", said[field] ?? [], names.models);
+    requireKnown(`${at}${field}`, "model", input[field] ?? [], names.models);
   return {
-    weights: parseWeights(said.weights ?? null, `${at}weights`),
+    weights: parseWeights(input.weights ?? null, `${at}weights`),
     floor: floor === undefined || floor === "none" ? null : floor,
-    qualityFloor: said.quality_floor ?? null,
-    countries: emptyToNull(parseCountries(`${at}countries`, said.countries ?? [])),
+    qualityFloor: input.quality_floor ?? null,
+    countries: emptyToNull(parseCountries(`${at}countries`, input.countries ?? [])),
     models: emptyToNull(models("models")),
     fallback: models("fallback"),
-    reasoningEffort: said.reasoning_effort ?? null,
-    nodes: said.nodes ?? null,
+    reasoningEffort: input.reasoning_effort ?? null,
+    nodes: input.nodes ?? null,
   };
 }
 
-function parseWeights(said: NonNullable<RouterInput["weights"]> | null, param: string): Weights {
-  if (said === null) return EVEN_WEIGHTS;
-  const weights = { quality: said.quality ?? 0, cost: said.cost ?? 0, latency: said.latency ?? 0 };
+function parseWeights(input: NonNullable<RouterInput["weights"]> | null, param: string): Weights {
+  if (input === null) return EVEN_WEIGHTS;
+  const weights = { quality: input.quality ?? 0, cost: input.cost ?? 0, latency: input.latency ?? 0 };
   if (weights.quality + weights.cost + weights.latency === 0)
     throw invalidValue(param, "write at least one of quality, cost and latency above 0, or leave it out");
   return weights;
 }
 
-/** A router that is tried before it is saved; its version is 0, which none that is saved has. */
-export function unsavedRouter(context: ManageContext, workspace: Workspace, slug: string, said: RouterInput): Router {
+/** A router that is tried before it is saved; its version is 0, which no saved version has. */
+export function unsavedRouter(context: ManageContext, workspace: Workspace, slug: string, input: RouterInput): Router {
   requireSlug(slug);
-  const spec = parseRouterSpec(said, knownNamesFor(context, workspace.id), "spec.");
+  const spec = parseRouterSpec(input, knownNamesFor(context, workspace.id), "spec.");
   return { workspaceId: workspace.id, slug, version: 0, createdAtMs: context.clock.nowMs(), spec };
 }
 
@@ -82,20 +82,20 @@ export function findRouter(context: Pick<TenancyDeps, "directory">, workspace: W
 const historyOf = (deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion[]> =>
   deps.store.tenancy.routerHistory(workspace.id, slug);
 
-/** The next version of a router, in SQL first and then in the memory that the next request reads. */
+/** Writes the next version to SQL, then to the directory that the next request reads. */
 async function saveVersion(
   deps: TenancyScope,
   workspace: Workspace,
   slug: string,
   spec: RouterSpec | null,
-  said: Pick<AuditDetails, "action" | "detail">,
+  input: Pick<AuditDetails, "action" | "detail">,
 ): Promise<RouterVersion> {
   const head = await commitWithAudit(deps, async ({ tenancy }) => {
     const last = (await tenancy.routerHistory(workspace.id, slug))[0]?.version ?? 0;
     const next = { workspaceId: workspace.id, slug, version: last + 1, createdAtMs: deps.clock.nowMs() };
     await tenancy.saveRouterVersion({ ...next, spec });
-    const detail = { version: next.version, ...said.detail };
-    return { answer: next, audit: { action: said.action, workspaceId: workspace.id, target: slug, detail } };
+    const detail = { version: next.version, ...input.detail };
+    return { answer: next, audit: { action: input.action, workspaceId: workspace.id, target: slug, detail } };
   });
   if (spec === null) deps.directory.removeRouter(workspace.id, slug);
   else deps.directory.putRouter({ ...head, spec });
@@ -123,7 +123,7 @@ async function removeRouter(deps: TenancyScope, workspace: Workspace, slug: stri
   return saveVersion(deps, workspace, slug, null, { action: "router.remove", detail });
 }
 
-/** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */
+/** The version is validated against the current catalogue. */
 async function restoreRouter(deps: ManageScope, workspace: Workspace, slug: string, version: number): Promise<Router> {
   const versions = await historyOf(deps, workspace, slug);
   if (versions.length === 0) findRouter(deps, workspace, slug);
@@ -141,46 +141,46 @@ async function restoreRouter(deps: ManageScope, workspace: Workspace, slug: stri
 }
 
 export function routerHandlers(context: ManageContext): Record<string, Handler> {
-  const placeOf = ({ params }: Exchange) => ({
+  const targetOf = ({ params }: Exchange) => ({
     workspace: findWorkspace(context, params["workspace"]),
     slug: params["router"] ?? "",
   });
   return {
     manageListRouters: buffered(async (exchange) => {
-      const { workspace } = placeOf(exchange);
+      const { workspace } = targetOf(exchange);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const routers = context.directory.routers(workspace.id).map((router) => ({ ...router, id: router.slug }));
       const { rows, next } = paginate(routers, limit, cursor);
       return { status: 200, json: { data: rows.map((router) => routerView(router, workspace)), next } };
     }),
     manageShowRouter: buffered(async (exchange) => {
-      const { workspace, slug } = placeOf(exchange);
+      const { workspace, slug } = targetOf(exchange);
       return { status: 200, json: routerView(findRouter(context, workspace, slug), workspace) };
     }),
     managePutRouter: mutation(context, async (exchange, scope) => {
-      const { workspace, slug } = placeOf(exchange);
+      const { workspace, slug } = targetOf(exchange);
       const spec = parseRouterSpec(await readBody(exchange, RouterPut), knownNamesFor(scope, workspace.id));
       requireSlug(slug);
       const router = await scope.serialized(() => putRouter(scope, findWorkspace(scope, workspace.id), slug, spec));
       return { status: 200, json: routerView(router, workspace) };
     }),
     manageRemoveRouter: mutation(context, async (exchange, scope) => {
-      const { workspace, slug } = placeOf(exchange);
+      const { workspace, slug } = targetOf(exchange);
       const { version } = await scope.serialized(() => removeRouter(scope, findWorkspace(scope, workspace.id), slug));
       return { status: 200, json: { slug, version, removed: true } };
     }),
     manageListRouterVersions: buffered(async (exchange) => {
-      const { workspace, slug } = placeOf(exchange);
+      const { workspace, slug } = targetOf(exchange);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const versions = await historyOf(context, workspace, slug);
       if (versions.length === 0) findRouter(context, workspace, slug);
-      // By number, whatever the clock did between two of them.
+      // Ordered by version, which does not depend on the clock.
       const numbered = versions.map((row) => ({ row, id: slug, createdAtMs: row.version }));
       const { rows, next } = paginate(numbered, limit, cursor);
       return { status: 200, json: { data: rows.map(({ row }) => routerVersionView(row, workspace)), next } };
     }),
     manageRestoreRouter: mutation(context, async (exchange, scope) => {
-      const { workspace, slug } = placeOf(exchange);
+      const { workspace, slug } = targetOf(exchange);
       const { version } = await readBody(exchange, RouterRestore);
       const router = await scope.serialized(() =>
         restoreRouter(scope, findWorkspace(scope, workspace.id), slug, version),

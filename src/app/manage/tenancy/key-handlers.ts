@@ -25,9 +25,9 @@ function parseGrace(text: string | null | undefined): number {
   return ms;
 }
 
-/** How fast a key may be and what it may reach are for admins to say, also of a member's own key. */
+/** Only admins set these, also on members' personal keys. */
 const ADMIN_SETTINGS = ["rpm", "policy"] as const;
-/** With these a member would make more of a key than was approved, or than an admin sees who is about to. */
+/** A member may not change these after approval, or while an admin is about to approve. */
 const APPROVED_SETTINGS = ["scopes", "ip_allowlist", "expires_at"] as const;
 
 type KeySettingsInput = Readonly<
@@ -41,29 +41,34 @@ function onlyAdminSets(param: string, otherwise = ""): Fault {
   });
 }
 
-function requireMemberSettings(exchange: Exchange, asked: KeySettingsInput): void {
+function requireMemberSettings(exchange: Exchange, requested: KeySettingsInput): void {
   if (ownMemberId(exchange) === undefined) return;
-  const wanted = ADMIN_SETTINGS.find((param) => (asked[param] ?? null) !== null);
+  const wanted = ADMIN_SETTINGS.find((param) => (requested[param] ?? null) !== null);
   if (wanted !== undefined) throw onlyAdminSets(wanted);
 }
 
-/** Nor do they lift what an admin has set: null lifts. */
-function requireMemberChange(context: ManageContext, exchange: Exchange, key: ApiKey, asked: KeySettingsInput): void {
+/** A member may not lift an admin's setting either: null lifts it. */
+function requireMemberChange(
+  context: ManageContext,
+  exchange: Exchange,
+  key: ApiKey,
+  requested: KeySettingsInput,
+): void {
   if (ownMemberId(exchange) === undefined) return;
-  requireMemberSettings(exchange, asked);
-  const lifted = ADMIN_SETTINGS.find((param) => asked[param] === null && key[param] !== null);
-  const isJudged = key.state === "pending" || findWorkspace(context, key.workspaceId).keyPolicy.approval;
-  const widened = isJudged ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
+  requireMemberSettings(exchange, requested);
+  const lifted = ADMIN_SETTINGS.find((param) => requested[param] === null && key[param] !== null);
+  const needsApproval = key.state === "pending" || findWorkspace(context, key.workspaceId).keyPolicy.approval;
+  const widened = needsApproval ? APPROVED_SETTINGS.find((param) => requested[param] !== undefined) : undefined;
   if (lifted !== undefined) throw onlyAdminSets(lifted);
   if (widened !== undefined) throw onlyAdminSets(widened, ", or revoke it and make another");
 }
 
-/** A member makes keys for themselves alone. */
+/** A member creates personal keys for themselves only. */
 function requireOwnKey(
   context: ManageContext,
   exchange: Exchange,
   member: string | null,
-  asked: KeySettingsInput,
+  requested: KeySettingsInput,
 ): void {
   const own = ownMemberId(exchange);
   if (own === undefined) return;
@@ -73,10 +78,10 @@ function requireOwnKey(
       message: `As a member you make personal keys for yourself: send member "${email}". Workspace keys are made by an admin or an owner.`,
       param: "member",
     });
-  requireMemberSettings(exchange, asked);
+  requireMemberSettings(exchange, requested);
 }
 
-/** Keys with what they were used for in this month. */
+/** Keys with their usage of this month. */
 async function listedKeyViews(context: ManageContext, workspaceId: string, keys: readonly ApiKey[]) {
   const nowMs = context.clock.nowMs();
   const ids = keys.map(({ id }) => id);

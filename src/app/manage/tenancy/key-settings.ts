@@ -9,7 +9,7 @@ import { printable } from "../../printable.ts";
 import type { KnownNames } from "../known-names.ts";
 import { parsePolicyChange } from "./policies.ts";
 
-/** The settings of a key that its admins may choose and change. */
+/** The settings of a key that can be changed. */
 export type KeySettings = Pick<ApiKey, "scopes" | "ipAllowlist" | "expiresAtMs" | "rpm" | "policy">;
 
 export const UNRESTRICTED_SETTINGS: KeySettings = {
@@ -22,20 +22,20 @@ export const UNRESTRICTED_SETTINGS: KeySettings = {
 
 type KeySettingsPatch = Omit<z.infer<typeof KeyPatch>, "name">;
 
-/** Only what was named; null and the empty list both lift a restriction. Of the policy it is the change. */
-export function parseKeySettings(said: KeySettingsPatch, names: KnownNames): Partial<KeySettings> {
+/** Only the given fields; null and the empty list lift a restriction. The policy is a patch. */
+export function parseKeySettings(input: KeySettingsPatch, names: KnownNames): Partial<KeySettings> {
   return {
-    ...(said.scopes === undefined ? {} : { scopes: normalizeScopes(said.scopes) }),
-    ...(said.ip_allowlist === undefined ? {} : { ipAllowlist: parseAllowlist(said.ip_allowlist) }),
-    ...(said.expires_at === undefined ? {} : { expiresAtMs: parseTime("expires_at", said.expires_at) }),
-    ...(said.rpm === undefined ? {} : { rpm: said.rpm }),
-    ...(said.policy === undefined
+    ...(input.scopes === undefined ? {} : { scopes: normalizeScopes(input.scopes) }),
+    ...(input.ip_allowlist === undefined ? {} : { ipAllowlist: parseAllowlist(input.ip_allowlist) }),
+    ...(input.expires_at === undefined ? {} : { expiresAtMs: parseTime("expires_at", input.expires_at) }),
+    ...(input.rpm === undefined ? {} : { rpm: input.rpm }),
+    ...(input.policy === undefined
       ? {}
-      : { policy: said.policy === null ? null : parsePolicyChange(said.policy, names, "policy.") }),
+      : { policy: input.policy === null ? null : parsePolicyChange(input.policy, names, "policy.") }),
   };
 }
 
-/** A key's policy after a change: what is not named stays, null lifts all of it, and what demands nothing is not kept. */
+/** Applies a policy patch: null lifts the whole policy, and rules without effect are removed. */
 export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<Policy> | null): Partial<Policy> | null {
   if (change === null) return null;
   const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels } = {

@@ -25,13 +25,13 @@ import { ownMemberId, requireRoleAtLeast } from "../membership.ts";
 import { paginate } from "../page.ts";
 import { keyPolicyView, memberListedView, memberView } from "../views.ts";
 
-/** Members are known by their address, whatever its case. */
+/** Addresses are compared case-insensitively. */
 export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, email: string) {
   const wanted = email.trim().toLowerCase();
   return deps.directory.members(workspace.id).find((member) => member.email === wanted);
 }
 
-/** Not yet kept. */
+/** Does not store it. */
 export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email: string, role: Role): Member {
   return {
     id: ids.next("mem_"),
@@ -43,7 +43,7 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
   };
 }
 
-/** A seat that was only offered becomes the one that is given, and keeps its id. Answers the membership. */
+/** Adds a membership, or activates a pending one under its id. */
 async function addMember(scope: ManageScope, workspace: Workspace, added: Member): Promise<Member> {
   const { email, role, pending } = added;
   const found = memberByEmail(scope, workspace, email);
@@ -63,42 +63,39 @@ async function addMember(scope: ManageScope, workspace: Workspace, added: Member
   return member;
 }
 
-/** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
+/** Management tokens that a member created: with one, a removed or demoted member could regain access. */
 const tokensOf = ({ directory }: Pick<TenancyDeps, "directory">, { workspaceId, email }: Member): ManagementToken[] =>
   directory.tokens.createdBy(email).filter((token) => token.workspaceId === workspaceId);
 
-/**
- * Ends a membership, every personal key of it, every link to it that is open and every management token that they made.
- * Answers what ended.
- */
+/** Ends a membership with its personal keys, open links and created management tokens; returns their ids. */
 export async function removeMember(deps: ChangeDeps & Pick<TenancyDeps, "directory">, member: Member) {
-  const ended = deps.directory
+  const revoked = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
   const tokens = tokensOf(deps, member);
-  const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
+  const ended = { revoked_keys: revoked.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
   const noLimits = noSpendLimits(member.workspaceId, "member", member.id);
   const revoked_links = await commitWithAudit(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
-    if (ended.length > 0) await tenancy.saveKeys(ended);
+    if (revoked.length > 0) await tenancy.saveKeys(revoked);
     for (const { id } of tokens) await tenancy.removeToken(id);
     await tenancy.removeMember(member.id);
     const revoke = (kind: LinkKind) => people.revokeLinks(kind, member.email, member.workspaceId, deps.clock.nowMs());
     const links = [...(await revoke("invitation")), ...(await revoke("reset"))];
-    const detail = { email: member.email, ...gone, revoked_links: links };
+    const detail = { email: member.email, ...ended, revoked_links: links };
     const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
     return { answer: links, audit };
   });
-  for (const key of ended) deps.directory.putKey(key);
+  for (const key of revoked) deps.directory.putKey(key);
   for (const { id } of tokens) deps.directory.tokens.remove(id);
   deps.directory.limits.put(noLimits);
   deps.directory.removeMember(member.id);
-  return { ...gone, revoked_links };
+  return { ...ended, revoked_links };
 }
 
-async function changeKeyPolicy(deps: TenancyScope, workspace: Workspace, said: Partial<KeyPolicy>) {
-  const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...said } };
+async function changeKeyPolicy(deps: TenancyScope, workspace: Workspace, input: Partial<KeyPolicy>) {
+  const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...input } };
   await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(changed);
     const detail = { before: keyPolicyView(workspace.keyPolicy), after: keyPolicyView(changed.keyPolicy) };
@@ -112,7 +109,7 @@ async function changeKeyPolicy(deps: TenancyScope, workspace: Workspace, said: P
 const otherMembers = ({ directory }: Pick<TenancyDeps, "directory">, member: Member): Member[] =>
   directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
 
-/** A workspace with members has an owner, always. */
+/** A workspace with members always has an owner. */
 function requireAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member): void {
   const owns = ({ role, pending }: Member) => role === "owner" && !pending;
   if (!owns(member) || otherMembers(deps, member).some(owns)) return;
@@ -122,15 +119,12 @@ function requireAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Membe
   });
 }
 
-/** Whoever is alone in a workspace may leave it. */
+/** The last member may leave. */
 export function requireRemovable(deps: Pick<TenancyDeps, "directory">, member: Member): void {
   if (otherMembers(deps, member).length > 0) requireAnotherOwner(deps, member);
 }
 
-/**
- * A role that falls takes the management tokens along that they made, and the open invitations to a seat that was only
- * offered: they give more. Answers which tokens.
- */
+/** A demotion removes the member's management tokens and, if pending, the open invitations, which grant the old role. */
 async function changeRole(deps: TenancyScope, member: Member, role: Role) {
   if (member.role === role) return { changed: member, removed_tokens: [] };
   if (role !== "owner") requireAnotherOwner(deps, member);
@@ -162,17 +156,19 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
   throw fault("not_found", { message: `${printable(email)} is not a member of ${workspace.slug}.` });
 }
 
-/** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
+/** Members with their accounts. If `own` is set, details of other members are left out. */
 async function memberViews(context: ManageContext, members: readonly Member[], own: string | undefined) {
   const held = members.filter(({ pending }) => !pending);
   const people = await context.store.people.summariesByEmail(held.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
   return members.map((member) =>
-    memberListedView(member, byEmail.get(member.email), own === undefined || member.id === own),
+    memberListedView(member, byEmail.get(member.email), {
+      hasAccountDetails: own === undefined || member.id === own,
+    }),
   );
 }
 
-/** Who the operator adds has the seat at once, and so must be proven to be who they are. */
+/** A member added by the operator is active at once, so the account's address must be verified. */
 async function requireVerifiedEmail(context: ManageContext, email: string): Promise<void> {
   const [person] = await context.store.people.summariesByEmail([email]);
   if (person === undefined || person.emailVerified) return;
@@ -195,10 +191,10 @@ export function memberHandlers(context: ManageContext): Record<string, Handler> 
       const { email, role } = await readBody(exchange, MemberAdd);
       requireRoleAtLeast(exchange, role ?? "member");
       const added = newMember(scope, workspace, email, role ?? "member");
-      // An admin draws nobody into a workspace, and does not learn whether there is an account.
-      const asked = { ...added, offered: exchange.membership !== undefined };
-      requireFreshSignInForRole(scope, exchange, asked.role);
-      const member = await scope.serialized(() => addMember(scope, workspace, asked));
+      // A member added by an admin is pending: it needs the person's consent and reveals no account.
+      const requested: Member = { ...added, pending: exchange.membership !== undefined };
+      requireFreshSignInForRole(scope, exchange, requested.role);
+      const member = await scope.serialized(() => addMember(scope, workspace, requested));
       return { status: 201, json: memberView(member) };
     }),
     manageRemoveMember: mutation(context, async (exchange, scope) => {
@@ -208,8 +204,8 @@ export function memberHandlers(context: ManageContext): Record<string, Handler> 
         const member = findMember(scope, workspace, email);
         requireRoleAtLeast(exchange, member.role);
         requireRemovable(scope, member);
-        const gone = await removeMember(scope, member);
-        return { status: 200, json: { id: member.id, email: member.email, removed: true, ...gone } };
+        const ended = await removeMember(scope, member);
+        return { status: 200, json: { id: member.id, email: member.email, removed: true, ...ended } };
       });
     }),
     manageChangeMember: mutation(context, async (exchange, scope) => {
@@ -219,7 +215,7 @@ export function memberHandlers(context: ManageContext): Record<string, Handler> 
         const member = findMember(scope, workspace, exchange.params["email"] ?? "");
         requireRoleAtLeast(exchange, member.role);
         requireRoleAtLeast(exchange, role);
-        // Whom the operator gives a role has the seat, also where it was only offered.
+        // A role given by the operator activates a pending membership.
         if (exchange.membership === undefined && member.pending) {
           requireFreshSignInForRole(scope, exchange, role);
           const given = await addMember(scope, workspace, { ...member, role, pending: false });

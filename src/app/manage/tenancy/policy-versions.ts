@@ -8,22 +8,22 @@ import { findWorkspace, type ManageContext } from "../deps.ts";
 import { paginate } from "../page.ts";
 import { isoTime, policyView } from "../views.ts";
 
-/** More changes of one policy than anybody makes. */
-const LINES_MAX = 10_000;
+/** More audit entries than a policy has changes. */
+const ENTRIES_MAX = 10_000;
 
-/** Who made which version. The audit log knows: a change that changed something wrote both together. */
+/** The author of each version, from the audit log: an effective change writes both in one transaction. */
 async function authorsOf(context: ManageContext, workspaceId: string, versions: readonly PolicyVersion[]) {
-  const linesOf = async (action: string) =>
-    (await context.store.audit.list({ workspaceId, action }, LINES_MAX, null)).rows;
-  const changes = (await linesOf("policy.change")).filter(isChange);
-  const first = (await linesOf("workspace.create")).at(-1);
-  const makers = new Map<number, string>();
+  const entriesOf = async (action: string) =>
+    (await context.store.audit.list({ workspaceId, action }, ENTRIES_MAX, null)).rows;
+  const changes = (await entriesOf("policy.change")).filter(isChange);
+  const first = (await entriesOf("workspace.create")).at(-1);
+  const authors = new Map<number, string>();
   for (const [at, { version, createdAtMs }] of versions.toSorted((a, b) => b.version - a.version).entries()) {
-    const line = changes[at] ?? first;
-    // A version that is older than its line's place says was not made with it: nobody knows.
-    if (line !== undefined && line.atMs >= createdAtMs) makers.set(version, line.actor);
+    const entry = changes[at] ?? first;
+    // A version older than its audit entry was not written with it, so its author is unknown.
+    if (entry !== undefined && entry.atMs >= createdAtMs) authors.set(version, entry.actor);
   }
-  return makers;
+  return authors;
 }
 
 function isChange({ detail }: AuditEntry): boolean {
@@ -36,14 +36,14 @@ export function policyVersionHandlers(context: ManageContext): Record<string, Ha
       const { id } = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const versions = (await context.store.tenancy.policyHistory(id)).filter(({ keyId }) => keyId === null);
-      const makers = await authorsOf(context, id, versions);
-      // By number, whatever the clock did between two of them.
+      const authors = await authorsOf(context, id, versions);
+      // Ordered by version, which does not depend on the clock.
       const numbered = versions.map((row) => ({ row, id, createdAtMs: row.version }));
       const { rows, next } = paginate(numbered, limit, cursor);
       const data = rows.map(({ row: { version, createdAtMs, policy } }) => ({
         version,
         created_at: isoTime(createdAtMs),
-        by: makers.get(version) ?? null,
+        by: authors.get(version) ?? null,
         policy: policyView({ ...OPEN_POLICY, ...policy }),
       }));
       return { status: 200, json: { data, next } };

@@ -50,7 +50,7 @@ export function summaryHandlers(context: ManageContext): Record<string, Handler>
       for (const { workspaceId, nanos } of await context.store.rollups.spendSince(monthStart))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
       const data: SummaryView[] = [];
-      // One after the other: a page of many workspaces must not keep the store from everybody else.
+      // Sequential, so that a large page does not saturate the store.
       for (const workspace of rows) data.push(await summaryOf(context, workspace, spent.get(workspace.id) ?? 0n));
       return { status: 200, json: { data, next } };
     }),

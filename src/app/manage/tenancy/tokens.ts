@@ -15,7 +15,7 @@ import { isoTime } from "../views.ts";
 import { parseTime } from "./key-settings.ts";
 
 const TOKEN_BYTES = 32;
-/** Far more than a workspace has programs; without it one could fill the memory. */
+/** Bounds the memory of a workspace's tokens. */
 const TOKENS_MAX = 100;
 
 function tokenView(token: ManagementToken) {
@@ -31,12 +31,12 @@ function tokenView(token: ManagementToken) {
 
 type TokenInput = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
 
-async function createToken(scope: ManageScope, workspace: Workspace, asked: TokenInput) {
+async function createToken(scope: ManageScope, workspace: Workspace, input: TokenInput) {
   if (scope.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
     throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
   const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
   const token: ManagementToken = {
-    ...asked,
+    ...input,
     id: scope.ids.next("tok_"),
     workspaceId: workspace.id,
     digest: sha256Hex(secret),
@@ -87,10 +87,10 @@ export function tokenHandlers(context: ManageContext): Record<string, Handler> {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { name, access, expires_at } = await readBody(exchange, TokenCreate);
       const expiresAtMs = parseTime("expires_at", expires_at ?? null);
-      const asked = { name, access, expiresAtMs };
-      // One that writes does what an admin may.
+      const input = { name, access, expiresAtMs };
+      // A write token has the permissions of an admin.
       if (access === "write") requireFreshSignInForRole(scope, exchange, "admin");
-      const json = await scope.serialized(() => createToken(scope, findWorkspace(scope, id), asked));
+      const json = await scope.serialized(() => createToken(scope, findWorkspace(scope, id), input));
       return { status: 201, json };
     }),
     manageRemoveToken: mutation(context, async (exchange, scope) => {

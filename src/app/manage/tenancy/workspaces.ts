@@ -14,28 +14,27 @@ import { paginate } from "../page.ts";
 import { workspaceView } from "../views.ts";
 import { newMember } from "./members.ts";
 
-/** As the audit log calls it. */
 const CREATE_ACTION = "workspace.create";
 
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
-/** Whoever is its owner is so from the start: otherwise they would have created one that is not theirs. */
-export async function createWorkspace(deps: TenancyScope, said: NewWorkspace, email?: string): Promise<Workspace> {
-  if (!deps.snapshot().currencies.has(said.currency))
+/** The owner is added in the same transaction, so that a creator is never locked out. */
+export async function createWorkspace(deps: TenancyScope, input: NewWorkspace, email?: string): Promise<Workspace> {
+  if (!deps.snapshot().currencies.has(input.currency))
     throw invalidValue(
       "currency",
-      `the catalogue has no currency ${said.currency}: take one of the list (gateway rates list)`,
+      `the catalogue has no currency ${input.currency}: take one of the list (gateway rates list)`,
     );
-  if (deps.directory.workspace(said.slug) !== undefined)
+  if (deps.directory.workspace(input.slug) !== undefined)
     throw fault("conflict", {
-      message: `A workspace with the slug "${said.slug}" exists already: choose another slug.`,
+      message: `A workspace with the slug "${input.slug}" exists already: choose another slug.`,
       param: "slug",
     });
   const workspace: Workspace = {
     id: deps.ids.next("ws_"),
-    slug: said.slug,
-    name: said.name,
-    currency: said.currency,
+    slug: input.slug,
+    name: input.name,
+    currency: input.currency,
     createdAtMs: deps.clock.nowMs(),
     policy: OPEN_POLICY,
     keyPolicy: { personalKeys: false, approval: false },
@@ -46,7 +45,7 @@ export async function createWorkspace(deps: TenancyScope, said: NewWorkspace, em
     const { id: workspaceId, createdAtMs, policy } = workspace;
     await tenancy.savePolicyVersion({ workspaceId, keyId: null, createdAtMs, policy });
     if (owner !== undefined) await tenancy.saveMember(owner);
-    const { slug, name, currency } = said;
+    const { slug, name, currency } = input;
     const detail = { slug, name, currency, ...(owner === undefined ? {} : { owner: owner.email }) };
     const audit = { action: CREATE_ACTION, workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
@@ -69,14 +68,14 @@ async function renameWorkspace(deps: TenancyScope, workspace: Workspace, name: s
   return renamed;
 }
 
-/** The operator sees all of them, others those in which they have a seat. */
+/** The operator sees all workspaces, other actors those they are a member of. */
 function workspacesOf(context: ManageContext, { actor }: Exchange): Workspace[] {
   const all = context.directory.workspaces();
   if (actor === undefined || isOperatorActor(actor)) return all;
   return all.filter(({ id }) => membershipOf(context, actor, id) !== undefined);
 }
 
-/** People create one of their own: whoever signs up must not fill the gateway, also not by leaving what they made. */
+/** Counts workspaces that were left too, so that a person cannot create any number of them. */
 export async function hasCreatedWorkspace(
   { audit }: { audit: Pick<AuditStore, "list"> },
   email: string,
@@ -84,7 +83,7 @@ export async function hasCreatedWorkspace(
   return (await audit.list({ actor: email, action: CREATE_ACTION }, 1, null)).rows.length > 0;
 }
 
-/** People may only where the operator said so. */
+/** A person may create one workspace, if the operator allows it. */
 async function requireCreator(context: ManageContext, { actor }: Exchange): Promise<void> {
   if (actor === undefined || isOperatorActor(actor)) return;
   if (actor.is === "person" && context.usersMayCreateWorkspaces) {
