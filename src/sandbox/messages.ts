@@ -1,3 +1,4 @@
+import { isJsonObject, tryParseJson } from "../kit/json.ts";
 import { parseMessages, type SandboxMessagesRequest, thinkingSignature } from "./messages-request.ts";
 import { countInputTokens, generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
 import { splitRuns, splitWords } from "./tokens.ts";

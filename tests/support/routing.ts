@@ -152,7 +152,7 @@ export type WorldDraft = {
   simulated?: boolean;
   connected?: boolean;
   attemptsMax?: number;
-  standings?: Readonly<Record<string, CircuitState>>;
+  circuitStates?: Readonly<Record<string, CircuitState>>;
   /** US dollars for a euro. */
   usd?: string;
 };
@@ -166,7 +166,7 @@ export type TestWorld = PlanningContext & {
 /** Everything a plan is made from, with the models that the endpoints name. */
 export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}): TestWorld {
   const { models = [...new Set(endpoints.map(({ model }) => model))].map((id) => modelOf(id)) } = draft;
-  const { connected = true, simulated = false, attemptsMax = 5, standings = {}, usd = "1.25" } = draft;
+  const { connected = true, simulated = false, attemptsMax = 5, circuitStates = {}, usd = "1.25" } = draft;
   const currency = (code: string, perEur: string) => ({
     code,
     name: code,
@@ -192,7 +192,11 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     capabilities: new Map(),
   };
   const credential = () => (connected ? ({ kind: "none" } as const) : undefined);
-  const connections = { credential, baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined, anyReal: !simulated };
+  const connections = {
+    credential,
+    baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined,
+    hasRealProvider: !simulated,
+  };
   const reach = new Reachability(
     () => snapshot,
     connections,
@@ -207,7 +211,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     pool: () => reach.pool("chat", "EUR", NOW_MS),
     latency,
     trafficStats: new TrafficStats(),
-    circuits: { circuitStateOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
+    circuits: { circuitStateOf: (id) => circuitStates[id.split(":")[0] ?? ""] ?? "closed" },
     support: {
       isNative: () => false,
       isVerbatim: () => false,

@@ -12,47 +12,45 @@ import { printable } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
-import { answerTagged, tagOf } from "./etag.ts";
+import { respondTagged, etagFor } from "./etag.ts";
 import { keyOffer } from "./key-offer.ts";
 import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 
 export type ModelDeps = {
-  /** The catalogue, with what the workspace's own nodes serve. */
+  /** The catalogue plus the models of the workspace's own nodes. */
   snapshotOf(workspaceId: string): CatalogueSnapshot;
   nowMs(): number;
-  /** The platform's connections, with the workspace's own before them. */
+  /** The workspace's own connections take precedence over the platform's. */
   connectionsOf(workspaceId: string): ProviderConnections;
-  readonly proofs: Pick<ProofLookup, "isProven" | "takesImages">;
-  /** What is added to providers' prices for a workspace; absent: nothing. */
+  readonly proofs: Pick<ProofLookup, "isProven" | "acceptsImages">;
+  /** Margin on provider prices; absent: none. */
   marginOf?(workspaceId: string): Margin;
-  /** Whether a policy lets traffic reach an endpoint. */
   allows(endpoint: Endpoint, policy: Policy): boolean;
-  /** Whether a policy allows a model at all. */
   permits(modelId: string, policy: Policy): boolean;
-  /** Surfaces that this gateway serves; a model is listed only where it can be called. */
+  /** Surfaces enabled on this gateway. */
   readonly servedSurfaces: readonly Surface[];
 };
 
-/** The models a key may use: callable here, allowed by its policy and its workspace's. Three kinds of readers share one body. */
+/** Models that a key may use; one body serves OpenAI, Anthropic and Codex clients. */
 export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
   return {
-    listModels: buffered(async (exchange) => tagged(exchange, modelList(deps, exchange))),
-    getModel: buffered(async (exchange) => tagged(exchange, oneModel(deps, exchange))),
+    listModels: buffered(async (exchange) => jsonWithEtag(exchange, listModels(deps, exchange))),
+    getModel: buffered(async (exchange) => jsonWithEtag(exchange, getModel(deps, exchange))),
   };
 }
 
-/** What a key may use depends on the key, so nothing in between may keep it, and its holder asks each time. */
+/** The list depends on the key, so shared caches must not store it. */
 const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key, Origin" };
 
-function tagged(exchange: Exchange, body: unknown): HttpResponse {
+function jsonWithEtag(exchange: Exchange, body: unknown): HttpResponse {
   const text = JSON.stringify(body);
-  return answerTagged(exchange, tagOf(text), CACHE, () => ({
+  return respondTagged(exchange, etagFor(text), CACHE, () => ({
     bytes: text,
     headers: { "content-type": "application/json" },
   }));
 }
 
-function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
+function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
   const { workspace, key } = principalOf(exchange);
   const policy = tightenPolicy(workspace.policy, key.policy);
   const context = contextOf(deps, workspace);
@@ -62,7 +60,7 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
     const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
     return offer === undefined ? [] : [offer];
   });
-  // Filters choose models; what is said of one is what the key can use of it, whatever it was chosen by.
+  // Filters select models; each model is then shown with all endpoints of the key.
   const ids = new Set(select(offers, readSelection(filters, snapshot), snapshot).map(({ model }) => model.id));
   const chosen = sortOffers(
     offers.filter(({ model }) => ids.has(model.id)),
@@ -91,33 +89,33 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
 type ModelPage = Page<Offer> & { readonly more: "yes" | "no" };
 
 function pageAfter(offers: readonly Offer[], id: string | undefined, page: PageRequest): ModelPage {
-  const rest = id === undefined ? offers : offers.slice(placeOf(offers, "after_id", id) + 1);
+  const rest = id === undefined ? offers : offers.slice(indexOfModel(offers, "after_id", id) + 1);
   const { data, next } = pageOf(rest, ({ model }) => model.id, page);
   return { data, next, more: next === null ? "no" : "yes" };
 }
 
-/** The last of those in front of a model, in the order of the list. */
+/** The page that ends right before a model. */
 function pageBefore(
   offers: readonly Offer[],
   id: string,
   limit: number | undefined,
-  other: string | undefined,
+  otherCursor: string | undefined,
 ): ModelPage {
-  if (other !== undefined) throw invalidValue("before_id", "send it without after_id and without cursor");
-  const before = offers.slice(0, placeOf(offers, "before_id", id));
+  if (otherCursor !== undefined) throw invalidValue("before_id", "send it without after_id and without cursor");
+  const before = offers.slice(0, indexOfModel(offers, "before_id", id));
   const data = limit === undefined ? before : before.slice(-limit);
   return { data, next: null, more: data.length < before.length ? "yes" : "no" };
 }
 
-const PLACES = {
+const CURSOR_HINTS = {
   after_id: "send `last_id` of the page before",
   before_id: "send `first_id` of the page after",
 } as const;
 
-function placeOf(offers: readonly Offer[], param: keyof typeof PLACES, id: string): number {
-  const place = offers.findIndex(({ model }) => model.id === id);
-  if (place < 0) throw invalidValue(param, PLACES[param]);
-  return place;
+function indexOfModel(offers: readonly Offer[], param: keyof typeof CURSOR_HINTS, id: string): number {
+  const index = offers.findIndex(({ model }) => model.id === id);
+  if (index < 0) throw invalidValue(param, CURSOR_HINTS[param]);
+  return index;
 }
 
 type KeyContext = ModelContext & { readonly connections: ProviderConnections };
@@ -133,14 +131,14 @@ function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): K
   };
 }
 
-/** Undefined when the key cannot use the model anywhere. */
+/** Undefined when the key cannot use the model. */
 function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Policy): Offer | undefined {
   if (!deps.permits(model.id, policy)) return undefined;
   const endpoints = callableEndpoints(model, deps, context).filter((endpoint) => deps.allows(endpoint, policy));
   return endpoints.length === 0 ? undefined : keyOffer(model, endpoints);
 }
 
-/** Each with the surfaces on which it can be called. */
+/** Endpoints with the surfaces on which they can be called. */
 function callableEndpoints(
   model: Model,
   deps: ModelDeps,
@@ -155,26 +153,26 @@ function callableEndpoints(
     .filter(({ surfaces }) => surfaces.length > 0);
 }
 
-function oneModel(deps: ModelDeps, exchange: Exchange) {
+function getModel(deps: ModelDeps, exchange: Exchange) {
   const { workspace, key } = principalOf(exchange);
   const policy = tightenPolicy(workspace.policy, key.policy);
   const context = contextOf(deps, workspace);
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);
   if (model === undefined)
-    throw noModel(`There is no model "${printable(id, 128)}". GET /v1/models lists the models of this key.`);
+    throw modelNotFoundFault(`There is no model "${printable(id, 128)}". GET /v1/models lists the models of this key.`);
   if (callableEndpoints(model, deps, context).length === 0)
-    throw noModel(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
+    throw modelNotFoundFault(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
   if (!deps.permits(model.id, policy))
     throw fault("model_not_permitted", {
       message: `The policy of this key or its workspace does not allow the model ${model.id}. An admin can add it to the allowed models.`,
     });
   const offer = offerFor(model, deps, context, policy);
   if (offer === undefined)
-    throw noModel(`The policy of this key and its workspace allows no endpoint of the model ${model.id}.`);
+    throw modelNotFoundFault(`The policy of this key and its workspace allows no endpoint of the model ${model.id}.`);
   return modelObject(offer, context);
 }
 
-function noModel(message: string) {
+function modelNotFoundFault(message: string) {
   return fault("model_not_found", { message });
 }

@@ -42,7 +42,7 @@ export const decisionsEntry = z.strictObject({
 /** How an endpoint is asked for decisions, beside its interface. */
 export type DecisionSupport = {
   readonly path: string | null;
-  readonly envelope: boolean;
+  readonly hasEnvelope: boolean;
   readonly images: (typeof DECISION_IMAGES)[number] | null;
   readonly imagesMax: number | null;
   readonly imageTilesMax: number | null;
@@ -63,7 +63,7 @@ export function compileDecisionSupport(
 ): DecisionSupport {
   return {
     path: entry?.path ?? null,
-    envelope: entry?.envelope ?? false,
+    hasEnvelope: entry?.envelope ?? false,
     images: chat === "reads_images" ? "input_parts" : (entry?.images ?? null),
     imagesMax: entry?.images_max ?? null,
     imageTilesMax: entry?.image_tiles_max ?? null,

@@ -113,12 +113,12 @@ export function proofSubject(
 /** How questions are put and answers read; limits are none of it. */
 function decisionFingerprint(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialects"]): readonly unknown[] {
   if (decisions === null) return [];
-  const { path, images, envelope, logprobs, topLogprobs, thinkingOff } = decisions;
-  return [path, images, envelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
+  const { path, images, hasEnvelope, logprobs, topLogprobs, thinkingOff } = decisions;
+  return [path, images, hasEnvelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
 }
 
 /** The endpoint as it was seen to answer: who does not tell pictures apart takes none. */
-export function limitToProven(endpoint: Endpoint, proofs: Pick<ProofLookup, "takesImages">, nowMs: number): Endpoint {
+export function limitToProven(endpoint: Endpoint, proofs: Pick<ProofLookup, "acceptsImages">, nowMs: number): Endpoint {
   const { decisions } = endpoint;
   if (decisions === null || decisions.images === null || proofs.acceptsImages(endpoint, nowMs)) return endpoint;
   return { ...endpoint, decisions: { ...decisions, images: null } };

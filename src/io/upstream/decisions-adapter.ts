@@ -189,7 +189,7 @@ function questionLane(
       if ("unusable" in reading) return unusableQuestion(place, reading.unusable);
       const { answer, usage, upstreamId } = reading;
       const one = [question];
-      const reply = { answers: [[question.id, answer] as const], truncated: false };
+      const reply = { answers: [[question.id, answer] as const], isTruncated: false };
       const answers = validateReply(reply, one, UNROUNDED_DECIMALS, place);
       if ("unusable" in answers) return answers;
       kept(reading);

@@ -33,7 +33,11 @@ export type SpeechTarget = {
 /** The way to an endpoint that speaks. */
 export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
   const wire = WIRES[facts.interface];
-  const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: billingUnit === "tokens" };
+  const wanted = {
+    upstreamModel: endpoint.upstreamModel,
+    canStream: facts.stream,
+    needsUsage: billingUnit === "tokens",
+  };
   const characters = countCodePoints(ask.input);
   return {
     surface: null,

@@ -87,7 +87,7 @@ function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing)
   if (missing !== undefined) return { unusable: missing };
   const { usage, segments, text } = transcript;
   const weight = weightOf(text);
-  const shown = { untilSeconds: segments?.at(-1)?.end ?? 0, tokens: tokensOfWeight(weight) };
+  const shown = { endSeconds: segments?.at(-1)?.end ?? 0, tokens: tokensOfWeight(weight) };
   const seconds = billableSeconds(usage.seconds, file, shown);
   if (billedBy === "seconds" && seconds === undefined) return { unusable: "it does not say how long the audio was" };
   const bySeconds = billedBy === "seconds" && seconds !== undefined;

@@ -80,7 +80,7 @@ export function labelDistributionOf(
   if (labelMass === 0) return "no label is among what the model might have said";
   const missing = labels.names.filter((name) => !candidates.some(({ token }) => isLabel(token, name, labels))).length;
   // The last top entry bounds unreported tokens; without one, any label may be missing.
-  const last = Math.min(1, ...likely.flatMap(({ p, isRanked }) => (isRanked ? [p] : [])));
+  const last = Math.min(1, ...candidates.flatMap(({ p, isRanked }) => (isRanked ? [p] : [])));
   if (missing > 0 && (last >= UNLISTED_PROBABILITY_MAX || missing * last > MISSING_MASS_MAX * labelMass))
     return "too few alternatives are told to know every label";
   const total = sumOf(labelMasses);

@@ -152,8 +152,8 @@ function isRefusalReply(events: readonly ReplyEvent[]): boolean {
 }
 
 function usageOfEvents(events: readonly ReplyEvent[]): Usage | undefined {
-  const figures = events.findLast((event) => event.is === "figures");
-  return figures?.is === "figures" ? figures.usage : undefined;
+  const figures = events.findLast((event) => event.is === "usage");
+  return figures?.is === "usage" ? figures.usage : undefined;
 }
 
 function upstreamIdOfEvents(events: readonly ReplyEvent[]): string | null {

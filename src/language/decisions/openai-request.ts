@@ -62,7 +62,7 @@ export function decodeOpenaiRequest(request: OpenaiDecisionRequest): {
 const IGNORED_FIELDS = ["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const;
 const CACHE_BREAKPOINT = "prompt_cache_breakpoint";
 
-function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "advisory"> {
+function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "ignoredFields"> {
   const { input } = request;
   const isMarked = (part: unknown) => isJsonObject(part) && part[CACHE_BREAKPOINT] != null;
   const hasMarks =

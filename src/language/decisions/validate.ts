@@ -35,7 +35,7 @@ export type DecisionAnswers = ReadonlyMap<string, DecisionAnswer>;
  * repaired. Problems name questions by number, because the log must not contain request content.
  */
 export function validateReply(
-  reply: Pick<RawDecisionReply, "answers" | "truncated">,
+  reply: Pick<RawDecisionReply, "answers" | "isTruncated">,
   questions: readonly DecisionQuestion[],
   decimals: number | null,
   firstNumber = 1,
@@ -105,7 +105,7 @@ function validateChoice(
   if (distribution !== undefined && "unusable" in distribution) return distribution;
   if (distribution !== undefined) {
     const chosen = distribution[names.indexOf(choice)] ?? 0;
-    if (chosen < Math.max(...figures) - tolerance.choice)
+    if (chosen < Math.max(...distribution) - tolerance.choice)
       return { unusable: "another option is likelier than the choice" };
   }
   const confidence = resolveConfidence(raw, distribution === undefined ? undefined : choiceConfidence(distribution));

@@ -22,7 +22,7 @@ export type BatchLimits = { readonly inputs: number; readonly tokens: number };
 
 /** Splits inputs in order into as few batches as possible; an oversized input gets its own batch. */
 export function splitIntoBatches(
-  { inputs, inputTokens }: Pick<EmbeddingCall, "inputs" | "weights">,
+  { inputs, inputTokens }: Pick<EmbeddingCall, "inputs" | "inputTokens">,
   limits: BatchLimits,
 ): EmbeddingInputs[] {
   const batches: EmbeddingInputs[] = [];

@@ -62,14 +62,14 @@ function decodeTokens(usage: JsonObject): Usage | undefined {
 }
 
 function decodeEvent(data: unknown): TranscriptEvent {
-  if (!isJsonObject(data)) return { is: "garbage" };
+  if (!isJsonObject(data)) return { is: "malformed" };
   const { type, text } = data;
   if (type === "transcription.text.delta")
-    return typeof text === "string" ? { is: "text", text, providerFields: {} } : { is: "garbage" };
+    return typeof text === "string" ? { is: "text", text, providerFields: {} } : { is: "malformed" };
   if (type === "transcription.segment") return decodeSegmentEvent(data);
   if (type === "transcription.done") {
     const transcript = decodeTranscript(data);
-    return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
+    return transcript === undefined ? { is: "malformed" } : { is: "done", transcript };
   }
   if (type === "error" || data["error"] !== undefined || data["detail"] !== undefined)
     return { is: "problem", problem: decodeProblem(data, null) };
@@ -78,7 +78,7 @@ function decodeEvent(data: unknown): TranscriptEvent {
 
 function decodeSegmentEvent(data: JsonObject): TranscriptEvent {
   const [segment] = decodeSegments([data]) ?? [];
-  if (segment === undefined) return { is: "garbage" };
+  if (segment === undefined) return { is: "malformed" };
   const { start, end, text } = segment;
   const speaker = data["speaker_id"] ?? data["speaker"];
   const event = { type: "transcript.text.segment", start, end, text };

@@ -79,15 +79,15 @@ function decodeTokens(usage: JsonObject): Usage | undefined {
 }
 
 function decodeEvent(data: unknown): TranscriptEvent {
-  if (!isJsonObject(data)) return { is: "garbage" };
+  if (!isJsonObject(data)) return { is: "malformed" };
   if (data["error"] !== undefined || data["type"] === "error")
     return { is: "problem", problem: decodeProblem(data, null) };
   const { type, delta, usage: _usage, ...rest } = data;
   if (type === "transcript.text.delta") {
-    return typeof delta === "string" ? { is: "text", text: delta, providerFields: rest } : { is: "garbage" };
+    return typeof delta === "string" ? { is: "text", text: delta, providerFields: rest } : { is: "malformed" };
   }
   if (type === "transcript.text.segment") return { is: "segment", event: data };
   if (type !== "transcript.text.done") return { is: "nothing" };
   const transcript = decodeTranscript(data);
-  return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
+  return transcript === undefined ? { is: "malformed" } : { is: "done", transcript };
 }

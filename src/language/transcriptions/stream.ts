@@ -64,9 +64,9 @@ export class TranscriptStream implements ReplyStream {
   }
 
   read({ data }: { readonly data: string }): StreamPiece {
-    if (data === DONE_MARKER) return this.isFinished ? { is: "end", text: "" } : { is: "garbage" };
+    if (data === DONE_MARKER) return this.isFinished ? { is: "end", text: "" } : { is: "malformed" };
     // Events after the final one carry nothing.
-    if (this.isFinished) return { is: "figures" };
+    if (this.isFinished) return { is: "usage" };
     const event = this.#wireFormat.decodeEvent(tryParseJson(data));
     switch (event.is) {
       case "text":
@@ -80,14 +80,14 @@ export class TranscriptStream implements ReplyStream {
         return { is: "content", text: sseFrame(event.event) };
       case "done":
         this.#transcript = event.transcript;
-        if (this.#billingUnit === "seconds" && this.#seconds === undefined) return { is: "garbage" };
-        return { is: "figures" };
+        if (this.#billingUnit === "seconds" && this.#seconds === undefined) return { is: "malformed" };
+        return { is: "usage" };
       case "problem":
         return { is: "problem", problem: event.problem };
       case "nothing":
-        return { is: "figures" };
-      case "garbage":
-        return { is: "garbage" };
+        return { is: "usage" };
+      case "malformed":
+        return { is: "malformed" };
     }
   }
 

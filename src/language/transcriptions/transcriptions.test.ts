@@ -8,7 +8,7 @@ import { renderSrt, renderTranscript, renderVtt } from "./render.ts";
 import { decodeSegments } from "./reply.ts";
 import { TranscriptStream } from "./stream.ts";
 
-const cue = (start: number, end: number, text: string) => ({ start, end, text, said: {} });
+const cue = (start: number, end: number, text: string) => ({ start, end, text, providerFields: {} });
 
 describe("subtitles", () => {
   test("STT-01 times go over minutes and hours, and round to the millisecond", () => {
@@ -192,7 +192,7 @@ describe("streams", () => {
     for (const frame of frames) {
       const piece = stream.read(frame);
       if ("text" in piece) text += piece.text;
-      expect(piece.is).not.toBe("garbage");
+      expect(piece.is).not.toBe("malformed");
     }
     expect(stream.isFinished).toBe(true);
     return text + stream.close(stream.usage ?? NO_TOKENS, { cost: 1, currency: "EUR" });
@@ -216,7 +216,7 @@ describe("streams", () => {
       seconds: undefined,
       skippedBytes: 1,
     });
-    expect(stream.read({ data })).toEqual({ is: "garbage" });
+    expect(stream.read({ data })).toEqual({ is: "malformed" });
   });
 
   test("STT-01 an error inside a stream is a problem in both formats", () => {
@@ -235,6 +235,6 @@ describe("streams", () => {
       seconds: undefined,
       skippedBytes: 1,
     });
-    expect(stream.read({ data: '{"type":"transcript.text.done","text":"a"}' })).toEqual({ is: "garbage" });
+    expect(stream.read({ data: '{"type":"transcript.text.done","text":"a"}' })).toEqual({ is: "malformed" });
   });
 });

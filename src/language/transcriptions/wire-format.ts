@@ -15,7 +15,7 @@ export type TranscriptEvent =
   | { readonly is: "done"; readonly transcript: Transcript }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
   | { readonly is: "nothing" }
-  | { readonly is: "garbage" };
+  | { readonly is: "malformed" };
 
 /** A provider's wire format for transcriptions. */
 export type TranscriptionWireFormat = {
