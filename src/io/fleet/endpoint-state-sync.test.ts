@@ -85,7 +85,7 @@ describe.each([
     const left = await instance("left", await newStore());
     expect(left.breakers.openCircuits).toEqual(["a"]);
     one.breakers.recordSuccess("a");
-    await eventually(() => expect(two.breakers.circuitStateOf("a")).toBe("in"));
+    await eventually(() => expect(two.breakers.circuitStateOf("a")).toBe("closed"));
     const measured = one.health.estimate("a", systemClock.nowMs());
     await eventually(() => expect(two.health.estimate("a", systemClock.nowMs())).toEqual(measured));
     const late = await instance("late", await newStore());
@@ -136,15 +136,15 @@ test("SCALE-02 SCALE-03 a restarted instance restores its state, and circuits th
   const [restarted, other] = [await start("crashed"), await start("other")];
   expect(restarted.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
   expect([restarted.learned.report(9), other.learned.report(9)]).toEqual([[["model", 612]], []]);
-  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["aside", "aside"]);
+  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["open", "open"]);
   ms += 20_000;
   await other.exchange();
-  expect(other.breakers.circuitStateOf("a")).toBe("aside");
+  expect(other.breakers.circuitStateOf("a")).toBe("open");
   ms += 8000;
-  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["probe", "probe"]);
+  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["half_open", "half_open"]);
   ms += 20_000;
   await other.exchange();
-  expect(other.breakers.circuitStateOf("a")).toBe("in");
+  expect(other.breakers.circuitStateOf("a")).toBe("closed");
   // Latency outlives the circuit report, but expires too.
   expect(other.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200 });
   ms += 600_000;

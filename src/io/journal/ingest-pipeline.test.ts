@@ -128,7 +128,7 @@ describe("writing", () => {
   });
 
   test("BILL-07 appends after close are rejected", async () => {
-    const { journal, close } = await room().open();
+    const { journal, close } = await pipelineForTest().open();
     await close();
     await expect(journal.append(done("r1"))).rejects.toThrow("closed");
   });
