@@ -7,8 +7,8 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { promptsIn } from "../io/upstream/oidc-prompts.ts";
-import { smtpMailer } from "../io/upstream/smtp-mailer.ts";
+import { fetchSupportedPrompts } from "../io/upstream/oidc-prompts.ts";
+import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
@@ -91,14 +91,14 @@ function oidcProvider(config: Config, transport: Transport): OidcProvider | null
   const { GATEWAY_OIDC_CLIENT_SECRET: clientSecret, GATEWAY_OIDC_NAME: name } = config;
   return issuer === null || clientId === null || clientSecret === null
     ? null
-    : { name, issuer, clientId, clientSecret, prompts: (url) => promptsIn(url, transport, systemTimers) };
+    : { name, issuer, clientId, clientSecret, prompts: (url) => fetchSupportedPrompts(url, transport, systemTimers) };
 }
 
 /** Sends in the background; a failure is logged without the content of the mail. */
 function accountMailer(config: Config, ids: IdGenerator, log: Logger): AccountsDeps["mail"] {
   const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
   if (server === null || from === null) return null;
-  const mailer = smtpMailer(server, from, MAIL_TIMEOUT_MS);
+  const mailer = createSmtpMailer(server, from, MAIL_TIMEOUT_MS);
   return (mail) => {
     void mailer({ ...mail, id: ids.next("mail_"), signal: AbortSignal.timeout(MAIL_TIMEOUT_MS) }).then((result) => {
       if (result.is !== "sent") log.warn({ reason: result.why }, "accounts: sending mail failed");

@@ -4,8 +4,8 @@ import type { Check } from "../app/manage/deps.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
-import { egressProblem, guardedPost } from "../io/upstream/guarded-post.ts";
-import { smtpMailer } from "../io/upstream/smtp-mailer.ts";
+import { createGuardedPost, egressUrlProblem } from "../io/upstream/guarded-post.ts";
+import { createSmtpMailer } from "../io/upstream/smtp-mailer.ts";
 import { systemClock } from "../kit/clock.ts";
 import { HOUR_MS } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -35,9 +35,9 @@ export async function startAlerts(config: Config, store: Store, deps: AlertsBoot
     store: store.alerts,
     clock: systemClock,
     timers: systemTimers,
-    post: guardedPost(egress, ALERT_TIMEOUT_MS),
-    mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
-    addressProblem: (url) => egressProblem(url, egress),
+    post: createGuardedPost(egress, ALERT_TIMEOUT_MS),
+    mail: server === null || from === null ? undefined : createSmtpMailer(server, from, ALERT_TIMEOUT_MS),
+    addressProblem: (url) => egressUrlProblem(url, egress),
     retryPolicy: {
       baseDelayMs: config.GATEWAY_ALERTS_RETRY_MS,
       maxDelayMs: HOUR_MS,

@@ -14,7 +14,7 @@ import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import { otlpLogTarget } from "../io/telemetry/otlp-logs.ts";
 import { RequestLogFiles } from "../io/telemetry/request-log-files.ts";
-import { guardedPost } from "../io/upstream/guarded-post.ts";
+import { createGuardedPost } from "../io/upstream/guarded-post.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import { pluralize } from "../kit/pluralize.ts";
@@ -120,7 +120,7 @@ function exportTargets(
   if (otlp !== undefined) targets.set("otlp", otlpLogTarget(otlp, otlpSource(config, deps), systemClock));
   const { GATEWAY_LOG_EXPORT_WEBHOOK_URL: url, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = config;
   if (url !== null) {
-    const post = guardedPost("anywhere", WEBHOOK_TIMEOUT_MS);
+    const post = createGuardedPost("anywhere", WEBHOOK_TIMEOUT_MS);
     targets.set("webhook", webhookTarget({ url, secrets, post, line, clock: systemClock, ids }));
   }
   if (files !== undefined)

@@ -7,7 +7,7 @@ import type { Fleet } from "../domain/fleet/fleet.ts";
 import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { ecbSource } from "../io/upstream/ecb-rate-source.ts";
+import { createEcbRateSource } from "../io/upstream/ecb-rate-source.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
@@ -58,7 +58,7 @@ export function startRateUpdater(config: Config, deps: RateUpdaterBootstrapDeps)
     store,
     rateBook,
     mutationLock,
-    source: address === null ? undefined : ecbSource(address, transport, systemTimers),
+    source: address === null ? undefined : createEcbRateSource(address, transport, systemTimers),
     everyMs: parseDurationMs(every) ?? 0,
     staleDays,
     timers: systemTimers,

@@ -69,7 +69,7 @@ export async function openProber(config: Config, store: Store, deps: ProberBoots
     // A valid proof is never deleted.
     keepMs: Math.max(maxAgeMs, parseDurationMs(config.GATEWAY_PROOF_RETENTION) ?? 0),
     timeoutMs: PROBE_TIMEOUT_MS,
-    answerMaxBytes: PROBE_RESPONSE_MAX_BYTES,
+    responseMaxBytes: PROBE_RESPONSE_MAX_BYTES,
     onProof: (proof, { endpoint, surface }) => {
       metrics.recordProof(proof, endpoint.provider);
       const lacksImages = proof.withoutImages === true;

@@ -10,7 +10,7 @@ import { UNDECRYPTABLE_CREDENTIAL } from "../io/upstream/authorize.ts";
 import { OwnKeys, type OwnKeysDeps } from "../io/upstream/own-keys.ts";
 import { GOOGLE_TOKEN_URIS, parseOwnKey } from "../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
-import { probeProvider } from "../io/upstream/probe-credential.ts";
+import { probeCredential } from "../io/upstream/probe-credential.ts";
 import type { AddressResolver } from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -29,16 +29,16 @@ type ProviderKeyDeps = {
   readonly transport: Transport;
   readonly connections: PlatformConnections;
   readonly addresses: AddressResolver;
-  readonly accountsAlone: ReadonlySet<string>;
+  readonly serviceAccountOnly: ReadonlySet<string>;
   readonly log: Logger;
 };
 
 /** Parses, encrypts and probes provider keys; decrypts all stored ones. */
 export async function openProviderKeys(store: Store, deps: ProviderKeyDeps): Promise<OwnKeyManagement> {
-  const { ownKeys: registry, vault, transport, addresses, accountsAlone } = deps;
+  const { ownKeys: registry, vault, transport, addresses, serviceAccountOnly } = deps;
   const snapshot = deps.snapshot();
   const client = { transport, clock: systemClock, timers: systemTimers };
-  const parseOptions = { ...client, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
+  const parseOptions = { ...client, snapshot, tokenUris: GOOGLE_TOKEN_URIS, serviceAccountOnly };
   const management: OwnKeyManagement = {
     registry,
     parse: (text, provider) => parseOwnKey(text, provider, parseOptions),
@@ -50,7 +50,7 @@ export async function openProviderKeys(store: Store, deps: ProviderKeyDeps): Pro
     async probe(provider, credential, owner) {
       const baseUrl = (endpoint: Endpoint) => addresses(endpoint, credential);
       const options = { ...client, snapshot, owner: owner ?? undefined, baseUrl };
-      const result = await probeProvider(provider, credential, options);
+      const result = await probeCredential(provider, credential, options);
       // The key may not be stored in the end, so its connections are closed.
       if (owner !== null) transport.release(owner);
       return result;

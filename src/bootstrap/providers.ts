@@ -1,7 +1,11 @@
 import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
 import { Reachability } from "../domain/routing/reachability.ts";
 import { createHttpClient } from "../http1/client/http-client.ts";
-import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-service-account.ts";
+import {
+  createMintedCredential,
+  type MintedCredential,
+  parseServiceAccountKey,
+} from "../io/upstream/google-service-account.ts";
 import {
   createAddressResolver,
   createPlatformConnections,
@@ -40,7 +44,7 @@ export function connectProviders(config: Config, { snapshot, sandboxOrigins, tra
     connections,
     proofs,
     addresses: createAddressResolver(config.providers, sandboxOrigins),
-    accountsAlone: serviceAccountOnlyProviders(config.providers, snapshot()),
+    serviceAccountOnly: serviceAccountOnlyProviders(config.providers, snapshot()),
     reachability: new Reachability(snapshot, connections, hasAdapter, proofs),
   };
 }
@@ -49,9 +53,9 @@ export function connectProviders(config: Config, { snapshot, sandboxOrigins, tra
 function mintedCredentials(config: Config, transport: Transport): Map<string, MintedCredential> {
   const minted = new Map<string, MintedCredential>();
   for (const [name, text] of config.providers.credentials) {
-    const account = readGoogleAccount(text);
+    const account = parseServiceAccountKey(text);
     if ("problem" in account) throw new ConfigError([`PROVIDER_${name}_CREDENTIALS: ${account.problem}`]);
-    minted.set(name, mintedCredential(account, { transport, clock: systemClock, timers: systemTimers }));
+    minted.set(name, createMintedCredential(account, { transport, clock: systemClock, timers: systemTimers }));
   }
   return minted;
 }

@@ -15,7 +15,7 @@ import { createSampler } from "../io/telemetry/sampler.ts";
 import type { ServerAddressLookup } from "../io/telemetry/spans.ts";
 import { TraceExporter } from "../io/telemetry/trace-exporter.ts";
 import type { NodeRegistry } from "../io/tunnel/node-registry.ts";
-import { guardedPost } from "../io/upstream/guarded-post.ts";
+import { createGuardedPost } from "../io/upstream/guarded-post.ts";
 import { systemClock } from "../kit/clock.ts";
 import { memoize } from "../kit/memoize.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -95,7 +95,7 @@ export function openTelemetry(config: Config, deps: TelemetryDeps): Telemetry {
 export function otlpClient(config: Config): OtlpClient | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = config;
   if (endpoint === null) return undefined;
-  const post = guardedPost("anywhere", config.OTEL_EXPORTER_OTLP_TIMEOUT);
+  const post = createGuardedPost("anywhere", config.OTEL_EXPORTER_OTLP_TIMEOUT);
   return new OtlpClient({ endpoint, headers: Object.fromEntries(headers), post });
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { parseMasterKey } from "../io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/smtp-server.ts";
+import { type MailSender, parseMailSender, parseSmtpUrl, type SmtpServer } from "../io/upstream/smtp-server.ts";
 import { DAY_MS, parseDurationMs } from "../kit/time.ts";
 
 export const onOff = z.enum(["on", "off"], { error: "write on or off" });
@@ -83,14 +83,14 @@ export const certificates = z
 export const isMasterKey = (text: string) => parseMasterKey(text) !== undefined;
 export const MASTER_KEY_HINT = "write 32 bytes in base64 or hex";
 
-export const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {
-  const server = readMailServer(text);
+export const mailServer: z.ZodType<SmtpServer> = z.string().transform((text, context) => {
+  const server = parseSmtpUrl(text);
   if (!("problem" in server)) return server;
   context.addIssue({ code: "custom", message: server.problem });
   return z.NEVER;
 });
-export const sender: z.ZodType<Sender> = z.string().transform((text, context) => {
-  const from = readSender(text);
+export const sender: z.ZodType<MailSender> = z.string().transform((text, context) => {
+  const from = parseMailSender(text);
   if (!("problem" in from)) return from;
   context.addIssue({ code: "custom", message: from.problem });
   return z.NEVER;

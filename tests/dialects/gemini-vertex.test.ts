@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "../../src/http1/client/http-client.ts";
 import { CredentialRefusedError } from "../../src/io/upstream/authorize.ts";
-import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-service-account.ts";
+import { createMintedCredential, parseServiceAccountKey } from "../../src/io/upstream/google-service-account.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
@@ -253,10 +253,10 @@ describe("tokens of a service account", () => {
     const limits = { connections: 8, connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, idleTimeoutMs: 1000 };
     const transport = createHttpClient(limits);
     onTestFinished(() => Promise.all([authority.close(), transport.close()]).then(() => undefined));
-    const account = readGoogleAccount(keyFile(`${authority.url}/token`));
+    const account = parseServiceAccountKey(keyFile(`${authority.url}/token`));
     if ("problem" in account) throw new Error(account.problem);
     const clock = { nowMs: () => nowMs.value, monotonicMs: () => 0 };
-    return { authority, credential: mintedCredential(account, { transport, clock, timers: systemTimers }) };
+    return { authority, credential: createMintedCredential(account, { transport, clock, timers: systemTimers }) };
   }
 
   test("many that wait share one fetch, and the token is used until shortly before its end", async () => {

@@ -1,9 +1,9 @@
 import type {
-  BodyReader,
   Transport,
+  UpstreamBodyHandler,
   UpstreamFailure,
-  UpstreamListener,
   UpstreamRequest,
+  UpstreamResponseHandler,
 } from "../../src/io/upstream/transport.ts";
 import { type Answer, drawAnswer, LIES } from "./answers.ts";
 import { mayBeAskedAgain, type Patience, type Step, scriptOf, type Trouble } from "./script.ts";
@@ -65,7 +65,7 @@ export class Network {
     return count;
   }
 
-  #send({ url, headers, body: sent }: UpstreamRequest, listener: UpstreamListener, isAlive: () => boolean) {
+  #send({ url, headers, body: sent }: UpstreamRequest, listener: UpstreamResponseHandler, isAlive: () => boolean) {
     const world = this.#world;
     const body = typeof sent === "string" ? sent : "";
     const mark = /<c\d+>/.exec(body)?.[0] ?? "";
@@ -125,11 +125,11 @@ class Wire {
   readonly #visit: Visit;
   readonly #call: Call;
   readonly #steps: readonly Step[];
-  readonly #listener: UpstreamListener;
+  readonly #listener: UpstreamResponseHandler;
   readonly #isAlive: () => boolean;
   readonly #closed: () => void;
   #at = 0;
-  #reader: BodyReader | undefined;
+  #reader: UpstreamBodyHandler | undefined;
   #paused = false;
   #waits = false;
   #sent = false;
@@ -139,7 +139,7 @@ class Wire {
     visit: Visit,
     call: Call,
     steps: readonly Step[],
-    listener: UpstreamListener,
+    listener: UpstreamResponseHandler,
     isAlive: () => boolean,
     closed: () => void,
   ) {
@@ -185,19 +185,19 @@ class Wire {
         return;
       case "head":
         this.#sent = true;
-        this.#reader = this.#listener.answered(step.status, step.headers);
+        this.#reader = this.#listener.onHeaders(step.status, step.headers);
         this.play();
         return;
       case "data": {
         if (step.isLast) this.#closed();
-        if (this.#reader?.data(Buffer.from(step.text)) === "pause") this.#paused = true;
+        if (this.#reader?.onData(Buffer.from(step.text)) === "pause") this.#paused = true;
         if (this.#paused) this.#waits = true;
         else this.play();
         return;
       }
       case "end":
         this.#close();
-        this.#reader?.end();
+        this.#reader?.onEnd();
         return;
     }
   }
@@ -205,8 +205,8 @@ class Wire {
   #fail(failure: UpstreamFailure): void {
     if (this.#call.state === "over" || !this.#isAlive()) return;
     this.#close();
-    if (this.#reader === undefined) this.#listener.failed(failure);
-    else this.#reader.failed(failure);
+    if (this.#reader === undefined) this.#listener.onFailure(failure);
+    else this.#reader.onFailure(failure);
   }
 
   #close(): void {

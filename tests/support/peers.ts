@@ -151,20 +151,20 @@ export function ask({ nodes }: Instance, body: Json = {}, on: (call: UpstreamCal
   let call: UpstreamCall = { abort() {}, resume() {} };
   const got: Got = { status: 0, text: "", failure: undefined };
   const done = new Promise<Got>((resolve) => {
-    const failed = (failure: UpstreamFailure) => resolve(Object.assign(got, { failure }));
+    const onFailure = (failure: UpstreamFailure) => resolve(Object.assign(got, { failure }));
     call = nodes.send(
       { url: `tunnel://${RACK.id}/v1/chat/completions`, headers: { host: "x" }, body: JSON.stringify(body) },
       {
-        failed,
-        answered(status) {
+        onFailure,
+        onHeaders(status) {
           got.status = status;
           return {
-            data(chunk) {
+            onData(chunk) {
               got.text += chunk.toString("latin1");
               return on(call);
             },
-            end: () => resolve(got),
-            failed,
+            onEnd: () => resolve(got),
+            onFailure,
           };
         },
       },
@@ -178,21 +178,21 @@ export const keyIds = () => derivePeerKeys(new MasterKeys(KEY)).ids();
 export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/chat/completions"): Promise<Got> {
   const got: Got = { status: 0, text: "", failure: undefined };
   return new Promise((resolve) => {
-    const failed = (failure: UpstreamFailure) => resolve({ ...got, failure });
+    const onFailure = (failure: UpstreamFailure) => resolve({ ...got, failure });
     links.send(
       to,
       { url: `tunnel://${to.nodeId}${path}`, headers: {}, body: "{}" },
       {
-        failed,
-        answered(status) {
+        onFailure,
+        onHeaders(status) {
           got.status = status;
           return {
-            data(chunk) {
+            onData(chunk) {
               got.text += chunk.toString();
               return "more";
             },
-            end: () => resolve(got),
-            failed,
+            onEnd: () => resolve(got),
+            onFailure,
           };
         },
       },

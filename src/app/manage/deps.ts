@@ -30,7 +30,7 @@ import type { NodeRegistry } from "../../io/tunnel/node-registry.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { ParsedOwnKey } from "../../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../../io/upstream/platform-connections.ts";
-import type { Probed } from "../../io/upstream/probe-credential.ts";
+import type { CredentialProbeResult } from "../../io/upstream/probe-credential.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
@@ -152,7 +152,7 @@ export type OwnKeyManagement = {
   /** Reloads the keys of a workspace from SQL; null: the platform's. */
   reload(workspaceId: string | null): Promise<void>;
   /** Tests a credential at the provider; `owner` is the workspace, null: the operator. */
-  probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
+  probe(provider: string, credential: Credential, owner: string | null): Promise<CredentialProbeResult>;
 };
 
 export type NodeManagement = {

@@ -3,7 +3,7 @@ import type { UsageRecord } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Verdict } from "../../io/upstream/classify-failure.ts";
+import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
@@ -57,11 +57,11 @@ function brokenStreamFault(): Fault {
 }
 
 /** What the caller hears of a stream that broke: a provider's words only where they are about the request itself. */
-function faultForVerdict(verdict: Verdict): Fault {
+function faultForVerdict(verdict: FailureVerdict): Fault {
   if (verdict.is === "stop") return verdict.fault;
   if (verdict.is === "busy") return brokenStreamFault();
-  if (verdict.leaving === true) return verdict.last;
-  return verdict.last.code === "upstream_timeout" ? silentProviderFault() : brokenStreamFault();
+  if (verdict.isPeerStopping === true) return verdict.finalFault;
+  return verdict.finalFault.code === "upstream_timeout" ? silentProviderFault() : brokenStreamFault();
 }
 
 /** What was decided of a request before anyone is asked. */

@@ -5,23 +5,23 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { authorize, CredentialRefusedError, presentedSecrets } from "../../io/upstream/authorize.ts";
 import {
-  atNode,
-  classifyBarred,
-  classifyCredential,
+  attributeToNode,
+  attributeToOwnKey,
+  classifyCredentialFailure,
   classifyExcluded,
   classifyFailure,
-  classifyKeyGone,
+  classifyKeyRevoked,
   classifyMalformed,
-  classifyNodeLost,
+  classifyNodeOffline,
+  classifyOwnKeyRemoved,
   classifyOwnOnly,
-  classifyUnsayable,
+  classifyUnencodable,
   classifyWithdrawn,
-  struckOut,
-  type Verdict,
-  withOwnKey,
+  type FailureVerdict,
+  redactVerdict,
 } from "../../io/upstream/classify-failure.ts";
-import { heldToItsWord } from "../../io/upstream/response-plausibility.ts";
-import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { withPlausibilityChecks } from "../../io/upstream/response-plausibility.ts";
+import type { UpstreamBody, UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { type UpstreamAdapter, upstreamHeaders } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
@@ -57,7 +57,7 @@ export function runAttempt(one: AttemptRun): MaybePromise<AttemptResult> {
   const started = gateway.clock.monotonicMs();
   trace.beginAttempt(started);
   const asked = sendRequest(
-    attempt.node === undefined ? one : { ...one, adapter: heldToItsWord(adapter, attempt.endpoint) },
+    attempt.node === undefined ? one : { ...one, adapter: withPlausibilityChecks(adapter, attempt.endpoint) },
   );
   return chain(asked, (outcome) => {
     const durationMs = Math.round((gateway.clock.monotonicMs() - started) * 10) / 10;
@@ -99,7 +99,7 @@ function sendRequest(one: AttemptRun): MaybePromise<AttemptOutcome> {
 /** The request cannot be said to the endpoint; anything else that was thrown goes on. */
 function encodingFailure(error: unknown): Extract<AttemptOutcome, { is: "failed" }> {
   if (!(error instanceof Fault)) throw error;
-  return { is: "failed", verdict: classifyUnsayable(error), upstreamStatus: null };
+  return { is: "failed", verdict: classifyUnencodable(error), upstreamStatus: null };
 }
 
 /** An attempt that ended before there was a way to its endpoint. */
@@ -241,7 +241,7 @@ async function sendPart(part: AttemptRun, leash: CancelHandle): Promise<AttemptO
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     // It ends the request, and the record still has to say who had the parts before this one.
-    return { is: "failed", verdict: classifyBarred(error), upstreamStatus: null };
+    return { is: "failed", verdict: classifyKeyRevoked(error), upstreamStatus: null };
   }
 }
 
@@ -285,7 +285,7 @@ function dispatch(
       if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
       const { upstreamStatus } = outcome;
       const known = gateway.secretsOf(trace.principal.workspace.id);
-      const verdict = struckOut(outcome.verdict, [...presentedSecrets(credential, headers), ...known]);
+      const verdict = redactVerdict(outcome.verdict, [...presentedSecrets(credential, headers), ...known]);
       settle({ ...outcome, verdict: attributeToOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
@@ -297,8 +297,8 @@ function dispatch(
     const sent = gateway.transport.send(
       { url: upstreamUrl({ attempt, adapter }), headers, body, owner: attempt.ownKey?.workspaceId },
       {
-        failed: (failure) => failed(failure, null),
-        answered(status, headers) {
+        onFailure: (failure) => failed(failure, null),
+        onHeaders(status, headers) {
           const { provider, model } = endpoint;
           const reading = { gateway, status, headers, lane: adapter, provider, model, resolve, failed, call: sent };
           if (status !== 200) return errorReader(reading);
@@ -334,37 +334,37 @@ function currentEndpointFor(gateway: GatewayDeps, attempt: Attempt): Endpoint | 
 }
 
 /** Why a planned endpoint cannot be asked any more. */
-function withdrawnVerdict(gateway: GatewayDeps, attempt: Attempt): Verdict {
+function withdrawnVerdict(gateway: GatewayDeps, attempt: Attempt): FailureVerdict {
   const { ownKey, node, endpoint } = attempt;
-  if (node !== undefined) return classifyNodeLost(node.name, endpoint.model);
+  if (node !== undefined) return classifyNodeOffline(node.name, endpoint.model);
   const { provider, baseUrl } = endpoint;
   if (ownKey !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
-    return classifyKeyGone(provider, "removed");
+    return classifyOwnKeyRemoved(provider, "removed");
   const row = currentEndpoint(gateway, attempt);
   // The catalogue has it where it was: it is the key that is asked for elsewhere, in the project of another account.
   if (ownKey !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
-    return classifyKeyGone(provider, "replaced");
+    return classifyOwnKeyRemoved(provider, "replaced");
   return classifyWithdrawn(endpoint);
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */
 function attributeToOwner(
-  verdict: Verdict,
+  verdict: FailureVerdict,
   { ownKey, node, endpoint }: Attempt,
   upstreamStatus: number | null,
-): Verdict {
-  if (node !== undefined) return atNode(verdict, node.name, upstreamStatus);
-  return ownKey === undefined ? verdict : withOwnKey(verdict, endpoint.provider, upstreamStatus);
+): FailureVerdict {
+  if (node !== undefined) return attributeToNode(verdict, node.name, upstreamStatus);
+  return ownKey === undefined ? verdict : attributeToOwnKey(verdict, endpoint.provider, upstreamStatus);
 }
 
 /** A key that is no key any more ends what wants that one alone, as if the provider had said so. */
 function credentialRefusedOutcome({ ownKey, endpoint: { provider } }: Attempt): AttemptOutcome {
-  const verdict = classifyCredential(provider);
-  const judged = ownKey === undefined ? verdict : withOwnKey(verdict, provider, null);
+  const verdict = classifyCredentialFailure(provider);
+  const judged = ownKey === undefined ? verdict : attributeToOwnKey(verdict, provider, null);
   return { is: "failed", verdict: judged, upstreamStatus: null };
 }
 
-const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
+const IGNORE: UpstreamBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
 
 /** Why there is no credential: whoever gives it said no, or was not there. */
 type MissingCredential = "refused" | "unreached";

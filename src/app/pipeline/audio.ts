@@ -1,5 +1,5 @@
-import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify-failure.ts";
-import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import { classifyFailure, classifyMalformed, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/reply.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { classifyProblem, type Relay } from "./relay.ts";
@@ -12,13 +12,13 @@ type AudioReading = {
 };
 
 /** Carries a provider's audio to the client while it comes. With its first byte the request is bound to the endpoint. */
-export function audioReader(relay: Relay, { call, stream, provider, resolve }: AudioReading): BodyReader {
+export function audioReader(relay: Relay, { call, stream, provider, resolve }: AudioReading): UpstreamBodyHandler {
   let over = false;
   const finish = (outcome: AttemptOutcome) => {
     over = true;
     resolve(outcome);
   };
-  const fail = (verdict: Verdict) => {
+  const fail = (verdict: FailureVerdict) => {
     if (over) return;
     if (relay.clientStoppedReading) finish({ is: "gone", stream });
     else if (relay.committed) finish(relay.brokenOutcome(stream, verdict));
@@ -36,12 +36,12 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: A
     return "more";
   };
   return {
-    data: (chunk) => {
+    onData: (chunk) => {
       if (!over) return take(stream.read(chunk));
       call.abort();
       return "more";
     },
-    end: () => {
+    onEnd: () => {
       if (over) return;
       take(stream.end());
       if (over) return;
@@ -49,6 +49,6 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: A
       else if (relay.disconnected) finish({ is: "gone", stream });
       else fail(classifyMalformed("no audio at all", provider));
     },
-    failed: (failure) => fail(classifyFailure(failure, provider)),
+    onFailure: (failure) => fail(classifyFailure(failure, provider)),
   };
 }

@@ -1,7 +1,7 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import { cannotCount, countLane } from "../../io/upstream/count-tokens-adapter.ts";
+import { countTokensAdapter, isCountingUnsupported } from "../../io/upstream/count-tokens-adapter.ts";
 import type { InboundMessages, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
@@ -119,7 +119,7 @@ type CountRequest = Pick<PlannedRequest, "policyNow" | "otherRouter"> & {
 async function countAtProvider(question: CountRequest): Promise<CountOutcome> {
   const { gateway, trail: trace, sink, inbound, plan, currentPolicy, changedRouter, recheck: recheckKey } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
-    countLane(inbound, {
+    countTokensAdapter(inbound, {
       endpoint,
       model,
       head: { id: trace.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
@@ -151,7 +151,7 @@ async function countAtProvider(question: CountRequest): Promise<CountOutcome> {
     const { outcome } = await tries.run();
     return countOutcome(outcome, adapter);
   } catch (error) {
-    if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
+    if (error instanceof Fault && isCountingUnsupported(error.message)) return { is: "nobody" };
     throw error;
   } finally {
     cancelTimer(deadline);

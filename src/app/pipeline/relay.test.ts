@@ -73,7 +73,7 @@ function openRelay() {
   const headers = { "content-type": "text/event-stream" };
   const attempt = () => relay.streamReader({ headers, call, lane: LANE, provider: "p", resolve() {} });
   let reader = attempt();
-  const send = (data: object) => reader.data(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
+  const send = (data: object) => reader.onData(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });
   return {
     said,

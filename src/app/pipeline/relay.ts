@@ -4,10 +4,10 @@ import {
   classifyFailure,
   classifyMalformed,
   classifyStatus,
-  type Verdict,
+  type FailureVerdict,
 } from "../../io/upstream/classify-failure.ts";
-import { ImpossibleFrame } from "../../io/upstream/response-plausibility.ts";
-import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
+import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -158,9 +158,9 @@ export class Relay {
   }
 
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
-  brokenOutcome(stream: StreamedReply, verdict: Verdict): AttemptOutcome {
+  brokenOutcome(stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {
     const { refusal } = this.#sink;
-    const ended: Verdict | undefined =
+    const ended: FailureVerdict | undefined =
       this.#time === "up"
         ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
         : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
@@ -182,11 +182,11 @@ export class Relay {
     });
   }
 
-  streamReader({ headers, call, lane, provider, resolve }: StreamReading): BodyReader {
+  streamReader({ headers, call, lane, provider, resolve }: StreamReading): UpstreamBodyHandler {
     if (!String(headers["content-type"]).includes(lane.streamContentType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
       call.abort();
-      return { data: () => "more", end() {}, failed() {} };
+      return { onData: () => "more", onEnd() {}, onFailure() {} };
     }
     this.#dialectKeepAlive = lane.keepAliveFrame;
     const stream = lane.openReplyStream();
@@ -206,7 +206,7 @@ export class Relay {
       resolve(outcome);
     };
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
-    const fail = (verdict: Verdict) => {
+    const fail = (verdict: FailureVerdict) => {
       if (over) return;
       if (this.clientStoppedReading) finish({ is: "gone", stream });
       else if (this.#committed) finish(this.brokenOutcome(stream, verdict));
@@ -217,7 +217,7 @@ export class Relay {
     const take = (frames: readonly StreamFrame[]): "more" | "pause" => {
       let text = "";
       let ended = false;
-      let failure: Verdict | undefined;
+      let failure: FailureVerdict | undefined;
       for (const frame of frames) {
         const piece = stream.read(frame);
         if (piece.is === "content") {
@@ -247,7 +247,7 @@ export class Relay {
       return "pause";
     };
     return {
-      data: (chunk) => {
+      onData: (chunk) => {
         if (over) {
           // Who talks on after the end is not listened to: the connection is given up, not read to nobody's use.
           call.abort();
@@ -260,7 +260,7 @@ export class Relay {
           return "more";
         }
       },
-      end: () => {
+      onEnd: () => {
         if (over) return;
         try {
           take(events.end());
@@ -272,7 +272,7 @@ export class Relay {
         if (stream.isFinished) this.#finishStream(stream, provider, finish, fail);
         else fail(classifyMalformed("the stream ended without its end marker", provider));
       },
-      failed: (failure) => fail(classifyFailure(failure, provider)),
+      onFailure: (failure) => fail(classifyFailure(failure, provider)),
     };
   }
 
@@ -280,7 +280,7 @@ export class Relay {
     stream: ReplyStream,
     provider: string,
     finish: (outcome: AttemptOutcome) => void,
-    fail: (verdict: Verdict) => void,
+    fail: (verdict: FailureVerdict) => void,
   ): void {
     if (!this.hasSentContent && !stream.isFinished && stream.outputWeight === 0) {
       fail(classifyMalformed("an empty stream", provider));
@@ -331,7 +331,7 @@ export class Relay {
 }
 
 const describeReadError = (error: unknown) =>
-  error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
+  error instanceof ImplausibleFrameError ? error.message : "an event over the size limit";
 
 function timeoutFault(): Fault {
   return fault("upstream_timeout", {
@@ -341,6 +341,6 @@ function timeoutFault(): Fault {
 }
 
 /** An error inside a stream is judged as if it had come as a status. */
-export function classifyProblem(problem: UpstreamProblem, provider: string): Verdict {
+export function classifyProblem(problem: UpstreamProblem, provider: string): FailureVerdict {
   return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
 }

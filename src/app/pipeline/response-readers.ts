@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify-failure.ts";
-import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { classifyMalformed, classifyStatus, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -32,12 +32,12 @@ type BufferedReading = ResponseReading & {
 };
 
 /** Collects a whole JSON answer under its cap. */
-export function bufferedReader(reading: BufferedReading): BodyReader {
+export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
   const { gateway, call, adapter, provider, model, resolve, failed, headers } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {
-    data(chunk) {
+    onData(chunk) {
       bytes += chunk.length;
       if (bytes > gateway.limits.responseMaxBytes) {
         const verdict = classifyMalformed(`longer than ${gateway.limits.responseMaxBytes} bytes`, provider);
@@ -46,7 +46,7 @@ export function bufferedReader(reading: BufferedReading): BodyReader {
       } else chunks.push(chunk);
       return "more";
     },
-    end() {
+    onEnd() {
       const [only] = chunks;
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
       const answer = adapter.decodeResponse(bytes, headers);
@@ -54,7 +54,7 @@ export function bufferedReader(reading: BufferedReading): BodyReader {
       if (problem === undefined) return resolve(bufferedOutcome(answer, adapter, { provider, model }));
       resolve({ is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 });
     },
-    failed: (failure) => failed(failure, 200),
+    onFailure: (failure) => failed(failure, 200),
   };
 }
 
@@ -85,7 +85,7 @@ function embeddedProblem(
 
 type ErrorReading = ResponseReading & { readonly status: number; readonly headers: IncomingHttpHeaders };
 
-function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }: ErrorReading): Verdict {
+function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }: ErrorReading): FailureVerdict {
   if (status === 200) {
     const reported = embeddedProblem(bytes, adapter, headers);
     return reported === undefined
@@ -99,7 +99,7 @@ function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }
 }
 
 /** Collects the beginning of an error body and says what follows from it. */
-export function errorReader(reading: ErrorReading): BodyReader {
+export function errorReader(reading: ErrorReading): UpstreamBodyHandler {
   const { status, resolve, failed, call } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -107,7 +107,7 @@ export function errorReader(reading: ErrorReading): BodyReader {
     resolve({ is: "failed", verdict: classifyErrorBody(Buffer.concat(chunks), reading), upstreamStatus: status });
   };
   return {
-    data(chunk) {
+    onData(chunk) {
       bytes += chunk.length;
       chunks.push(chunk);
       if (bytes > PROBLEM_BYTES_MAX) {
@@ -117,7 +117,7 @@ export function errorReader(reading: ErrorReading): BodyReader {
       }
       return "more";
     },
-    end: conclude,
-    failed: (failure) => failed(failure, status),
+    onEnd: conclude,
+    onFailure: (failure) => failed(failure, status),
   };
 }

@@ -4,7 +4,7 @@ import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
-import { endedBy, type Told, type Verdict } from "../../io/upstream/classify-failure.ts";
+import { type FailureReport, type FailureVerdict, faultEndedBy } from "../../io/upstream/classify-failure.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AttemptResult } from "./attempt.ts";
@@ -59,7 +59,7 @@ export class RetryLoop {
   readonly #deferred: Attempt[] = [];
   /** How many were really asked. */
   #attemptsMade = 0;
-  #lastFailure: Told | undefined;
+  #lastFailure: FailureReport | undefined;
   #pendingRetry: Attempt | undefined;
   #repeated: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
@@ -111,12 +111,13 @@ export class RetryLoop {
     if (this.#lastFailure === undefined) return undefined;
     const others = [...plan.attempts.slice(this.#nextIndex), ...this.#deferred];
     const isLeft = others.some((one) => isOwnResource(one) || this.#platformBarredReason() === undefined);
-    if (isLeft) return endedBy(this.#lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
+    if (isLeft)
+      return faultEndedBy(this.#lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
     const isOpen = failedExclusiveKey(gateway, trace) === undefined;
     const isUnpaid = isOpen && !plan.attempts.every(isOwnResource);
     return isUnpaid && trace.holdRefusal !== undefined
       ? withHoldRefusal(this.#lastFailure, trace.holdRefusal)
-      : this.#lastFailure.last;
+      : this.#lastFailure.finalFault;
   }
 
   /** Whose turn it is. */
@@ -225,14 +226,14 @@ export class RetryLoop {
     if (record.upstreamStatus !== null || record.maybeAccepted) trace.addProcessingLocation(attempt.endpoint);
     if (verdict.is === "busy") return this.#handleBusy(attempt, record);
     const waitMs = this.#retryDelayMs(verdict);
-    if (verdict.is === "next" && verdict.unsayable && !record.maybeAccepted) trace.addSkippedAttempt(record);
+    if (verdict.is === "next" && verdict.isUnencodable && !record.maybeAccepted) trace.addSkippedAttempt(record);
     else trace.addAttempt(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw requestTimeoutFault();
     this.#lastFailure = this.#reportableFailure(verdict);
-    const isKeyOut = verdict.blame.on === "workspace" || verdict.keyGone === true;
+    const isKeyOut = verdict.blame.on === "workspace" || verdict.isOwnKeyRemoved === true;
     if (isKeyOut && attempt.ownKey !== undefined) trace.failedOwnKeys.push(attempt.ownKey);
-    if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#attemptsMade += 1;
+    if (verdict.blame.on !== "nobody" || verdict.mayHaveBeenAccepted) this.#attemptsMade += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
     this.#pendingRetry = attempt;
@@ -258,19 +259,19 @@ export class RetryLoop {
    * What the caller hears if nobody else answers. Whoever was asked and failed says more than who could not be, and an
    * answer that was not whole more than any failure after it.
    */
-  #reportableFailure(verdict: Extract<Verdict, { is: "next" }>): Told {
+  #reportableFailure(verdict: Extract<FailureVerdict, { is: "next" }>): FailureReport {
     if (this.#lastFailure === undefined) return verdict;
-    const isUnasked = verdict.unsayable === true || (verdict.unasked === true && this.#attemptsMade > 0);
-    return isUnasked || this.#lastFailure.last.code === "upstream_invalid_answer" ? this.#lastFailure : verdict;
+    const isUnasked = verdict.isUnencodable === true || (verdict.wasNotSent === true && this.#attemptsMade > 0);
+    return isUnasked || this.#lastFailure.finalFault.code === "upstream_invalid_answer" ? this.#lastFailure : verdict;
   }
 
   /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */
-  #retryDelayMs(verdict: Verdict): number | undefined {
+  #retryDelayMs(verdict: FailureVerdict): number | undefined {
     const { gateway, plan, deadlineMs } = this.#deps;
-    if (verdict.is !== "next" || verdict.againAfterMs === undefined || this.#repeated === "yes") return undefined;
+    if (verdict.is !== "next" || verdict.retrySameAfterMs === undefined || this.#repeated === "yes") return undefined;
     if (this.#nextIndex < plan.attempts.length || this.#deferred.length > 0) return undefined;
-    const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.againAfterMs * JITTER_SHARE);
-    const waitMs = verdict.againAfterMs + jitterMs;
+    const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.retrySameAfterMs * JITTER_SHARE);
+    const waitMs = verdict.retrySameAfterMs + jitterMs;
     return gateway.clock.monotonicMs() + waitMs < deadlineMs ? waitMs : undefined;
   }
 
@@ -319,7 +320,7 @@ export class RetryLoop {
     const { verdict } = outcome;
     if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
     nodes.held(nodeId)?.recordError(verdict.why);
-    if (verdict.malformed === true) nodes.reportImplausible(nodeId, verdict.why);
+    if (verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
   }
 
   #skip(attempt: Attempt, why: SkipReason): void {
@@ -332,7 +333,7 @@ export class RetryLoop {
     this.#deps.gateway.onNotice({ is: "budget_spent", provider: attempt.endpoint.provider });
     return this.#lastFailure === undefined
       ? allBusyFault()
-      : endedBy(this.#lastFailure, "the gateway's budget for further attempts is spent");
+      : faultEndedBy(this.#lastFailure, "the gateway's budget for further attempts is spent");
   }
 
   #recordSkipped({ endpoint, ownKey }: Attempt, outcome: "next" | "stop", reason: string): void {
@@ -352,8 +353,8 @@ export class RetryLoop {
 }
 
 /** The last failure where money would have had others asked: whoever looks after the wallet can do something. */
-function withHoldRefusal(last: Told, unpaid: Fault): Fault {
-  const ended = endedBy(last, "nothing could be reserved for the others");
+function withHoldRefusal(last: FailureReport, unpaid: Fault): Fault {
+  const ended = faultEndedBy(last, "nothing could be reserved for the others");
   return ended.reworded({ message: `${ended.message} ${unpaid.message}` });
 }
 

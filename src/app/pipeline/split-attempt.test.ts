@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
-import { classifyUnsayable } from "../../io/upstream/classify-failure.ts";
+import { classifyUnencodable } from "../../io/upstream/classify-failure.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { runParts } from "./split-attempt.ts";
 
@@ -8,7 +8,7 @@ const answer = { usage: undefined, outputWeight: 0, upstreamId: null, render: ()
 const WHOLE: AttemptOutcome = { is: "whole", answer, upstreamStatus: 200 };
 const UNSAYABLE: AttemptOutcome = {
   is: "failed",
-  verdict: classifyUnsayable(fault("invalid_value", { message: "no words" })),
+  verdict: classifyUnencodable(fault("invalid_value", { message: "no words" })),
   upstreamStatus: null,
 };
 

@@ -68,7 +68,7 @@ function mayHaveReceivedInput(outcome: AttemptOutcome): boolean {
 function withPartsAccepted(failure: FailedAttempt): FailedAttempt {
   const { verdict, upstreamStatus } = failure;
   if (verdict.is !== "next") return { ...failure, partsAccepted: true };
-  const againAfterMs = upstreamStatus === null ? undefined : verdict.againAfterMs;
-  const told = { ...verdict, ...verdict.afterParts };
-  return { ...failure, verdict: { ...told, maybeAccepted: true, againAfterMs }, partsAccepted: true };
+  const retrySameAfterMs = upstreamStatus === null ? undefined : verdict.retrySameAfterMs;
+  const told = { ...verdict, ...verdict.afterPartialSend };
+  return { ...failure, verdict: { ...told, mayHaveBeenAccepted: true, retrySameAfterMs }, partsAccepted: true };
 }

@@ -1,4 +1,4 @@
-import { decisionsLane } from "../../io/upstream/decisions-adapter.ts";
+import { decisionsAdapter } from "../../io/upstream/decisions-adapter.ts";
 import type { DecisionCall } from "../../language/decisions/call.ts";
 import { type DecisionImage, decodeImage } from "../../language/decisions/image.ts";
 import type { DecisionRenderer } from "../../language/decisions/render.ts";
@@ -98,7 +98,7 @@ async function probabilityOf(
       return "";
     },
   };
-  const result = await call(decisionsLane(decisionCall, { endpoint, model, client }));
+  const result = await call(decisionsAdapter(decisionCall, { endpoint, model, client }));
   if (result.is === "failed") return result;
   if (result.is === "audio") return { why: "it answered with audio" };
   const { usage } = result.answer;

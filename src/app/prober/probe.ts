@@ -1,6 +1,6 @@
 import type { Endpoint, Model, Price } from "../../domain/catalogue/catalogue.ts";
 import type { ProvenSurface, SurfaceProof } from "../../domain/catalogue/proofs.ts";
-import type { Asked } from "../../io/upstream/endpoint-call.ts";
+import type { EndpointCallResult } from "../../io/upstream/endpoint-call.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 
 /** An endpoint and surface that meet every condition for calls except a proof. */
@@ -18,7 +18,7 @@ export type ProbeFinding = Pick<
 >;
 
 /** Makes one call with the operator's credential; `onBytes` gets the response body. */
-export type ProbeCall = (adapter: UpstreamAdapter, onBytes?: (bytes: Buffer) => void) => Promise<Asked>;
+export type ProbeCall = (adapter: UpstreamAdapter, onBytes?: (bytes: Buffer) => void) => Promise<EndpointCallResult>;
 
 const NO_USAGE = { inputTokens: null, outputTokens: null, audioMs: null };
 

@@ -115,7 +115,7 @@ async function open(more: Partial<ProberDeps> = {}) {
       maxAgeMs: rules.maxAgeMs,
       keepMs: 400 * DAY_MS,
       timeoutMs: ANSWER_MS,
-      answerMaxBytes: 65_536,
+      responseMaxBytes: 65_536,
       onProof: ({ endpoint, result, cause }) => told.push(`${endpoint} ${result} ${cause}`),
       warn: (detail, message) => warnings.push([message, detail]),
       ...more,

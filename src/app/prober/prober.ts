@@ -10,7 +10,7 @@ import {
   proofSubject,
   type SurfaceProof,
 } from "../../domain/catalogue/proofs.ts";
-import { type AskingParts, askLane } from "../../io/upstream/endpoint-call.ts";
+import { callEndpoint, type EndpointCallDeps } from "../../io/upstream/endpoint-call.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
@@ -20,7 +20,7 @@ import { proveDecisions } from "./decisions-proof.ts";
 import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
-export type ProberDeps = AskingParts & {
+export type ProberDeps = EndpointCallDeps & {
   readonly snapshot: () => CatalogueSnapshot;
   readonly connections: ProviderConnections;
   readonly proofs: ProofRegistry;
@@ -209,8 +209,11 @@ export class Prober {
     const { endpoint, surface, baseUrl } = target;
     const { signal } = this.#shutdown;
     const credential = connections.credential(endpoint.provider);
-    const call: ProbeCall = (lane, heard) =>
-      askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#deps);
+    const call: ProbeCall = (adapter, onAudio) =>
+      callEndpoint(
+        { adapter, endpoint, baseUrl, credential, signal, ...(onAudio === undefined ? {} : { onAudio }) },
+        this.#deps,
+      );
     const started = clock.monotonicMs();
     const finding = await PROBES[surface](target, call).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "prober: probe failed");

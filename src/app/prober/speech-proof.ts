@@ -1,5 +1,5 @@
 import { speechFormats, speechUnit } from "../../domain/billing/speech-price.ts";
-import { speechLane } from "../../io/upstream/speech-adapter.ts";
+import { speechAdapter } from "../../io/upstream/speech-adapter.ts";
 import { adtsMeter } from "../../language/audio/adts.ts";
 import { couldBeFormat, SNIFF_BYTES } from "../../language/audio/format-sniffer.ts";
 import { speechMeter } from "../../language/audio/speech-meter.ts";
@@ -24,7 +24,7 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeC
     if (head.length < SNIFF_BYTES) head = Buffer.concat([head, bytes.subarray(0, SNIFF_BYTES)]);
     meter?.push(bytes);
   };
-  const result = await call(speechLane({ input: INPUT, voice, format }, { endpoint, facts, unit }), onBytes);
+  const result = await call(speechAdapter({ input: INPUT, voice, format }, { endpoint, facts, unit }), onBytes);
   if (result.is === "failed") return failedFinding(result.why);
   if (result.is === "whole") return failedFinding("it answered without audio");
   const seconds = meter?.seconds() ?? 0;

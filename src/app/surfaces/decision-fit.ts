@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
-import { logprobsFactsOf } from "../../io/upstream/decisions-adapter.ts";
+import { logprobsFactsFor } from "../../io/upstream/decisions-adapter.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import {
   criteriaPath,
@@ -14,8 +14,8 @@ import {
 import { imageTiles } from "../../language/decisions/image.ts";
 import { readableLimits } from "../../language/decisions/logprobs.ts";
 
-/** What an endpoint cannot do of a request; undefined when it can do all of it. */
-export function unfitFor(
+/** The first capability that the endpoint lacks for this request. */
+export function missingDecisionCapability(
   ask: DecisionCall,
   size: DecisionTokenEstimate,
   endpoint: Endpoint,
@@ -24,13 +24,17 @@ export function unfitFor(
   const { decisions } = endpoint;
   if (decisions === null) return { reason: "has no decisions interface", param: "model" };
   return (
-    imagesUnfit(ask, endpoint, decisions) ??
-    questionsUnfit(ask, endpoint, decisions) ??
-    tooLong(ask, size, endpoint, model)
+    missingImageCapability(ask, endpoint, decisions) ??
+    missingQuestionCapability(ask, endpoint, decisions) ??
+    contextOverflow(ask, size, endpoint, model)
   );
 }
 
-function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionSupport): MissingCapability | undefined {
+function missingImageCapability(
+  ask: DecisionCall,
+  endpoint: Endpoint,
+  decisions: DecisionSupport,
+): MissingCapability | undefined {
   const { images } = ask;
   if (images.length === 0) return undefined;
   if (decisions.images === null)
@@ -44,33 +48,41 @@ function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionS
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return beyond(ask.inputField ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
+    return limitExceeded(
+      ask.inputField ?? "images",
+      `takes at bodyMaxBytes ${pluralize(imagesMax, "image")}`,
+      endpoint,
+    );
   const large = images.findIndex((image) => (imageTiles(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
-  return beyond(ask.inputField ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
+  return limitExceeded(
+    ask.inputField ?? `images.${large}`,
+    `takes images of about ${pixels} pixels at bodyMaxBytes`,
+    endpoint,
+  );
 }
 
-function questionsUnfit(
+function missingQuestionCapability(
   ask: DecisionCall,
   endpoint: Endpoint,
   decisions: DecisionSupport,
 ): MissingCapability | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
-    return beyond("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
+    return limitExceeded("questions", `takes at bodyMaxBytes ${pluralize(questionsMax, "question")}`, endpoint);
   const readable =
-    endpoint.decisionsInterface === "logprobs" ? readableLimits(logprobsFactsOf(endpoint, decisions)) : UNBOUNDED;
+    endpoint.decisionsInterface === "logprobs" ? readableLimits(logprobsFactsFor(endpoint, decisions)) : UNBOUNDED;
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);
   const levels = Math.min(decisions.levelsMax ?? Number.POSITIVE_INFINITY, readable.levels);
   for (const question of ask.questions) {
     const param = criteriaPath(question);
     if (question.type === "choice" && question.options.length > options)
-      return beyond(param, `takes at most ${options} options`, endpoint);
+      return limitExceeded(param, `takes at bodyMaxBytes ${options} options`, endpoint);
     if (question.type === "score" && question.levels.length > levels)
-      return beyond(param, `takes at most ${levels} levels`, endpoint);
+      return limitExceeded(param, `takes at bodyMaxBytes ${levels} levels`, endpoint);
     if (endpoint.decisionsInterface === "sglang" && !hasPlainNames(question))
-      return beyond(param, "takes option names that differ by more than their case, on one line each", endpoint);
+      return limitExceeded(param, "takes option names that differ by more than their case, on one line each", endpoint);
   }
   return undefined;
 }
@@ -83,34 +95,34 @@ function hasPlainNames(question: DecisionQuestion): boolean {
   return new Set(names).size === names.length && names.every((name) => !/\p{Cc}|\u2028|\u2029/u.test(name));
 }
 
-function tooLong(
+function contextOverflow(
   ask: DecisionCall,
   size: DecisionTokenEstimate,
   endpoint: Endpoint,
   model: Model,
 ): MissingCapability | undefined {
-  const most = endpoint.decisions?.bodyMaxBytes;
-  if (most != null && bytesOf(ask) > most)
-    return beyond(ask.inputField ?? "state", `reads at most ${most} bytes`, endpoint);
+  const bodyMaxBytes = endpoint.decisions?.bodyMaxBytes;
+  if (bodyMaxBytes != null && encodedBytes(ask) > bodyMaxBytes)
+    return limitExceeded(ask.inputField ?? "state", `reads at bodyMaxBytes ${bodyMaxBytes} bytes`, endpoint);
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const tokens = requestsFor(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
+  const tokens = tokensPerRequest(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
   const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
   return {
-    reason: `takes at most ${context} tokens of context, the request has about ${tokens}`,
+    reason: `takes at bodyMaxBytes ${context} tokens of context, the request has about ${tokens}`,
     param: ask.inputField ?? "state",
     fault: fault("context_length_exceeded", { message, param: ask.inputField ?? "state" }),
   };
 }
 
-/** The sentence goes into the log, which keeps no names of questions: the field stands beside it. */
-function beyond(param: string, reason: string, { model }: Endpoint): MissingCapability {
+/** `reason` is logged, so it must not contain question names; those are only in `param`. */
+function limitExceeded(param: string, reason: string, { model }: Endpoint): MissingCapability {
   const message = `${model} ${reason}. Send less, or choose another model.`;
   return { reason, param, fault: fault("invalid_value", { message, param }) };
 }
 
-/** Tokens of each request that an endpoint is sent: one for all questions, or one for each. */
-export function requestsFor(
+/** Tokens per upstream request: one request for all questions, or one per question. */
+export function tokensPerRequest(
   { stateTokens, questionTokens }: DecisionTokenEstimate,
   { decisionsInterface }: Endpoint,
 ): number[] {
@@ -118,8 +130,8 @@ export function requestsFor(
   return [questionTokens.reduce((sum, tokens) => sum + tokens, stateTokens)];
 }
 
-/** The body as it will be, but for a few marks. */
-function bytesOf({ state, questions, images }: DecisionCall): number {
-  const pictures = images.reduce((sum, { base64 }) => sum + base64.length + 64, 0);
-  return pictures + Buffer.byteLength(stateText(state)) + Buffer.byteLength(JSON.stringify(questions));
+/** Approximate size of the encoded body. */
+function encodedBytes({ state, questions, images }: DecisionCall): number {
+  const imageBytes = images.reduce((sum, { base64 }) => sum + base64.length + 64, 0);
+  return imageBytes + Buffer.byteLength(stateText(state)) + Buffer.byteLength(JSON.stringify(questions));
 }

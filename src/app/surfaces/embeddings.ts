@@ -3,7 +3,7 @@ import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
-import { embeddingsLane } from "../../io/upstream/embeddings-adapter.ts";
+import { embeddingsAdapter } from "../../io/upstream/embeddings-adapter.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
@@ -31,7 +31,7 @@ async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter
   const wishes = decodeRoutingHints({ provider: request.provider });
   const inputs = await inputsOf(request.input, tokens);
   return {
-    request: new EmbeddingsErrand({
+    request: new EmbeddingInferenceRequest({
       model: request.model,
       inputs,
       inputTokens: weightsOf(inputs),
@@ -44,9 +44,9 @@ async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter
 }
 
 async function inputsOf(input: unknown, tokens: GatewayDeps["tokenCounter"]): Promise<EmbeddingInputs> {
-  const given = decodeInputs(input);
-  if (given.is === "texts") return given;
-  const { lists, shape } = given;
+  const parsed = decodeInputs(input);
+  if (parsed.is === "texts") return parsed;
+  const { lists, shape } = parsed;
   const words = await tokens.decode(lists);
   if (words.is === "busy")
     throw fault("service_unavailable", {
@@ -64,7 +64,7 @@ function weightsOf(inputs: EmbeddingInputs): number[] {
   return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(conservativeTextTokens);
 }
 
-class EmbeddingsErrand implements InferenceRequest {
+class EmbeddingInferenceRequest implements InferenceRequest {
   readonly outline: RequestOutline;
   readonly streaming = false;
   readonly inputTokens: number;
@@ -81,7 +81,7 @@ class EmbeddingsErrand implements InferenceRequest {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        checkFit: (endpoint, model) => shortcomingOf(endpoint, model, ask),
+        checkFit: (endpoint, model) => missingEmbeddingCapability(endpoint, model, ask),
       },
     };
   }
@@ -97,7 +97,7 @@ class EmbeddingsErrand implements InferenceRequest {
   adapterFor({ endpoint, model }: Attempt): EndpointAdapter {
     const { embeddings: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
-    return { adapter: embeddingsLane({ ask: this.#ask, endpoint, model, facts }), reasoning: undefined };
+    return { adapter: embeddingsAdapter({ ask: this.#ask, endpoint, model, facts }), reasoning: undefined };
   }
 
   referencesProviderState(): boolean {
@@ -105,26 +105,30 @@ class EmbeddingsErrand implements InferenceRequest {
   }
 }
 
-/** An input that is estimated at this many times what an endpoint reads is too long for it, however it counts. */
+/** Estimates can be high, so an input is rejected only when it exceeds the limit by this factor. */
 const ESTIMATE_MARGIN = 2;
 
-function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingCall): MissingCapability | undefined {
+function missingEmbeddingCapability(
+  endpoint: Endpoint,
+  model: Model,
+  ask: EmbeddingCall,
+): MissingCapability | undefined {
   const { dimensions, inputTokens } = ask;
-  // What comes in this length anyway need not be asked for.
+  // The model's own dimension needs no parameter.
   const isUsual = dimensions === undefined || dimensions === model.embeddingDimensions;
   if (!isUsual && endpoint.embeddings?.dimensions !== true)
     return { reason: "gives vectors of one length only", param: "dimensions" };
   const { limits } = endpoint;
-  const most = limits.maxInputTokens ?? limits.contextTokens ?? model.contextTokens;
-  if (most === null) return undefined;
-  const at = inputTokens.findIndex((weight) => weight > ESTIMATE_MARGIN * most);
-  return at < 0 ? undefined : tooLong(at, most, ask);
+  const maxTokens = limits.maxInputTokens ?? limits.contextTokens ?? model.contextTokens;
+  if (maxTokens === null) return undefined;
+  const at = inputTokens.findIndex((weight) => weight > ESTIMATE_MARGIN * maxTokens);
+  return at < 0 ? undefined : inputTooLong(at, maxTokens, ask);
 }
 
-/** Some providers read the beginning of such a text and say nothing: its vector would stand for another text. */
-function tooLong(at: number, most: number, { model, inputTokens }: EmbeddingCall): MissingCapability {
+/** Some providers silently truncate an overlong input, so its vector would represent a different text. */
+function inputTooLong(at: number, maxTokens: number, { model, inputTokens }: EmbeddingCall): MissingCapability {
   const param = inputTokens.length === 1 ? "input" : `input.${at}`;
-  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at most ${most} in one input. Cut it into shorter ones.`;
-  const reason = `reads at most ${most} tokens in one input`;
+  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at maxTokens ${maxTokens} in one input. Cut it into shorter ones.`;
+  const reason = `reads at maxTokens ${maxTokens} tokens in one input`;
   return { reason, param, fault: fault("context_length_exceeded", { message, param }) };
 }

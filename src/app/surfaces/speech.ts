@@ -3,7 +3,7 @@ import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech-price.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { inputTokensOf, speechLane } from "../../io/upstream/speech-adapter.ts";
+import { estimateInputTokens, speechAdapter } from "../../io/upstream/speech-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import {
   countCodePoints,
@@ -21,8 +21,8 @@ import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
 import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
-import { noInterface } from "./missing-interface.ts";
-import { type SpeechWanted, speechShortcoming } from "./speech-capability.ts";
+import { missingInterfaceFault } from "./missing-interface.ts";
+import { missingSpeechCapability, type SpeechRequirements } from "./speech-capability.ts";
 
 /** POST /audio/speech. */
 export function speechHandlers(gateway: GatewayDeps): Record<string, Handler> {
@@ -35,7 +35,7 @@ export function speechHandlers(gateway: GatewayDeps): Record<string, Handler> {
 
 function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Workspace): DecodedRequest {
   const { value } = parseJson(bytes);
-  const request = decodeWith(SpeechRequest, withoutSse(value));
+  const request = decodeWith(SpeechRequest, rejectSse(value));
   const ask: SpeechCall = {
     input: request.input,
     voice: request.voice,
@@ -47,14 +47,14 @@ function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Wor
   const nowMs = clock.nowMs();
   const callable = (modelId: string) =>
     reachabilityFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
-  const wanted = { ask, characters: countCodePoints(ask.input), nowMs, callable };
-  return { request: new SpeechErrand(request.model, wanted, snapshot) };
+  const speech = { ask, characters: countCodePoints(ask.input), nowMs, callable };
+  return { request: new SpeechInferenceRequest(request.model, speech, snapshot) };
 }
 
-/** A form of the answer that others offer and that is not spoken here is no bad value: it is refused as what it is. */
-function withoutSse(value: unknown): unknown {
+/** `stream_format: sse` is valid at OpenAI, so it is rejected as unsupported instead of invalid. */
+function rejectSse(value: unknown): unknown {
   if (!isJsonObject(value) || value["stream_format"] !== "sse") return value;
-  // A field that nobody knows comes first.
+  // An unknown field is reported first.
   const unknown = Object.keys(value).find((name) => !Object.hasOwn(SpeechRequest.shape, name));
   if (unknown !== undefined) return value;
   throw fault("unsupported_parameter", {
@@ -66,18 +66,18 @@ function withoutSse(value: unknown): unknown {
 const VOICE_CHARS_MAX = 128;
 const AUDIO_TOKENS_PER_SECOND = 25;
 
-class SpeechErrand implements InferenceRequest {
+class SpeechInferenceRequest implements InferenceRequest {
   readonly outline: RequestOutline;
   readonly streaming = true;
   readonly inputTokens: number;
   readonly #ask: SpeechCall;
   readonly #characters: number;
 
-  constructor(model: string, wanted: SpeechWanted, snapshot: GatewayDeps["snapshot"]) {
-    const { ask, characters } = wanted;
+  constructor(model: string, speech: SpeechRequirements, snapshot: GatewayDeps["snapshot"]) {
+    const { ask, characters } = speech;
     this.#ask = ask;
     this.#characters = characters;
-    this.inputTokens = inputTokensOf(ask);
+    this.inputTokens = estimateInputTokens(ask);
     const seconds = expectedSpeechSeconds(characters, ask.speed);
     this.outline = {
       model,
@@ -87,9 +87,9 @@ class SpeechErrand implements InferenceRequest {
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
         billedUnits: { characters, seconds, audioOutputTokens: seconds * AUDIO_TOKENS_PER_SECOND },
-        checkFit: (endpoint) => speechShortcoming(endpoint, wanted),
+        checkFit: (endpoint) => missingSpeechCapability(endpoint, speech),
         unservedFault: () =>
-          noInterface(snapshot(), {
+          missingInterfaceFault(snapshot(), {
             modelId: model,
             has: ({ speech }) => speech !== null,
             code: "speech_not_supported",
@@ -113,7 +113,7 @@ class SpeechErrand implements InferenceRequest {
   adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
     const { speech: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for speech`);
-    return { adapter: speechLane(this.#ask, { endpoint, facts, unit: speechUnit(price) }), reasoning: undefined };
+    return { adapter: speechAdapter(this.#ask, { endpoint, facts, unit: speechUnit(price) }), reasoning: undefined };
   }
 
   referencesProviderState(): boolean {

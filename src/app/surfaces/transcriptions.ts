@@ -6,7 +6,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { UploadedFile, UploadedForm } from "../../io/uploads/multipart-form.ts";
 import type { UploadReader } from "../../io/uploads/upload-reader.ts";
-import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-adapter.ts";
+import { reportsSeconds, timestampConflict, transcriptionsAdapter } from "../../io/upstream/transcriptions-adapter.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import {
@@ -32,44 +32,44 @@ import type { RequestOutline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { type ReceivedRequest, run } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
-import { keptOf, valuesOf } from "./transcription-form.ts";
+import { loggableForm, parseFormFields } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */
 export function transcriptionHandlers(gateway: GatewayDeps, uploads: UploadReader): Record<string, Handler> {
   return {
     createTranscription: streamed((exchange, sink) =>
-      run(gateway, "transcriptions", exchange, sink, { upload: () => arrive(exchange, uploads) }),
+      run(gateway, "transcriptions", exchange, sink, { upload: () => receiveUpload(exchange, uploads) }),
     ),
   };
 }
 
-async function arrive(exchange: Exchange, uploads: UploadReader): Promise<ReceivedRequest> {
+async function receiveUpload(exchange: Exchange, uploads: UploadReader): Promise<ReceivedRequest> {
   const source = await exchange.upload();
   const form = await uploads.read(source, exchange.headers["content-type"] ?? "");
   const { fields, file } = form;
   return {
-    loggableBody: Buffer.from(JSON.stringify(keptOf(fields, file))),
-    requestFingerprint: samenessOf(form),
+    loggableBody: Buffer.from(JSON.stringify(loggableForm(fields, file))),
+    requestFingerprint: formFingerprint(form),
     decode: () => decodeTranscription(form),
     dispose: () => form.close(),
   };
 }
 
-/** Boundaries differ each time that a form is sent; what is in it does not. */
-function samenessOf({ fields, file }: UploadedForm): Buffer {
+/** Hashes the fields and the file, because multipart boundaries differ between retries. */
+function formFingerprint({ fields, file }: UploadedForm): Buffer {
   const hash = createHash("sha256").update(JSON.stringify([fields, file?.filename, file?.contentType]));
   return hash.update(file?.sha256 ?? "").digest();
 }
 
 function decodeTranscription({ fields, file }: UploadedForm): DecodedRequest {
-  const values = valuesOf(fields);
+  const values = parseFormFields(fields);
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
-  const ask = askOf(request);
-  return { request: new TranscriptionErrand(ask, file) };
+  const ask = transcriptionAsk(request);
+  return { request: new TranscriptionInferenceRequest(ask, file) };
 }
 
-function askOf(request: TranscriptionRequest): TranscriptionCall {
+function transcriptionAsk(request: TranscriptionRequest): TranscriptionCall {
   const format = request.response_format ?? "json";
   const isStreaming = request.stream ?? false;
   const granularities = [...new Set(request.timestamp_granularities ?? [])];
@@ -88,7 +88,7 @@ function askOf(request: TranscriptionRequest): TranscriptionCall {
   return { model: request.model, format, isStreaming, granularities, parameters, wishes };
 }
 
-/** A value as a form carries it. */
+/** Encodes a value as a form field. */
 function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormValue | undefined {
   if (value == null) return undefined;
   if (typeof value === "string" || Array.isArray(value)) return value;
@@ -97,7 +97,7 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
   return Object.fromEntries(members);
 }
 
-class TranscriptionErrand implements InferenceRequest {
+class TranscriptionInferenceRequest implements InferenceRequest {
   readonly outline: RequestOutline;
   readonly streaming: boolean;
   readonly inputTokens: number;
@@ -120,7 +120,7 @@ class TranscriptionErrand implements InferenceRequest {
         inputTokens: 0,
         maxOutputTokens: undefined,
         billedUnits: { characters: 0, seconds, audioOutputTokens: 0, transcript: expectedTranscriptTokens(seconds) },
-        checkFit: (endpoint) => shortcomingOf(endpoint, ask, file),
+        checkFit: (endpoint) => missingTranscriptionCapability(endpoint, ask, file),
       },
     };
   }
@@ -140,7 +140,7 @@ class TranscriptionErrand implements InferenceRequest {
     const { transcriptions: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for transcriptions`);
     const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
-    const adapter = transcriptionsLane({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
+    const adapter = transcriptionsAdapter({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
     return { adapter, reasoning: undefined };
   }
 
@@ -149,7 +149,7 @@ class TranscriptionErrand implements InferenceRequest {
   }
 }
 
-function shortcomingOf(
+function missingTranscriptionCapability(
   { transcriptions: facts, prices }: Endpoint,
   ask: TranscriptionCall,
   file: UploadedFile,
@@ -160,20 +160,20 @@ function shortcomingOf(
   if (needsWords(ask) && !facts.words) return { reason: "gives no times of words", param: "timestamp_granularities" };
   if (ask.isStreaming && !facts.stream)
     return { reason: "does not send transcripts while it makes them", param: "stream" };
-  const told = TRANSCRIPTION_PARAMETERS.filter((name) => ask.parameters[name] !== undefined);
-  const untold = told.find((name) => !facts.parameters.includes(name));
-  if (untold !== undefined) return { reason: `does not take the parameter ${untold}`, param: untold };
-  const excluded = excludedByTimes(facts, ask);
+  const sent = TRANSCRIPTION_PARAMETERS.filter((name) => ask.parameters[name] !== undefined);
+  const unsupported = sent.find((name) => !facts.parameters.includes(name));
+  if (unsupported !== undefined) return { reason: `does not take the parameter ${unsupported}`, param: unsupported };
+  const excluded = timestampConflict(facts, ask);
   if (excluded !== undefined)
     return { reason: `does not take ${excluded} together with the times that ${ask.format} needs`, param: excluded };
-  if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return tooLarge(facts.maxBytes, ask.model);
+  if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return fileTooLarge(facts.maxBytes, ask.model);
   const isBySecond = prices.some(({ perMinuteAudio }) => perMinuteAudio !== null);
-  // Who leaves a stream before its last event would leave before anybody says how long the file was.
-  const isTold = !ask.isStreaming && tellsSeconds(facts, ask);
-  return file.seconds === undefined && isBySecond && !isTold ? unmeasured(ask) : undefined;
+  // A stream reports the duration in its last event, which a disconnecting client would never pay for.
+  const reportsDuration = !ask.isStreaming && reportsSeconds(facts, ask);
+  return file.seconds === undefined && isBySecond && !reportsDuration ? unmeasuredDuration(ask) : undefined;
 }
 
-function tooLarge(maxBytes: number, model: string): MissingCapability {
+function fileTooLarge(maxBytes: number, model: string): MissingCapability {
   const message = `The file is larger than the ${maxBytes} bytes that ${model} takes. Cut it, or send it in a denser format.`;
   return {
     reason: `takes files of at most ${maxBytes} bytes`,
@@ -182,8 +182,8 @@ function tooLarge(maxBytes: number, model: string): MissingCapability {
   };
 }
 
-/** Billed by the second, by somebody who does not say how many there were, or only at the end of a stream. */
-function unmeasured({ isStreaming }: TranscriptionCall): MissingCapability {
+/** Billed by the second, while neither the gateway nor the provider reports the duration in time. */
+function unmeasuredDuration({ isStreaming }: TranscriptionCall): MissingCapability {
   const whole = isStreaming ? ". Or send it without stream" : "";
   const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${whole}`;
   return {

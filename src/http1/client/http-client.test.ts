@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Script, startUpstream, type Upstream, unusedPort } from "../../../tests/support/upstream.ts";
-import type { BodyReader, Transport, UpstreamFailure, UpstreamRequest } from "../../io/upstream/transport.ts";
+import type { Transport, UpstreamBodyHandler, UpstreamFailure, UpstreamRequest } from "../../io/upstream/transport.ts";
 import { createHttpClient, type HttpClientLimits } from "./http-client.ts";
 
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
@@ -24,7 +24,7 @@ const requestTo = ({ baseUrl }: Pick<Upstream, "baseUrl">): UpstreamRequest => (
   headers: {},
   body: "{}",
 });
-const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
+const IGNORE: UpstreamBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
 const WHOLE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 type Outcome = { status?: number; body: string; failure?: UpstreamFailure };
@@ -33,18 +33,18 @@ type Outcome = { status?: number; body: string; failure?: UpstreamFailure };
 function ask(transport: Transport, request: UpstreamRequest): Promise<Outcome> {
   return new Promise((resolve) => {
     const outcome: Outcome = { body: "" };
-    const failed = (failure: UpstreamFailure) => resolve({ ...outcome, failure });
+    const onFailure = (failure: UpstreamFailure) => resolve({ ...outcome, failure });
     transport.send(request, {
-      failed,
-      answered(status) {
+      onFailure,
+      onHeaders(status) {
         outcome.status = status;
         return {
-          data(chunk) {
+          onData(chunk) {
             outcome.body += chunk.toString();
             return "more";
           },
-          end: () => resolve(outcome),
-          failed,
+          onEnd: () => resolve(outcome),
+          onFailure,
         };
       },
     });
@@ -77,7 +77,10 @@ describe("calls that wait for a connection", () => {
     const first = ask(transport, requestTo(upstream));
     await upstream.arrived(1);
     const failures: UpstreamFailure[] = [];
-    const second = transport.send(requestTo(upstream), { answered: () => IGNORE, failed: (one) => failures.push(one) });
+    const second = transport.send(requestTo(upstream), {
+      onHeaders: () => IGNORE,
+      onFailure: (one) => failures.push(one),
+    });
     second.abort();
     expect(failures).toMatchObject([{ kind: "aborted", sent: false }]);
     gate.resolve();
@@ -91,8 +94,8 @@ describe("calls that wait for a connection", () => {
     const { upstream, transport } = await scene({ connections: 2 });
     await ask(transport, requestTo(upstream));
     const instead = Promise.withResolvers<Outcome>();
-    const failed = () => instead.resolve(ask(transport, { ...requestTo(upstream), body: "instead" }));
-    const call = transport.send({ ...requestTo(upstream), body: "aborted" }, { answered: () => IGNORE, failed });
+    const onFailure = () => instead.resolve(ask(transport, { ...requestTo(upstream), body: "instead" }));
+    const call = transport.send({ ...requestTo(upstream), body: "aborted" }, { onHeaders: () => IGNORE, onFailure });
     call.abort();
     expect(await instead.promise).toMatchObject({ status: 200 });
     expect(await ask(transport, { ...requestTo(upstream), body: "last" })).toMatchObject({ status: 200 });
@@ -238,7 +241,7 @@ describe("what fails", () => {
           throw new RangeError("no");
         };
         const reader = { ...IGNORE, failed: resolve, [at]: fails };
-        transport.send(requestTo(upstream), { answered: () => reader, failed: resolve });
+        transport.send(requestTo(upstream), { onHeaders: () => reader, onFailure: resolve });
       });
       expect(failure).toEqual({ kind: "broken", sent: true, why: "RangeError" });
     }
@@ -253,18 +256,18 @@ describe("a reader that pauses", () => {
     const paused = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
     const call = transport.send(requestTo(upstream), {
-      failed: ({ why }) => over.reject(new Error(why)),
-      answered: () => ({
-        data(chunk) {
+      onFailure: ({ why }) => over.reject(new Error(why)),
+      onHeaders: () => ({
+        onData(chunk) {
           heard.push(chunk.toString());
           paused.resolve();
           return "pause";
         },
-        end() {
+        onEnd() {
           heard.push("end");
           over.resolve();
         },
-        failed: ({ why }) => over.reject(new Error(why)),
+        onFailure: ({ why }) => over.reject(new Error(why)),
       }),
     });
     await paused.promise;
@@ -284,14 +287,14 @@ describe("a reader that pauses", () => {
     const paused = Promise.withResolvers<void>();
     const over = Promise.withResolvers<string>();
     const call = transport.send(requestTo(upstream), {
-      failed: ({ why }) => over.resolve(why),
-      answered: () => ({
-        data() {
+      onFailure: ({ why }) => over.resolve(why),
+      onHeaders: () => ({
+        onData() {
           paused.resolve();
           return "pause";
         },
-        end: () => over.resolve("end"),
-        failed: ({ why }) => over.resolve(why),
+        onEnd: () => over.resolve("end"),
+        onFailure: ({ why }) => over.resolve(why),
       }),
     });
     await paused.promise;
@@ -307,17 +310,17 @@ describe("connections whose reader goes on late", () => {
   async function paused(transport: Transport, request: UpstreamRequest) {
     const heard: string[] = [];
     const begun = Promise.withResolvers<void>();
-    const failed = ({ why }: UpstreamFailure) => void heard.push(why);
+    const onFailure = ({ why }: UpstreamFailure) => void heard.push(why);
     const call = transport.send(request, {
-      failed,
-      answered: () => ({
-        data(chunk) {
+      onFailure,
+      onHeaders: () => ({
+        onData(chunk) {
           heard.push(chunk.toString());
           begun.resolve();
           return "pause";
         },
-        end: () => void heard.push("end"),
-        failed,
+        onEnd: () => void heard.push("end"),
+        onFailure,
       }),
     });
     await begun.promise;

@@ -3,8 +3,8 @@ import type {
   UpstreamBody,
   UpstreamCall,
   UpstreamFailure,
-  UpstreamListener,
   UpstreamRequest,
+  UpstreamResponseHandler,
 } from "../../io/upstream/transport.ts";
 import type { DialTarget } from "./client-connection.ts";
 import { errorCodeOf, HttpExchange } from "./http-exchange.ts";
@@ -95,7 +95,7 @@ class OriginPools {
   }
 }
 
-type RequestTarget = { readonly origin: OriginPool; readonly host: string; readonly path: string };
+type RequestTarget = { readonly pool: OriginPool; readonly host: string; readonly path: string };
 
 /** Where a connection to an address leads. */
 export function dialTargetOf({ protocol, hostname, port }: URL): DialTarget {
@@ -105,9 +105,13 @@ export function dialTargetOf({ protocol, hostname, port }: URL): DialTarget {
 }
 
 /** One request on connections that are the caller's to open and to end. */
-export function sendOnPool(target: RequestTarget, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+export function sendOnPool(
+  target: RequestTarget,
+  request: UpstreamRequest,
+  listener: UpstreamResponseHandler,
+): UpstreamCall {
   const { method = "POST", headers } = request;
-  const { origin, host, path } = target;
+  const { pool, host, path } = target;
   const body = method === "GET" ? undefined : request.body;
   try {
     const head = serializeRequestHead({
@@ -118,7 +122,7 @@ export function sendOnPool(target: RequestTarget, request: UpstreamRequest, list
       bodyBytes: body === undefined ? undefined : byteLengthOf(body),
     });
     const call = new HttpExchange(head, body, listener);
-    origin.send(call);
+    pool.send(call);
     return call;
   } catch (error) {
     return failUnsent(listener, { kind: "connect", sent: false, why: errorCodeOf(error) });
@@ -129,8 +133,8 @@ function byteLengthOf(body: UpstreamBody): number {
   return typeof body === "string" ? Buffer.byteLength(body) : body.bytes;
 }
 
-function failUnsent(listener: UpstreamListener, failure: UpstreamFailure): UpstreamCall {
+function failUnsent(listener: UpstreamResponseHandler, failure: UpstreamFailure): UpstreamCall {
   // Not at once: who sends holds the call before it hears of it.
-  queueMicrotask(() => listener.failed(failure));
+  queueMicrotask(() => listener.onFailure(failure));
   return { abort() {}, resume() {} };
 }

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type {
-  BodyReader,
   UpstreamBody,
+  UpstreamBodyHandler,
   UpstreamCall,
   UpstreamFailure,
-  UpstreamListener,
+  UpstreamResponseHandler,
 } from "../../io/upstream/transport.ts";
 import { HttpFault } from "./http-fault.ts";
 import type { SerializedHead } from "./request-head.ts";
@@ -24,13 +24,13 @@ const ABORTED = new Error("aborted by the gateway");
 export class HttpExchange implements UpstreamCall {
   readonly head: SerializedHead;
   readonly body: UpstreamBody | undefined;
-  readonly #listener: UpstreamListener;
+  readonly #listener: UpstreamResponseHandler;
   #owner: ExchangeOwner | undefined;
-  #reader: BodyReader | undefined;
+  #reader: UpstreamBodyHandler | undefined;
   #isSent = false;
   #isDone = false;
 
-  constructor(head: SerializedHead, body: UpstreamBody | undefined, listener: UpstreamListener) {
+  constructor(head: SerializedHead, body: UpstreamBody | undefined, listener: UpstreamResponseHandler) {
     this.head = head;
     this.body = body;
     this.#listener = listener;
@@ -64,21 +64,21 @@ export class HttpExchange implements UpstreamCall {
   }
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
-    if (!this.#isDone) this.#reader = this.#listener.answered(status, headers);
+    if (!this.#isDone) this.#reader = this.#listener.onHeaders(status, headers);
   }
 
   onData(bytes: Buffer): "more" | "pause" {
-    return this.#isDone || this.#reader === undefined ? "more" : this.#reader.data(bytes);
+    return this.#isDone || this.#reader === undefined ? "more" : this.#reader.onData(bytes);
   }
 
   onEnd(): void {
     if (this.#isDone) return;
     this.#isDone = true;
     try {
-      this.#reader?.end();
+      this.#reader?.onEnd();
     } catch (error) {
       // A reader that chokes on an answer has not said how it ended: its request must not wait for ever.
-      this.#reader?.failed({ kind: "broken", sent: true, why: errorCodeOf(error) });
+      this.#reader?.onFailure({ kind: "broken", sent: true, why: errorCodeOf(error) });
     }
   }
 
@@ -90,8 +90,8 @@ export class HttpExchange implements UpstreamCall {
     if (this.#isDone) return;
     this.#isDone = true;
     const failure: UpstreamFailure = { kind, sent: this.#isSent, why: errorCodeOf(error) };
-    if (this.#reader === undefined) this.#listener.failed(failure);
-    else this.#reader.failed(failure);
+    if (this.#reader === undefined) this.#listener.onFailure(failure);
+    else this.#reader.onFailure(failure);
   }
 }
 

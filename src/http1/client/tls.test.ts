@@ -56,14 +56,14 @@ async function echo(after: "keep" | "close") {
       transport.send(
         { url: `https://${host}:${port}/v1/x`, headers: {}, body },
         {
-          failed: resolve,
-          answered: () => ({
-            data(chunk) {
+          onFailure: resolve,
+          onHeaders: () => ({
+            onData(chunk) {
               pieces.push(chunk);
               return "more";
             },
-            end: () => resolve(Buffer.concat(pieces).toString()),
-            failed: resolve,
+            onEnd: () => resolve(Buffer.concat(pieces).toString()),
+            onFailure: resolve,
           }),
         },
       );

@@ -6,11 +6,11 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import type {
-  BodyReader,
+  UpstreamBodyHandler,
   UpstreamCall,
   UpstreamFailure,
-  UpstreamListener,
   UpstreamRequest,
+  UpstreamResponseHandler,
 } from "../upstream/transport.ts";
 import { PEER_STOPPING_CODES } from "./peer-keys.ts";
 import { END_TRAILER } from "./protocol.ts";
@@ -31,11 +31,11 @@ export const HOP_BY_HOP_HEADERS: readonly string[] = [
 
 /** One request on a node's session, in the words of every other way to an upstream. */
 export class NodeCall implements UpstreamCall {
-  readonly #listener: UpstreamListener;
+  readonly #listener: UpstreamResponseHandler;
   readonly #rules: NodeCallRules;
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
-  #reader: BodyReader | undefined;
+  #reader: UpstreamBodyHandler | undefined;
   #aborted = false;
   #over = false;
   #timedOut = false;
@@ -47,7 +47,7 @@ export class NodeCall implements UpstreamCall {
     session: ClientHttp2Session,
     path: string,
     request: UpstreamRequest,
-    listener: UpstreamListener,
+    listener: UpstreamResponseHandler,
     rules: NodeCallRules,
     closed: () => void = () => {},
   ) {
@@ -115,14 +115,14 @@ export class NodeCall implements UpstreamCall {
     this.#pieces += 1;
     if (this.#over) return;
     this.#stream.setTimeout(this.#rules.idleTimeoutMs);
-    this.#reader = this.#listener.answered(Number(headers[":status"] ?? 0), plain(headers));
+    this.#reader = this.#listener.onHeaders(Number(headers[":status"] ?? 0), plain(headers));
     // Not before: the first bytes of a body can be heard of before the head is.
     this.#stream.on("data", (chunk: Buffer) => this.#took(chunk));
   }
 
   #took(chunk: Buffer): void {
     this.#pieces += 1;
-    if (this.#over || this.#reader?.data(chunk) !== "pause") return;
+    if (this.#over || this.#reader?.onData(chunk) !== "pause") return;
     // Who waits for the client is not waiting for the node.
     this.#stream.setTimeout(0);
     this.#stream.pause();
@@ -132,9 +132,13 @@ export class NodeCall implements UpstreamCall {
     if (this.#over || this.#reader === undefined) return;
     this.#over = true;
     try {
-      this.#reader.end();
+      this.#reader.onEnd();
     } catch (error) {
-      this.#reader.failed({ kind: "broken", sent: true, why: error instanceof Error ? error.name : "unknown fault" });
+      this.#reader.onFailure({
+        kind: "broken",
+        sent: true,
+        why: error instanceof Error ? error.name : "unknown fault",
+      });
     }
   }
 
@@ -158,8 +162,8 @@ export class NodeCall implements UpstreamCall {
     this.#over = true;
     const sent = kind !== "connect" && was === "sent";
     const failure: UpstreamFailure = { kind: this.#kindOf(kind), sent, why };
-    if (this.#reader === undefined) this.#listener.failed(failure);
-    else this.#reader.failed(failure);
+    if (this.#reader === undefined) this.#listener.onFailure(failure);
+    else this.#reader.onFailure(failure);
   }
 
   #kindOf(kind: UpstreamFailure["kind"]): UpstreamFailure["kind"] {
@@ -178,17 +182,17 @@ const NOT_CONNECTED = "the node is not connected";
 const LEAVING = "the instance that the node is connected to was told to stop";
 
 /** A request that has nowhere to go. */
-export function failUnreachable(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {
+export function failUnreachable(listener: UpstreamResponseHandler, why = NOT_CONNECTED): UpstreamCall {
   return refused(listener, { kind: "connect", sent: false, why });
 }
 
 /** A request that came after the gateway ended what would have carried it. */
-export function failStopped(listener: UpstreamListener): UpstreamCall {
+export function failStopped(listener: UpstreamResponseHandler): UpstreamCall {
   return refused(listener, { kind: "stopped", sent: false, why: "not sent" });
 }
 
-function refused(listener: UpstreamListener, failure: UpstreamFailure): UpstreamCall {
-  queueMicrotask(() => listener.failed(failure));
+function refused(listener: UpstreamResponseHandler, failure: UpstreamFailure): UpstreamCall {
+  queueMicrotask(() => listener.onFailure(failure));
   return { abort() {}, resume() {} };
 }
 

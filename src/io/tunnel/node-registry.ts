@@ -8,7 +8,7 @@ import type { ReachabilitySource } from "../../domain/routing/node-reachability.
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
-import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
+import type { Transport, UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
 import type { RemoteNodeConnection } from "./node-directory.ts";
 import { type NodeCircuitRules, NodeEntry, type OpenNodeCircuit } from "./node-entry.ts";
 import { type NodeOverlay, WorkspaceNodeOverlay } from "./node-overlay.ts";
@@ -34,7 +34,7 @@ export type NodeEvents = {
 /** Other instances of the same gateway: what they hold, and the way to it. */
 export type RemoteNodes = {
   find(nodeId: string): RemoteNodeConnection | undefined;
-  send(to: RemoteNodeTarget, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  send(to: RemoteNodeTarget, request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall;
   /** What they are told. */
   publish(live: ConnectedNode, leaving: boolean): void;
   withdraw(nodeId: string): void;
@@ -281,7 +281,7 @@ export class NodeRegistry implements LocalNodes {
     return undefined;
   }
 
-  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+  send(request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
     if (this.#elsewhere === undefined) return this.#hub.send(request, listener);
     const held = this.#held.get(new URL(request.url).hostname);
     const there = held?.live?.instance == null ? undefined : this.#elsewhere.find(held.node.id);

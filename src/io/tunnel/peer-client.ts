@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { cancelTimer } from "../../kit/timers.ts";
-import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
+import type { UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
 import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeCallRules } from "./node-call.ts";
 import { type PingRules, startPinging } from "./node-session.ts";
 import {
@@ -42,7 +42,7 @@ export class PeerClient {
   send(
     { nodeId, workspaceId, at }: RemoteNodeTarget,
     request: UpstreamRequest,
-    listener: UpstreamListener,
+    listener: UpstreamResponseHandler,
   ): UpstreamCall {
     if (this.#closed) return failStopped(listener);
     const session = this.#sessionTo(at);

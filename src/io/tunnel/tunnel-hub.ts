@@ -5,7 +5,7 @@ import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
-import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
+import type { UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
 import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeCallRules } from "./node-call.ts";
 import { openNodeSession, type PingRules } from "./node-session.ts";
 import { ANNOUNCE_PATH, Announcement, CLOSE_CODES, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
@@ -108,7 +108,7 @@ export class TunnelHub {
     this.#connections.get(nodeId)?.end(CLOSE_CODES.removed, "this node was removed or its token revoked");
   }
 
-  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+  send(request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
     if (this.#closed) return failStopped(listener);
     const { hostname, pathname, search } = new URL(request.url);
     const link = this.#connections.get(hostname);
@@ -170,7 +170,7 @@ class NodeConnection {
     this.#ask();
   }
 
-  carry(path: string, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+  carry(path: string, request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
     this.running += 1;
     return new NodeCall(this.session, path, request, listener, this.#rules.calls, () => {
       this.running -= 1;
@@ -187,9 +187,9 @@ class NodeConnection {
   }
 
   askToMove(): void {
-    const nobody: UpstreamListener = {
-      answered: () => ({ data: () => "more", end() {}, failed() {} }),
-      failed() {},
+    const nobody: UpstreamResponseHandler = {
+      onHeaders: () => ({ onData: () => "more", onEnd() {}, onFailure() {} }),
+      onFailure() {},
     };
     new NodeCall(this.session, MOVE_PATH, GET, nobody, this.#rules.calls);
   }
@@ -213,17 +213,17 @@ class NodeConnection {
   #ask(): void {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const listener: UpstreamListener = {
-      answered: (status) => ({
-        data: (chunk) => {
+    const listener: UpstreamResponseHandler = {
+      onHeaders: (status) => ({
+        onData: (chunk) => {
           bytes += chunk.length;
           if (bytes <= ANNOUNCEMENT_BYTES_MAX) chunks.push(chunk);
           return "more";
         },
-        end: () => this.#told(status, bytes <= ANNOUNCEMENT_BYTES_MAX ? Buffer.concat(chunks).toString() : ""),
-        failed: () => this.#askLater(),
+        onEnd: () => this.#told(status, bytes <= ANNOUNCEMENT_BYTES_MAX ? Buffer.concat(chunks).toString() : ""),
+        onFailure: () => this.#askLater(),
       }),
-      failed: () => this.#askLater(),
+      onFailure: () => this.#askLater(),
     };
     new NodeCall(this.session, ANNOUNCE_PATH, GET, listener, this.#rules.calls);
   }

@@ -132,16 +132,16 @@ function ask(
     call = hub.send(
       { url: "tunnel://node-1/v1/chat/completions", headers, body },
       {
-        failed: (failure) => resolve({ ...got, failure }),
-        answered(status) {
+        onFailure: (failure) => resolve({ ...got, failure }),
+        onHeaders(status) {
           got.status = status;
           return {
-            data(chunk) {
+            onData(chunk) {
               got.text += chunk.toString();
               return on(chunk.toString(), call);
             },
-            end: () => resolve(got),
-            failed: (failure) => resolve({ ...got, failure }),
+            onEnd: () => resolve(got),
+            onFailure: (failure) => resolve({ ...got, failure }),
           };
         },
       },
@@ -185,8 +185,8 @@ describe("a tunnel", () => {
       hub.send(
         { url: "tunnel://node-1/v1/../admin/shutdown", headers: { connection: "close" }, body: "{}" },
         {
-          failed: () => resolve(0),
-          answered: (status) => ({ data: () => "more", end: () => resolve(status), failed: () => resolve(0) }),
+          onFailure: () => resolve(0),
+          onHeaders: (status) => ({ onData: () => "more", onEnd: () => resolve(status), onFailure: () => resolve(0) }),
         },
       );
     });

@@ -1,6 +1,6 @@
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
-import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
+import { type AwsKeys, awsRegionFor, signAws } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
 /** How a dialect's servers are shown who is calling. */
@@ -66,7 +66,7 @@ export function presentedSecrets(
 
 /** Headers that a proxy on the way may touch stay out of the signature. */
 function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
-  const region = awsRegion(url, endpoint.baseUrl, endpoint.region);
+  const region = awsRegionFor(url, endpoint.baseUrl, endpoint.region);
   if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
   if (typeof body !== "string") throw new Error("an upload cannot be signed");
   const { "content-type": contentType } = headers;

@@ -2,26 +2,33 @@ import { expect, test } from "vitest";
 import { endpointOf } from "../../../tests/support/routing.ts";
 import { fault } from "../../contract/faults.ts";
 import {
-  atNode,
-  classifyCredential,
+  attributeToNode,
+  attributeToOwnKey,
+  classifyCredentialFailure,
   classifyExcluded,
   classifyFailure,
   classifyMalformed,
-  classifyNodeLost,
+  classifyNodeOffline,
   classifyStatus,
   classifyWithdrawn,
-  endedBy,
-  type Verdict,
-  withOwnKey,
+  type FailureVerdict,
+  faultEndedBy,
 } from "./classify-failure.ts";
 
 const NO_WORDS = { message: "m", code: null, type: null, status: null };
 
-function shown(verdict: Verdict) {
+function shown(verdict: FailureVerdict) {
   if (verdict.is === "busy") return verdict;
   if (verdict.is === "stop") return { is: "stop", status: verdict.fault.status, code: verdict.fault.code };
-  const { last, blame, againAfterMs, maybeAccepted } = verdict;
-  return { is: "next", status: last.status, code: last.code, on: blame.on, againAfterMs, maybeAccepted };
+  const { finalFault, blame, retrySameAfterMs, mayHaveBeenAccepted } = verdict;
+  return {
+    is: "next",
+    status: finalFault.status,
+    code: finalFault.code,
+    on: blame.on,
+    againAfterMs: retrySameAfterMs,
+    maybeAccepted: mayHaveBeenAccepted,
+  };
 }
 
 const next = (status: number, code: string, on: string, more: object = {}) => ({
@@ -90,9 +97,9 @@ test.each([
   const verdict = classifyStatus(status, { "retry-after": header }, NO_WORDS, "acme");
   if (verdict.is !== "next") throw new Error("it did not move on");
   expect(verdict.blame.on === "endpoint" ? verdict.blame.retryAfterMs : undefined).toBe(asideMs);
-  expect(verdict.againAfterMs).toBe(againMs);
+  expect(verdict.retrySameAfterMs).toBe(againMs);
   const seconds = asideMs === undefined ? undefined : { "retry-after": String(asideMs / 1000) };
-  expect(verdict.last.headers).toEqual(seconds);
+  expect(verdict.finalFault.headers).toEqual(seconds);
 });
 
 test.each([
@@ -124,7 +131,7 @@ test.each([
 test("NODE-02 who takes no more requests is as if not asked: blamed for nothing, and not asked again", () => {
   const verdict = classifyFailure({ kind: "busy", sent: false, why: "E" }, "acme");
   expect(verdict).toEqual({ is: "busy", why: "E" });
-  expect(atNode(verdict, "rack", null)).toBe(verdict);
+  expect(attributeToNode(verdict, "rack", null)).toBe(verdict);
 });
 
 test("ROUTE-04 an answer that is none may have been paid for; an endpoint that policy took away was never asked", () => {
@@ -136,9 +143,9 @@ test("ROUTE-04 an answer that is none may have been paid for; an endpoint that p
 });
 
 test("BILL-08 a credential that its issuer refuses is the operator's matter, and with an own key the workspace's", () => {
-  const verdict = classifyCredential("acme");
+  const verdict = classifyCredentialFailure("acme");
   expect(shown(verdict)).toEqual(next(502, "upstream_error", "operator"));
-  const own = withOwnKey(verdict, "acme", null);
+  const own = attributeToOwnKey(verdict, "acme", null);
   expect(shown(own)).toEqual(next(502, "upstream_error", "workspace"));
   expect(own.why).toBe("your key for acme was refused");
 });
@@ -146,35 +153,35 @@ test("BILL-08 a credential that its issuer refuses is the operator's matter, and
 const at = (status: number) => classifyStatus(status, {}, NO_WORDS, "acme");
 const silent = classifyFailure({ kind: "timeout", why: "t", sent: true }, "acme");
 
-test.each<[string, Verdict, (reason: string) => string]>([
+test.each<[string, FailureVerdict, (reason: string) => string]>([
   ["is broken", at(500), (reason) => `The provider acme gave no usable answer and ${reason}. Try again.`],
   ["is silent", silent, (reason) => `The provider acme did not answer in time and ${reason}. Try again.`],
   ["is busy", at(429), (reason) => `The provider acme is at its rate limit and ${reason}. Try again shortly.`],
   [
     "refuses an own key",
-    withOwnKey(at(401), "acme", 401),
+    attributeToOwnKey(at(401), "acme", 401),
     (reason) =>
       `The provider acme did not accept the workspace's own key (401), and ${reason}. An admin of the workspace can test it, or connect another one.`,
   ],
   [
     "is a broken node",
-    atNode(at(500), "rack", 500),
+    attributeToNode(at(500), "rack", 500),
     (reason) => `The node rack gave no usable answer and ${reason}. Try again, or look after its server.`,
   ],
   [
     "is a silent node",
-    atNode(silent, "rack", null),
+    attributeToNode(silent, "rack", null),
     (reason) => `The node rack did not answer in time and ${reason}. Try again.`,
   ],
   [
     "is a node that refuses",
-    atNode(at(401), "rack", 401),
+    attributeToNode(at(401), "rack", 401),
     (reason) =>
       `The local server of the node rack refused the request (401), and ${reason}. Look at its key and its models.`,
   ],
   [
     "is a node that went",
-    classifyNodeLost("rack", "lab/writer"),
+    classifyNodeOffline("rack", "lab/writer"),
     (reason) =>
       `The node rack has just stopped serving lab/writer, and ${reason}. Try again shortly, or look after its agent.`,
   ],
@@ -191,14 +198,18 @@ test.each<[string, Verdict, (reason: string) => string]>([
   ],
 ])("ERR-01 the last one that was asked %s: the caller hears why nobody else is", (_, verdict, words) => {
   if (verdict.is !== "next") throw new Error("nobody else would be asked");
-  expect(verdict.last.message).toBe(words("no other endpoint is left"));
-  const ended = endedBy(verdict, "the time is up");
-  expect(ended).toMatchObject({ code: verdict.last.code, headers: verdict.last.headers, detail: verdict.last.detail });
+  expect(verdict.finalFault.message).toBe(words("no other endpoint is left"));
+  const ended = faultEndedBy(verdict, "the time is up");
+  expect(ended).toMatchObject({
+    code: verdict.finalFault.code,
+    headers: verdict.finalFault.headers,
+    detail: verdict.finalFault.detail,
+  });
   expect(ended.message).toBe(words("the time is up"));
 });
 
 test("NODE-02 ERR-11 an endpoint that was withdrawn is not found; a node that went is away, and may be asked again", () => {
   const endpoint = endpointOf({ provider: "acme", model: "lab/writer" });
   expect(shown(classifyWithdrawn(endpoint))).toEqual(next(404, "model_not_found", "nobody"));
-  expect(shown(classifyNodeLost("rack", endpoint.model))).toEqual(next(502, "upstream_error", "nobody"));
+  expect(shown(classifyNodeOffline("rack", endpoint.model))).toEqual(next(502, "upstream_error", "nobody"));
 });

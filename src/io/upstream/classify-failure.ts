@@ -16,34 +16,34 @@ export type Blame =
   | { readonly on: "nobody" };
 
 /** What the caller gets for a failed attempt that was the last one. */
-export type Told = {
+export type FailureReport = {
   /** When no other endpoint is left. */
-  readonly last: Fault;
+  readonly finalFault: Fault;
   /** When others are left, and the request ended for another reason; absent where the words name none. */
-  readonly lastFor?: (reason: string) => Fault;
+  readonly faultFor?: (reason: string) => Fault;
 };
 
 /** What follows from a failed attempt. */
-export type Verdict =
-  | (Told & {
+export type FailureVerdict =
+  | (FailureReport & {
       readonly is: "next";
       readonly why: string;
-      readonly maybeAccepted: boolean;
+      readonly mayHaveBeenAccepted: boolean;
       readonly blame: Blame;
       /** What came was no answer. */
-      readonly malformed?: true;
+      readonly isMalformed?: true;
       /** Nothing was asked: the request has no words in the endpoint's dialect. */
-      readonly unsayable?: true;
+      readonly isUnencodable?: true;
       /** Nothing was asked: what holds now does not let it, although the plan did. */
-      readonly unasked?: true;
+      readonly wasNotSent?: true;
       /** The workspace's own key that it was planned with is there no more, or serves other addresses. */
-      readonly keyGone?: true;
+      readonly isOwnKeyRemoved?: true;
       /** Told in its place where other parts of the request had gone out; absent where the words are the same. */
-      readonly afterParts?: Told;
+      readonly afterPartialSend?: FailureReport;
       /** Another instance of the gateway, on the way there, was told to stop. */
-      readonly leaving?: true;
+      readonly isPeerStopping?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
-      readonly againAfterMs: number | undefined;
+      readonly retrySameAfterMs: number | undefined;
     })
   /** It has as many requests as it takes, and did nothing with this one: as if it had not been asked. */
   | { readonly is: "busy"; readonly why: string }
@@ -65,13 +65,13 @@ const CONNECT_AGAIN_MS = 100;
 const NOBODY: Blame = { on: "nobody" };
 const NOBODY_LEFT = "no other endpoint is left";
 
-function told(lastFor: (reason: string) => Fault): Told {
-  return { last: lastFor(NOBODY_LEFT), lastFor };
+function told(faultFor: (reason: string) => Fault): FailureReport {
+  return { finalFault: faultFor(NOBODY_LEFT), faultFor };
 }
 
 /** The last failure of a request that ended although others are left, with what it really ended for. */
-export function endedBy({ last, lastFor }: Told, reason: string): Fault {
-  return lastFor?.(reason) ?? last;
+export function faultEndedBy({ finalFault, faultFor }: FailureReport, reason: string): Fault {
+  return faultFor?.(reason) ?? finalFault;
 }
 
 /** The endpoint answered with an error status. */
@@ -80,25 +80,32 @@ export function classifyStatus(
   headers: IncomingHttpHeaders,
   problem: UpstreamProblem,
   provider: string,
-): Verdict {
+): FailureVerdict {
   if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
   if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(problem)) {
     const why = `provider refused the gateway's own credential or deployment (${status})`;
     const broken = brokenAt(provider);
-    return { is: "next", why, maybeAccepted: false, ...broken, blame: { on: "operator" }, againAfterMs: undefined };
+    return {
+      is: "next",
+      why,
+      mayHaveBeenAccepted: false,
+      ...broken,
+      blame: { on: "operator" },
+      retrySameAfterMs: undefined,
+    };
   }
   if (BUSY.has(status)) return classifyBusy(status, headers, problem, provider);
   const timedOut = status === 408 || status === 504;
   return {
     is: "next",
     why: `provider failed (${status})`,
-    maybeAccepted: timedOut || status === 502,
+    mayHaveBeenAccepted: timedOut || status === 502,
     ...(timedOut ? timeoutAt(provider) : brokenAt(provider)),
     // That it has passed too many gateways says nothing of the last one: a caller could have it set aside for everybody.
     blame: status === LOOP ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
-    againAfterMs: undefined,
+    retrySameAfterMs: undefined,
   };
 }
 
@@ -108,7 +115,7 @@ function classifyBusy(
   headers: IncomingHttpHeaders,
   problem: UpstreamProblem,
   provider: string,
-): Verdict {
+): FailureVerdict {
   const seconds = retryAfterSeconds(headers) ?? statedDelay(problem);
   const retryAfterMs = seconds === undefined ? undefined : seconds * 1000;
   const limited = status === 429;
@@ -123,30 +130,30 @@ function classifyBusy(
   return {
     is: "next",
     why: limited ? "provider at its rate limit (429)" : `provider failed (${status})`,
-    maybeAccepted: false,
+    mayHaveBeenAccepted: false,
     ...busy,
     blame: { on: "endpoint", retryAfterMs },
-    againAfterMs: retryAfterMs !== undefined && retryAfterMs <= AGAIN_WITHIN_MS ? retryAfterMs : undefined,
+    retrySameAfterMs: retryAfterMs !== undefined && retryAfterMs <= AGAIN_WITHIN_MS ? retryAfterMs : undefined,
   };
 }
 
 /** No usable answer came at all. */
-export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
+export function classifyFailure(failure: UpstreamFailure, provider: string): FailureVerdict {
   if (failure.kind === "stopped") return classifyStopped(failure.sent);
   if (failure.kind === "leaving") return classifyLeaving(failure);
   if (failure.kind === "busy") return { is: "busy", why: failure.why };
   return {
     is: "next",
     why: `${failure.kind}: ${failure.why}`,
-    maybeAccepted: failure.sent,
+    mayHaveBeenAccepted: failure.sent,
     ...(failure.kind === "timeout" ? timeoutAt(provider) : brokenAt(provider)),
     blame: failure.kind === "aborted" ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
-    againAfterMs: failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS,
+    retrySameAfterMs: failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS,
   };
 }
 
 /** The time for a stopping gateway's last answers is over: the same call is for whoever serves after it. */
-function classifyStopped(sent: boolean): Verdict {
+function classifyStopped(sent: boolean): FailureVerdict {
   const problem = fault("service_unavailable", {
     message: "The gateway was told to stop before this answer was whole. Nothing is charged; send the request again.",
   });
@@ -154,55 +161,71 @@ function classifyStopped(sent: boolean): Verdict {
 }
 
 /** Another instance ended what was asked through it: this one goes on, and asks whoever else there is. */
-function classifyLeaving({ sent, why }: UpstreamFailure): Verdict {
-  const last = fault("service_unavailable", {
+function classifyLeaving({ sent, why }: UpstreamFailure): FailureVerdict {
+  const finalFault = fault("service_unavailable", {
     message:
       "The instance of the gateway that the node is connected to was told to stop before the answer was whole. Nothing is charged; send the request again.",
   });
-  const againAfterMs = sent ? undefined : CONNECT_AGAIN_MS;
-  return { is: "next", why, maybeAccepted: sent, last, blame: NOBODY, leaving: true, againAfterMs };
+  const retrySameAfterMs = sent ? undefined : CONNECT_AGAIN_MS;
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: sent,
+    finalFault,
+    blame: NOBODY,
+    isPeerStopping: true,
+    retrySameAfterMs,
+  };
 }
 
 /** Told by a code of its own, with the model that was asked. */
 type NamedFailure = { readonly code: FaultCode; readonly model: string };
 
 /** Status 200 with something that is not an answer of the dialect. */
-export function classifyMalformed(what: string, provider: string, named?: NamedFailure): Verdict {
+export function classifyMalformed(what: string, provider: string, named?: NamedFailure): FailureVerdict {
   return {
     is: "next",
     why: `malformed answer: ${what}`,
-    maybeAccepted: true,
+    mayHaveBeenAccepted: true,
     ...(named === undefined ? brokenAt(provider) : unusableAt(provider, named, what)),
     blame: { on: "endpoint", retryAfterMs: undefined },
-    malformed: true,
-    againAfterMs: undefined,
+    isMalformed: true,
+    retrySameAfterMs: undefined,
   };
 }
 
 /** The policy was tightened after the plan was made, so nobody was asked. */
-export function classifyExcluded(why: string, refusal: Fault): Verdict {
+export function classifyExcluded(why: string, refusal: Fault): FailureVerdict {
   return {
     is: "next",
     why: `policy: ${why}`,
-    maybeAccepted: false,
-    last: refusal,
+    mayHaveBeenAccepted: false,
+    finalFault: refusal,
     blame: NOBODY,
-    againAfterMs: undefined,
+    retrySameAfterMs: undefined,
   };
 }
 
 /** The catalogue or the connections changed after the plan was made: nobody is there to ask any more. */
-export function classifyWithdrawn({ id, model }: { readonly id: string; readonly model: string }): Verdict {
-  const last = fault("model_not_found", {
+export function classifyWithdrawn({ id, model }: { readonly id: string; readonly model: string }): FailureVerdict {
+  const finalFault = fault("model_not_found", {
     message: `The model ${model} can no longer be called here: ${id} was just withdrawn. Try again.`,
     param: "model",
   });
   const why = "withdrawn since the plan was made";
-  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unasked: true, againAfterMs: undefined };
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: false,
+    finalFault,
+    blame: NOBODY,
+    wasNotSent: true,
+    retrySameAfterMs: undefined,
+  };
 }
 
 /** The same where only the workspace's own key is gone. Asked anew, it is planned with what the workspace has then. */
-export function classifyKeyGone(provider: string, how: "removed" | "replaced"): Verdict {
+export function classifyOwnKeyRemoved(provider: string, how: "removed" | "replaced"): FailureVerdict {
   const gone = (when: string) =>
     told((reason) =>
       fault("upstream_error", {
@@ -213,61 +236,92 @@ export function classifyKeyGone(provider: string, how: "removed" | "replaced"): 
   return {
     is: "next",
     why,
-    maybeAccepted: false,
+    mayHaveBeenAccepted: false,
     ...gone("before the request went out"),
-    afterParts: gone("after parts of the request had gone out"),
+    afterPartialSend: gone("after parts of the request had gone out"),
     blame: NOBODY,
-    unasked: true,
-    keyGone: true,
-    againAfterMs: undefined,
+    wasNotSent: true,
+    isOwnKeyRemoved: true,
+    retrySameAfterMs: undefined,
   };
 }
 
 /** The workspace wants its own key for a provider and no other, which it did not when the plan was made. */
-export function classifyOwnOnly(provider: string): Verdict {
+export function classifyOwnOnly(provider: string): FailureVerdict {
   const alone = told((reason) =>
     fault("upstream_error", {
       message: `Only the workspace's own key for ${provider} is to be used since the request was planned, and ${reason}. Send it again: it goes by the keys that are there then.`,
     }),
   );
   const why = `only your own key for ${provider} is to be used now`;
-  return { is: "next", why, maybeAccepted: false, ...alone, blame: NOBODY, unasked: true, againAfterMs: undefined };
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: false,
+    ...alone,
+    blame: NOBODY,
+    wasNotSent: true,
+    retrySameAfterMs: undefined,
+  };
 }
 
 /** The same of a machine that went: it is away, not unknown, and who sends the request again may find it back. */
-export function classifyNodeLost(name: string, model: string): Verdict {
+export function classifyNodeOffline(name: string, model: string): FailureVerdict {
   const lost = told((reason) =>
     fault("upstream_error", {
       message: `The node ${name} has just stopped serving ${model}, and ${reason}. Try again shortly, or look after its agent.`,
     }),
   );
   const why = "the node stopped serving it since the plan was made";
-  return { is: "next", why, maybeAccepted: false, ...lost, blame: NOBODY, unasked: true, againAfterMs: undefined };
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: false,
+    ...lost,
+    blame: NOBODY,
+    wasNotSent: true,
+    retrySameAfterMs: undefined,
+  };
 }
 
 /**
  * Only writing the request showed that it cannot be said to this endpoint: another one may have words for it. The caller
  * may be told in words of its own request; the log has none of them.
  */
-export function classifyUnsayable(last: Fault): Verdict {
-  const why = `cannot be told: ${last.code}${last.param === undefined ? "" : ` (${last.param})`}`;
-  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unsayable: true, againAfterMs: undefined };
+export function classifyUnencodable(finalFault: Fault): FailureVerdict {
+  const why = `cannot be told: ${finalFault.code}${finalFault.param === undefined ? "" : ` (${finalFault.param})`}`;
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: false,
+    finalFault,
+    blame: NOBODY,
+    isUnencodable: true,
+    retrySameAfterMs: undefined,
+  };
 }
 
 /** Whoever asks may not ask any more, and nobody else is asked for them. */
-export function classifyBarred(refusal: Fault): Verdict {
+export function classifyKeyRevoked(refusal: Fault): FailureVerdict {
   return { is: "stop", why: `not admitted any more: ${refusal.code}`, fault: refusal };
 }
 
 /** There was no credential to ask with, and trying again gets none: nobody was asked. */
-export function classifyCredential(provider: string): Verdict {
+export function classifyCredentialFailure(provider: string): FailureVerdict {
   const why = "the gateway's own credential was refused by who issues it";
   const broken = brokenAt(provider);
-  return { is: "next", why, maybeAccepted: false, ...broken, blame: { on: "operator" }, againAfterMs: undefined };
+  return {
+    is: "next",
+    why,
+    mayHaveBeenAccepted: false,
+    ...broken,
+    blame: { on: "operator" },
+    retrySameAfterMs: undefined,
+  };
 }
 
 /** The same failure where the endpoint was called with the workspace's own key: whose account it is changes who is told. */
-export function withOwnKey(verdict: Verdict, provider: string, status: number | null): Verdict {
+export function attributeToOwnKey(verdict: FailureVerdict, provider: string, status: number | null): FailureVerdict {
   if (verdict.is !== "next" || verdict.blame.on !== "operator") return verdict;
   const shown = status === null ? "" : ` (${status})`;
   const isRefused = status === null || status === 401 || status === 403 || status === 400;
@@ -285,9 +339,9 @@ export function withOwnKey(verdict: Verdict, provider: string, status: number | 
 }
 
 /** The same failure at a machine of the workspace's own: what stands there is for its people to look after. */
-export function atNode(verdict: Verdict, name: string, status: number | null): Verdict {
+export function attributeToNode(verdict: FailureVerdict, name: string, status: number | null): FailureVerdict {
   if (verdict.is !== "next") return verdict;
-  const { code } = verdict.last;
+  const { code } = verdict.finalFault;
   const isRefused = verdict.blame.on === "operator" && status !== null;
   const words = (reason: string) => {
     if (code === "upstream_timeout") return `The node ${name} did not answer in time and ${reason}. Try again.`;
@@ -303,12 +357,12 @@ export function atNode(verdict: Verdict, name: string, status: number | null): V
 }
 
 /** A provider's words without the very credential it was shown, in whatever form that is. */
-export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
+export function redactVerdict(verdict: FailureVerdict, secrets: readonly string[]): FailureVerdict {
   if (verdict.is !== "stop") return verdict;
   return { ...verdict, fault: verdict.fault.reworded({ message: redactSecrets(verdict.fault.message, secrets) }) };
 }
 
-function passedOn(status: number, problem: UpstreamProblem): Verdict {
+function passedOn(status: number, problem: UpstreamProblem): FailureVerdict {
   const message = withoutSecrets(problem.message);
   return {
     is: "stop",

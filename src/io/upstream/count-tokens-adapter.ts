@@ -5,13 +5,13 @@ import type { WholeReply } from "../../language/canon/reply.ts";
 import { stripUnknownHints } from "../../language/dialects/messages/direct/request.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import {
-  betasFor,
   invokeModelBody,
   invokeModelOptions,
   type MessagesRoute,
   messagesRouteFor,
   passthroughMessages,
   patchBody,
+  supportedBetas,
 } from "./passthrough-messages.ts";
 import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
@@ -33,7 +33,7 @@ const NOT_COUNTED_THERE = /support counting tokens/i;
 const ROOM_TOKENS = 1024;
 
 /** The way to a provider that counts the tokens of a request; undefined: the gateway has to count itself. */
-export function countLane(inbound: InboundMessages, target: AdapterTarget): UpstreamAdapter | undefined {
+export function countTokensAdapter(inbound: InboundMessages, target: AdapterTarget): UpstreamAdapter | undefined {
   const door = messagesRouteFor(target.endpoint);
   return door === undefined
     ? undefined
@@ -41,7 +41,7 @@ export function countLane(inbound: InboundMessages, target: AdapterTarget): Upst
 }
 
 /** The provider says that it cannot count for this model: that is nobody's fault. */
-export function cannotCount(message: string): boolean {
+export function isCountingUnsupported(message: string): boolean {
   return NOT_COUNTED_THERE.test(message);
 }
 
@@ -60,7 +60,7 @@ const COUNTING: Readonly<Record<MessagesRoute, (inbound: InboundMessages, target
       patchBody(inbound, target, [
         modelPatch(target),
         { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
-        ...stripUnknownHints(inbound.body, betasFor(inbound, target.endpoint).sent, "known").patches,
+        ...stripUnknownHints(inbound.body, supportedBetas(inbound, target.endpoint).sent, "known").patches,
         ...WITHOUT_ANSWER,
       ]),
     decodeResponse: decodeCount,

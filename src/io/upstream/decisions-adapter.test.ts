@@ -5,7 +5,7 @@ import type { DecisionCall } from "../../language/decisions/call.ts";
 import { decodeImage } from "../../language/decisions/image.ts";
 import { decisionRenderer } from "../../language/decisions/render.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { decisionsLane } from "./decisions-adapter.ts";
+import { decisionsAdapter } from "./decisions-adapter.ts";
 import type { UpstreamAdapter } from "./upstream-adapter.ts";
 
 const PIXEL = decodeImage(
@@ -36,7 +36,7 @@ function laneTo(id: string): UpstreamAdapter {
   const endpoint = snapshot.endpoints.get(id);
   const model: Model | undefined = snapshot.models.get(endpoint?.model ?? "");
   if (endpoint === undefined || model === undefined) throw new Error(`${id} is not in the catalogue`);
-  return decisionsLane(asking(endpoint), { endpoint, model, client: decisionRenderer("EUR") });
+  return decisionsAdapter(asking(endpoint), { endpoint, model, client: decisionRenderer("EUR") });
 }
 
 const bodiesOf = (lane: UpstreamAdapter) =>
@@ -59,7 +59,7 @@ test("DEC-07 what is asked once for each question is written when its turn comes
   const ids = Array.from({ length: 32 }, (_, at) => `q${at}`);
   const questions = ids.map((id) => ({ key: id, id, type: "noul" as const, instructions: "Is it open?" }));
   const ask: DecisionCall = { model: endpoint.model, state, images: [], questions };
-  const { subRequests } = decisionsLane(ask, { endpoint, model, client: decisionRenderer("EUR") });
+  const { subRequests } = decisionsAdapter(ask, { endpoint, model, client: decisionRenderer("EUR") });
   expect([subRequests?.adapters.length, written]).toEqual([32, 0]);
   subRequests?.adapters[0]?.encode();
   expect(written).toBe(1);

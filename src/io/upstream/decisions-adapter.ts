@@ -44,7 +44,7 @@ export type DecisionTarget = {
 };
 
 /** The way to an endpoint that answers typed questions: whole or not at all. */
-export function decisionsLane(ask: DecisionCall, target: DecisionTarget): UpstreamAdapter {
+export function decisionsAdapter(ask: DecisionCall, target: DecisionTarget): UpstreamAdapter {
   const { decisions, decisionsInterface } = target.endpoint;
   if (decisions === null || decisionsInterface === null)
     throw new Error(`${target.endpoint.id} has no interface for decisions`);
@@ -175,7 +175,7 @@ function questionLane(
   kept: (reading: LogprobsReply) => void,
 ): UpstreamAdapter {
   const { endpoint, model } = target;
-  const facts = logprobsFactsOf(endpoint, decisions);
+  const facts = logprobsFactsFor(endpoint, decisions);
   const dialect = facts.form === "chat" ? chatUpstream : geminiUpstream;
   const modelFacts = modelFactsFor(endpoint, model);
   return {
@@ -200,7 +200,7 @@ function questionLane(
   };
 }
 
-export function logprobsFactsOf(
+export function logprobsFactsFor(
   { dialects: [dialect] }: Pick<Endpoint, "dialects">,
   { topLogprobs, logprobs, thinkingOff }: DecisionSupport,
 ): LogprobsOptions {

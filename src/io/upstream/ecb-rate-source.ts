@@ -9,7 +9,7 @@ const BYTES_MAX = 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
 /** The ECB's daily reference rates, from the address that the operator names: the bank's own, or a copy of its file. */
-export function ecbSource(address: string, transport: Pick<Transport, "send">, timers: Timers): RateSource {
+export function createEcbRateSource(address: string, transport: Pick<Transport, "send">, timers: Timers): RateSource {
   return {
     name: ECB_SOURCE,
     async fetch() {

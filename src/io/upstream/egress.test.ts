@@ -2,9 +2,9 @@ import { createSocket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { isPublicAddress, readEgressUrl } from "./egress.ts";
-import { egressProblem, guardedPost } from "./guarded-post.ts";
-import { isOwnMachine, readMailServer, readSender } from "./smtp-server.ts";
+import { isPublicAddress, parseEgressUrl } from "./egress.ts";
+import { createGuardedPost, egressUrlProblem } from "./guarded-post.ts";
+import { isLoopbackHost, parseMailSender, parseSmtpUrl } from "./smtp-server.ts";
 
 const CLOSED = [
   ...[
@@ -62,17 +62,17 @@ test.each([
   "https://[::ffff:169.254.169.254]/",
   `https://example.eu/${"a".repeat(2048)}`,
 ])("BILL-10 %s is refused before any name is asked for", (url) => {
-  expect(readEgressUrl(url, "public_https")).toHaveProperty("problem");
+  expect(parseEgressUrl(url, "public_https")).toHaveProperty("problem");
 });
 
 test("BILL-10 a name that leads to a private address is refused, at saving and at sending; nothing is connected to", async () => {
   const { port, requests } = await receiver(200);
-  expect(await egressProblem(`https://localhost:${port}/`, "public_https")).toContain("private or reserved");
+  expect(await egressUrlProblem(`https://localhost:${port}/`, "public_https")).toContain("private or reserved");
   const body = { headers: {}, body: "{}", signal: new AbortController().signal };
-  const sent = await guardedPost("public_https", 15_000)({ url: `https://localhost:${port}/`, ...body });
+  const sent = await createGuardedPost("public_https", 15_000)({ url: `https://localhost:${port}/`, ...body });
   expect(sent.is).toBe("refused");
   expect(requests).toEqual([]);
-  const allowed = await guardedPost("anywhere", 15_000)({ url: `http://localhost:${port}/hook?a=1`, ...body });
+  const allowed = await createGuardedPost("anywhere", 15_000)({ url: `http://localhost:${port}/hook?a=1`, ...body });
   expect(allowed).toEqual({ is: "answered", status: 200 });
   expect(requests).toEqual(["POST /hook?a=1"]);
 });
@@ -81,8 +81,8 @@ test("BILL-10 a name that means something else at sending than at saving is refu
   const { servers, answers } = await nameServer();
   const { port, requests } = await receiver(200);
   const url = `https://rebinding.example.eu:${port}/`;
-  const saved = () => egressProblem(url, "public_https", servers);
-  const post = guardedPost("public_https", 15_000, servers);
+  const saved = () => egressUrlProblem(url, "public_https", servers);
+  const post = createGuardedPost("public_https", 15_000, servers);
   const sent = () => post({ url, headers: {}, body: "{}", signal: new AbortController().signal });
   answers.push([93, 184, 216, 34]);
   expect(await saved()).toBeUndefined();
@@ -100,7 +100,7 @@ test("BILL-10 names that workspaces chose wait in no queue with others: name ser
   const { servers, silence } = await nameServer();
   silence();
   const late = Array.from({ length: 8 }, (_, n) =>
-    egressProblem(`https://slow-${n}.example.eu/`, "public_https", servers),
+    egressUrlProblem(`https://slow-${n}.example.eu/`, "public_https", servers),
   );
   const first = await Promise.race([Promise.race(late), lookup("localhost")]);
   expect(first).toHaveProperty("address");
@@ -111,7 +111,7 @@ test("BILL-10 redirects are not followed, and a receiver that is silent or flood
   const { port, requests } = await receiver(307, { location: "/elsewhere" });
   // Other tests have the machine too: only who is silent is waited for so shortly.
   const post = (url: string, timeoutMs = 15_000) =>
-    guardedPost("anywhere", timeoutMs)({ url, headers: {}, body: "{}", signal: new AbortController().signal });
+    createGuardedPost("anywhere", timeoutMs)({ url, headers: {}, body: "{}", signal: new AbortController().signal });
   expect(await post(`http://127.0.0.1:${port}/`)).toEqual({ is: "answered", status: 307 });
   expect(requests).toEqual(["POST /"]);
   const silent = await receiver("silent");
@@ -126,28 +126,28 @@ test("BILL-10 redirects are not followed, and a receiver that is silent or flood
 });
 
 test("BILL-10 the address of the mail server is read, and shown without its password", () => {
-  expect(readMailServer("smtps://alerts%40example.eu:p%3Aw@mail.example.eu")).toEqual({
+  expect(parseSmtpUrl("smtps://alerts%40example.eu:p%3Aw@mail.example.eu")).toEqual({
     host: "mail.example.eu",
     port: 465,
     secure: true,
     user: { name: "alerts@example.eu", password: "p:w" },
     shown: "smtps://alerts%40example.eu@mail.example.eu:465",
   });
-  expect(readMailServer("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
+  expect(parseSmtpUrl("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
   // To the machine itself a password may go without TLS; to a name that only looks like it, never.
-  expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].filter((host) => !isOwnMachine(host))).toEqual([]);
-  expect(["127.example.eu", "127.0.0.1.example.eu", "localhost.example.eu", "10.0.0.1"].filter(isOwnMachine)).toEqual(
+  expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].filter((host) => !isLoopbackHost(host))).toEqual([]);
+  expect(["127.example.eu", "127.0.0.1.example.eu", "localhost.example.eu", "10.0.0.1"].filter(isLoopbackHost)).toEqual(
     [],
   );
   for (const wrong of ["mail.example.eu", "http://a", "smtp://a/path", "smtp://user@host", "smtp://u:p%@h"])
-    expect(readMailServer(wrong)).toHaveProperty("problem");
-  expect(readSender('"The Gateway" <alerts@example.eu>')).toEqual({
+    expect(parseSmtpUrl(wrong)).toHaveProperty("problem");
+  expect(parseMailSender('"The Gateway" <alerts@example.eu>')).toEqual({
     name: "The Gateway",
     address: "alerts@example.eu",
   });
-  expect(readSender("alerts@example.eu")).toEqual({ name: "", address: "alerts@example.eu" });
+  expect(parseMailSender("alerts@example.eu")).toEqual({ name: "", address: "alerts@example.eu" });
   for (const wrong of ["alerts", "a <b>", "a@b, c@d", "a@b\r\nBcc: c@d"])
-    expect(readSender(wrong)).toHaveProperty("problem");
+    expect(parseMailSender(wrong)).toHaveProperty("problem");
 });
 
 const MAPPED_LOOPBACK = [...Array.from({ length: 10 }, () => 0), 255, 255, 127, 0, 0, 1];

@@ -27,7 +27,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /** Thrown where a connection would lead somewhere it must not. */
-class EgressRefused extends Error {
+class EgressRefusedError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "EgressRefused";
@@ -37,7 +37,7 @@ class EgressRefused extends Error {
 const URL_CHARS_MAX = 2048;
 
 /** An address that a workspace chose, or what is wrong with it. Names are resolved when they are connected to. */
-export function readEgressUrl(text: string, rules: EgressRules): URL | { readonly problem: string } {
+export function parseEgressUrl(text: string, rules: EgressRules): URL | { readonly problem: string } {
   const url = text.length <= URL_CHARS_MAX && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return { problem: "write an absolute https address of at most 2048 characters" };
@@ -77,7 +77,7 @@ function resolve(hostname: string, rules: EgressRules, servers: readonly string[
   if (rules === "anywhere")
     resolveBySystem(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []));
   else if (isIP(hostname) !== 0) done(null, [{ address: hostname, family: isIP(hostname) }]);
-  else if (LOCAL_NAME.test(hostname)) done(new EgressRefused(PRIVATE), []);
+  else if (LOCAL_NAME.test(hostname)) done(new EgressRefusedError(PRIVATE), []);
   else
     void resolveByServers(hostname, servers).then(
       (addresses) => done(addresses.length === 0 ? unresolved() : null, addresses),
@@ -99,7 +99,7 @@ export function guardedLookup(rules: EgressRules, servers?: readonly string[]): 
       if (error !== null) done(error, "");
       else if (first === undefined) done(unresolved(), "");
       else if (rules !== "anywhere" && !addresses.every(({ address }) => isPublicAddress(address)))
-        done(new EgressRefused(PRIVATE), "");
+        done(new EgressRefusedError(PRIVATE), "");
       else if (options.all === true) done(null, [...addresses]);
       else done(null, first.address, first.family);
     });

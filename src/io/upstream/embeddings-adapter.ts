@@ -36,7 +36,7 @@ const WIRES: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>
 };
 
 /** One request for vectors, and the endpoint that is asked for them. */
-export type EmbeddingErrand = {
+export type EmbeddingTarget = {
   readonly ask: EmbeddingCall;
   readonly endpoint: Endpoint;
   readonly model: Model;
@@ -50,7 +50,7 @@ type Part = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly
 type Told = number | "impossible" | undefined;
 
 /** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
-export function embeddingsLane(errand: EmbeddingErrand): UpstreamAdapter {
+export function embeddingsAdapter(errand: EmbeddingTarget): UpstreamAdapter {
   const parts: Part[] = [];
   let numbers = 0;
   const [first, ...others] = splitIntoBatches(errand.ask, roomOf(errand)).map((inputs, place) =>
@@ -82,7 +82,7 @@ const DIMENSIONS_USUAL = 4096;
 /** Tokens are estimated here, and counted there. */
 const ESTIMATE_SHARE = 0.5;
 
-function roomOf({ ask, model, facts }: EmbeddingErrand): BatchLimits {
+function roomOf({ ask, model, facts }: EmbeddingTarget): BatchLimits {
   const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DIMENSIONS_USUAL;
   const readable = Math.floor(ANSWER_BYTES / (dimensions * NUMBER_BYTES[encodingOf(ask, facts)]));
   const stated = Math.min(facts.batchMax ?? Infinity, WIRES[facts.interface].batchMax ?? Infinity);
@@ -98,7 +98,7 @@ function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingSupport): 
 }
 
 function partLane(
-  errand: EmbeddingErrand,
+  errand: EmbeddingTarget,
   inputs: EmbeddingInputs,
   kept: (part: Part) => Part | UnusableReply,
 ): UpstreamAdapter {
@@ -146,7 +146,7 @@ function readPart(
   { vectors: given, tokens, id }: EmbeddingReply,
   inputs: EmbeddingInputs,
   tokensMax: number,
-  errand: EmbeddingErrand,
+  errand: EmbeddingTarget,
 ): Part | UnusableReply {
   const asked = inputs.texts.length;
   if (given.length !== asked)
@@ -174,7 +174,7 @@ function tokensEnd(inputs: EmbeddingInputs): number {
 const OTHER_LENGTH: UnusableReply = { unusable: "vectors of another length" };
 const TOO_LONG: UnusableReply = { unusable: "more vectors than one answer can hold" };
 
-function writingOf({ ask, facts }: EmbeddingErrand): VectorFormat {
+function writingOf({ ask, facts }: EmbeddingTarget): VectorFormat {
   const isShortened = facts.normalize && ask.dimensions !== undefined;
   return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
 }
@@ -188,7 +188,7 @@ function answerOf(
   vectors: readonly RenderedVector[],
   tokens: Told,
   upstreamId: string | null,
-  { endpoint }: EmbeddingErrand,
+  { endpoint }: EmbeddingTarget,
 ): Part {
   return {
     vectors,
@@ -210,7 +210,7 @@ function answerOf(
 }
 
 /** All vectors in the order of the inputs; figures only where every part told them. */
-function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeReply | UnusableReply {
+function joined(parts: readonly Part[], errand: EmbeddingTarget): WholeReply | UnusableReply {
   const vectors = parts.flatMap((part) => part.vectors);
   if (!isEven(vectors, errand.ask.dimensions)) return OTHER_LENGTH;
   const tokens = parts.map((part) => part.tokens).reduce(sumOf, 0);

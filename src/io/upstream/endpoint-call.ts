@@ -7,30 +7,30 @@ import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify-failure.ts";
-import type { BodyReader, Transport, UpstreamCall } from "./transport.ts";
+import type { Transport, UpstreamBodyHandler, UpstreamCall } from "./transport.ts";
 import { type UpstreamAdapter, upstreamHeaders } from "./upstream-adapter.ts";
 
 /** One question of the gateway itself, outside of any request. */
-export type Asking = {
-  readonly lane: UpstreamAdapter;
+export type EndpointCall = {
+  readonly adapter: UpstreamAdapter;
   readonly endpoint: Endpoint;
   readonly baseUrl: string;
   readonly credential: Credential | undefined;
   /** Given every piece of audio that comes. */
-  readonly heard?: (bytes: Buffer) => void;
+  readonly onAudio?: (bytes: Buffer) => void;
   readonly signal: AbortSignal;
 };
 
-export type AskingParts = {
+export type EndpointCallDeps = {
   readonly transport: Pick<Transport, "send">;
   readonly clock: Clock;
   readonly timers: Timers;
   /** How long one answer may take in all, and how long it may be. */
   readonly timeoutMs: number;
-  readonly answerMaxBytes: number;
+  readonly responseMaxBytes: number;
 };
 
-export type Asked =
+export type EndpointCallResult =
   | { readonly is: "whole"; readonly answer: WholeReply }
   | { readonly is: "audio"; readonly stream: AudioStream }
   /** A clause without content and without the provider's own words. */
@@ -39,47 +39,47 @@ export type Asked =
 const PROBLEM_BYTES_MAX = 64 * 1024;
 
 /** Sends a lane's request once, and reads the answer as the lane does. */
-export async function askLane(asking: Asking, parts: AskingParts): Promise<Asked> {
-  const { lane } = asking;
-  if (lane.subRequests === undefined) return askPart(asking, parts);
+export async function callEndpoint(asking: EndpointCall, parts: EndpointCallDeps): Promise<EndpointCallResult> {
+  const { adapter } = asking;
+  if (adapter.subRequests === undefined) return askPart(asking, parts);
   const answers: WholeReply[] = [];
-  for (const part of lane.subRequests.adapters) {
-    const asked = await askPart({ ...asking, lane: part }, parts);
+  for (const part of adapter.subRequests.adapters) {
+    const asked = await askPart({ ...asking, adapter: part }, parts);
     if (asked.is !== "whole") return asked;
     answers.push(asked.answer);
   }
-  return wholeOf(lane.subRequests.join(answers));
+  return wholeOf(adapter.subRequests.join(answers));
 }
 
-function wholeOf(answer: WholeReply | UnusableReply | undefined): Asked {
+function wholeOf(answer: WholeReply | UnusableReply | undefined): EndpointCallResult {
   if (answer === undefined) return failed("what came is not an answer of its format");
   return "unusable" in answer ? failed(answer.unusable) : { is: "whole", answer };
 }
 
-function failed(why: string): Asked {
+function failed(why: string): EndpointCallResult {
   return { is: "failed", why };
 }
 
-async function askPart(asking: Asking, parts: AskingParts): Promise<Asked> {
-  const { lane, endpoint, baseUrl, credential, signal } = asking;
-  const url = `${baseUrl}${lane.path}`;
-  const headers = upstreamHeaders(lane, "application/json");
+async function askPart(asking: EndpointCall, parts: EndpointCallDeps): Promise<EndpointCallResult> {
+  const { adapter, endpoint, baseUrl, credential, signal } = asking;
+  const url = `${baseUrl}${adapter.path}`;
+  const headers = upstreamHeaders(adapter, "application/json");
   let body: ReturnType<UpstreamAdapter["encode"]>;
   try {
-    body = lane.encode();
+    body = adapter.encode();
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return failed("the question cannot be said to it");
   }
   try {
     const outgoing = { url, headers, body, endpoint, nowMs: parts.clock.nowMs() };
-    Object.assign(headers, await authorize(credential, lane.auth, outgoing));
+    Object.assign(headers, await authorize(credential, adapter.auth, outgoing));
   } catch {
     return failed("there was no credential to ask with");
   }
   if (signal.aborted) return failed("given up");
   return new Promise((resolve) => {
-    const settle = (asked: Asked) => {
+    const settle = (asked: EndpointCallResult) => {
       cancelTimer(deadline);
       signal.removeEventListener("abort", giveUp);
       resolve(asked);
@@ -98,8 +98,8 @@ async function askPart(asking: Asking, parts: AskingParts): Promise<Asked> {
     call = parts.transport.send(
       { url, headers, body },
       {
-        failed: ({ kind }) => settle(failed(UNREACHED[kind])),
-        answered: (status, received) =>
+        onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
+        onHeaders: (status, received) =>
           readerFor(asking, parts, { status, headers: received, settle, end: () => call?.abort() }),
       },
     );
@@ -119,26 +119,33 @@ const UNREACHED = {
 type Reading = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  readonly settle: (asked: Asked) => void;
+  readonly settle: (asked: EndpointCallResult) => void;
   /** Nothing more is wanted. */
   readonly end: () => void;
 };
 
-function readerFor({ lane, endpoint, heard }: Asking, { answerMaxBytes }: AskingParts, reading: Reading): BodyReader {
+function readerFor(
+  { adapter, endpoint, onAudio }: EndpointCall,
+  { responseMaxBytes }: EndpointCallDeps,
+  reading: Reading,
+): UpstreamBodyHandler {
   const { status, headers, settle } = reading;
   if (status !== 200) {
     const why = (bytes: Buffer) =>
-      classifyStatus(status, headers, lane.decodeProblem(tryParseJson(bytes), status, headers), endpoint.provider).why;
+      classifyStatus(status, headers, adapter.decodeProblem(tryParseJson(bytes), status, headers), endpoint.provider)
+        .why;
     return collect(reading, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
     settle(failed("its answer is compressed although that was not asked for"));
     setImmediate(reading.end);
-    return { data: () => "more", end() {}, failed() {} };
+    return { onData: () => "more", onEnd() {}, onFailure() {} };
   }
-  if (lane.openAudioStream !== undefined)
-    return audioReader(lane.openAudioStream(headers), reading, answerMaxBytes, heard);
-  return collect(reading, answerMaxBytes, "refused", (bytes) => settle(wholeOf(lane.decodeResponse(bytes, headers))));
+  if (adapter.openAudioStream !== undefined)
+    return audioReader(adapter.openAudioStream(headers), reading, responseMaxBytes, onAudio);
+  return collect(reading, responseMaxBytes, "refused", (bytes) =>
+    settle(wholeOf(adapter.decodeResponse(bytes, headers))),
+  );
 }
 
 function collect(
@@ -146,11 +153,11 @@ function collect(
   maxBytes: number,
   longer: "cut" | "refused",
   whole: (bytes: Buffer) => void,
-): BodyReader {
+): UpstreamBodyHandler {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {
-    data(chunk) {
+    onData(chunk) {
       bytes += chunk.length;
       chunks.push(chunk);
       if (bytes > maxBytes) {
@@ -160,8 +167,8 @@ function collect(
       }
       return "more";
     },
-    end: () => whole(Buffer.concat(chunks)),
-    failed: ({ kind }) => settle(failed(UNREACHED[kind])),
+    onEnd: () => whole(Buffer.concat(chunks)),
+    onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
   };
 }
 
@@ -169,28 +176,28 @@ function audioReader(
   stream: AudioStream,
   { settle, end }: Reading,
   maxBytes: number,
-  heard: Asking["heard"],
-): BodyReader {
+  heard: EndpointCall["onAudio"],
+): UpstreamBodyHandler {
   let bytes = 0;
   const take = (piece: AudioPiece): boolean => {
     if (piece.is === "audio") {
       heard?.(piece.bytes);
       return true;
     }
-    settle(failed(piece.is === "garbage" ? piece.why : "it told of a problem in the middle of its audio"));
+    settle(failed(piece.is === "malformed" ? piece.why : "it told of a problem in the middle of its audio"));
     return false;
   };
   return {
-    data(chunk) {
+    onData(chunk) {
       bytes += chunk.length;
       const isLong = bytes > maxBytes;
       if (isLong) settle(failed(`its answer is longer than ${maxBytes} bytes`));
       if (isLong || !take(stream.read(chunk))) end();
       return "more";
     },
-    end() {
+    onEnd() {
       if (take(stream.end())) settle({ is: "audio", stream });
     },
-    failed: ({ kind }) => settle(failed(UNREACHED[kind])),
+    onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
   };
 }

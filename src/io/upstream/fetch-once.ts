@@ -28,20 +28,20 @@ export function fetchOnce(
       setImmediate(() => call.abort());
     };
     const call = transport.send(request, {
-      failed: settle,
-      answered(status) {
+      onFailure: settle,
+      onHeaders(status) {
         const chunks: Buffer[] = [];
         let bytes = 0;
         if (bytesMax === 0) leave({ status, bytes: Buffer.alloc(0) });
         return {
-          data(chunk) {
+          onData(chunk) {
             bytes += chunk.length;
             if (bytes <= bytesMax) chunks.push(chunk);
             else leave({ kind: "broken", sent: true, why: `more than ${bytesMax} bytes` });
             return "more";
           },
-          end: () => settle({ status, bytes: Buffer.concat(chunks) }),
-          failed: settle,
+          onEnd: () => settle({ status, bytes: Buffer.concat(chunks) }),
+          onFailure: settle,
         };
       },
     });

@@ -19,7 +19,7 @@ const KeyFile = z.looseObject({
 });
 
 /** A service account of Google's cloud, ready to ask for tokens. */
-export type GoogleAccount = {
+export type GoogleServiceAccount = {
   readonly project: string;
   readonly email: string;
   readonly keyId: string | undefined;
@@ -28,7 +28,7 @@ export type GoogleAccount = {
 };
 
 /** The account of a key file; a sentence about what is wrong when it is none. Neither ever shows the key. */
-export function readGoogleAccount(text: string): GoogleAccount | { readonly problem: string } {
+export function parseServiceAccountKey(text: string): GoogleServiceAccount | { readonly problem: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -61,7 +61,7 @@ function privateKey(pem: string): KeyObject | undefined {
   }
 }
 
-export type Minting = { readonly transport: Transport; readonly clock: Clock; readonly timers: Timers };
+export type TokenMintingDeps = { readonly transport: Transport; readonly clock: Clock; readonly timers: Timers };
 
 export type MintedCredential = Extract<Credential, { kind: "minted" }>;
 
@@ -82,7 +82,7 @@ const HEADERS = {
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 /** The account as a credential: its tokens are fetched when needed, shared by all requests, and renewed before they end. */
-export function mintedCredential(account: GoogleAccount, minting: Minting): MintedCredential {
+export function createMintedCredential(account: GoogleServiceAccount, minting: TokenMintingDeps): MintedCredential {
   const { clock } = minting;
   let held: { readonly token: string; readonly untilMs: number } | undefined;
   let fetching: Promise<string> | undefined;
@@ -109,8 +109,8 @@ export function mintedCredential(account: GoogleAccount, minting: Minting): Mint
 const TokenAnswer = z.looseObject({ access_token: z.string().min(1), expires_in: z.number().positive() });
 
 async function fetchToken(
-  account: GoogleAccount,
-  { transport, timers }: Minting,
+  account: GoogleServiceAccount,
+  { transport, timers }: TokenMintingDeps,
   nowMs: number,
 ): Promise<{ token: string; lifeSeconds: number }> {
   const body = new URLSearchParams({ grant_type: GRANT, assertion: assertionOf(account, nowMs) }).toString();
@@ -127,7 +127,7 @@ async function fetchToken(
 }
 
 /** A signed statement of who asks for what: the service account vouches for itself. */
-function assertionOf({ email, keyId, key, tokenUri }: GoogleAccount, nowMs: number): string {
+function assertionOf({ email, keyId, key, tokenUri }: GoogleServiceAccount, nowMs: number): string {
   const issuedAt = Math.floor(nowMs / 1000);
   const header = { alg: "RS256", typ: "JWT", ...(keyId === undefined ? {} : { kid: keyId }) };
   const claims = { iss: email, scope: SCOPE, aud: tokenUri, iat: issuedAt, exp: issuedAt + ASSERTION_SECONDS };

@@ -11,7 +11,7 @@ const TIMEOUT_MS = 3_000;
 const Discovered = z.object({ prompt_values_supported: z.array(z.string()) });
 
 /** The values of `prompt` that a provider of single sign-on says it knows; none where it says nothing of them. */
-export async function promptsIn(
+export async function fetchSupportedPrompts(
   discoveryUrl: string,
   transport: Pick<Transport, "send">,
   timers: Timers,

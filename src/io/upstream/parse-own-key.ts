@@ -3,7 +3,7 @@ import type { CatalogueSnapshot, Credential } from "../../domain/catalogue/catal
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { sha256Hex } from "../../kit/secret.ts";
-import { type Minting, mintedCredential, readGoogleAccount } from "./google-service-account.ts";
+import { createMintedCredential, parseServiceAccountKey, type TokenMintingDeps } from "./google-service-account.ts";
 import { projectProviders, sigV4Providers } from "./provider-connections.ts";
 
 /** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
@@ -11,7 +11,7 @@ export type ParsedOwnKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
   readonly credential: Credential;
 };
 
-export type OwnKeyParsingContext = Minting & {
+export type OwnKeyParsingContext = TokenMintingDeps & {
   readonly snapshot: CatalogueSnapshot;
   /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
   readonly tokenUris: readonly string[];
@@ -87,7 +87,7 @@ function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }:
 }
 
 function serviceAccount(text: string, provider: string, reading: OwnKeyParsingContext): Read {
-  const account = readGoogleAccount(text);
+  const account = parseServiceAccountKey(text);
   if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
   if (!projectProviders(reading.snapshot).has(provider))
     return { problem: `${provider} takes a plain key, not a service account` };
@@ -96,7 +96,7 @@ function serviceAccount(text: string, provider: string, reading: OwnKeyParsingCo
   return {
     kind: "google",
     hint: account.keyId === undefined ? null : lastOf(account.keyId),
-    credential: mintedCredential(account, reading),
+    credential: createMintedCredential(account, reading),
   };
 }
 

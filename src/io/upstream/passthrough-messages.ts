@@ -76,7 +76,7 @@ const DOORS: Readonly<
 > = {
   api: (inbound, target, own) => {
     const { endpoint } = target;
-    const betas = betasFor(inbound, endpoint);
+    const betas = supportedBetas(inbound, endpoint);
     return {
       path: "/messages",
       auth: "x-api-key",
@@ -90,7 +90,7 @@ const DOORS: Readonly<
   },
   raw_predict: (inbound, target, own) => {
     const { endpoint } = target;
-    const betas = betasFor(inbound, endpoint);
+    const betas = supportedBetas(inbound, endpoint);
     const hints = stripUnknownHints(inbound.body, betas.sent, "known");
     return {
       path: rawPredictPath(endpoint.upstreamModel, inbound.call.stream ? "stream" : "whole"),
@@ -167,7 +167,7 @@ type Invoked = {
 
 /** That arguments are wanted as they are written InvokeModel knows only by a beta. */
 export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint): Invoked {
-  const { sent, dropped } = betasFor(inbound, endpoint);
+  const { sent, dropped } = supportedBetas(inbound, endpoint);
   const hints = stripUnknownHints(inbound.body, sent, "unknown");
   if (!hints.dropped.includes(EAGER_STREAMING) || !takesBeta(endpoint, EAGER_STREAMING_BETA))
     return { betas: sent, patches: hints.patches, dropped: [...dropped, ...hints.dropped] };
@@ -203,7 +203,7 @@ type Betas = {
 };
 
 /** The betas a caller asked for, without those that the endpoint is known not to take: one of them would refuse it all. */
-export function betasFor({ beta }: InboundMessages, endpoint: Endpoint): Betas {
+export function supportedBetas({ beta }: InboundMessages, endpoint: Endpoint): Betas {
   const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
   const taken = (name: string) => takesBeta(endpoint, name);
   const sent = [...new Set(asked.filter(taken))];

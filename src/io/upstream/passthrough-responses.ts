@@ -7,7 +7,7 @@ import { decodeDirectReply, type ResponseOwnership } from "../../language/dialec
 import { type DirectResponsesFacts, requestPatches } from "../../language/dialects/responses/direct/request.ts";
 import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
 import { decodeResponsesProblem } from "../../language/dialects/responses/upstream/errors.ts";
-import { sealsThoughts } from "./responses-detour.ts";
+import { encryptsReasoning } from "./responses-detour.ts";
 import type { AdapterTarget, InboundResponses, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
@@ -54,5 +54,5 @@ export function isEffortTooLowForTools(
 
 function factsOf(endpoint: Endpoint): DirectResponsesFacts {
   const { upstreamModel, provider } = endpoint;
-  return { upstreamModel, provider, encryptsReasoning: sealsThoughts(endpoint) };
+  return { upstreamModel, provider, encryptsReasoning: encryptsReasoning(endpoint) };
 }

@@ -6,7 +6,7 @@ import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { probeProvider } from "./probe-credential.ts";
+import { probeCredential } from "./probe-credential.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
@@ -24,5 +24,5 @@ test.each([
     ...{ transport, clock: systemClock, timers: systemTimers, snapshot: loaded.snapshot, owner: undefined },
     baseUrl: () => upstream.url,
   };
-  expect(await probeProvider("mistral", { kind: "bearer", token }, parts)).toMatchObject(found);
+  expect(await probeCredential("mistral", { kind: "bearer", token }, parts)).toMatchObject(found);
 });

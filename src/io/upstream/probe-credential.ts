@@ -8,14 +8,14 @@ import type { CredentialProbe } from "./upstream-adapter.ts";
 import { credentialProbesFor } from "./upstream-adapters.ts";
 
 /** What a provider makes of a key. */
-export type Probed = {
+export type CredentialProbeResult = {
   readonly result: "accepted" | "refused" | "unclear";
   readonly status: number | null;
   /** A sentence for people; nothing of the key and nothing of the provider's own words is in it. */
   readonly detail: string;
 };
 
-export type ProbeParts = {
+export type CredentialProbeDeps = {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -27,14 +27,18 @@ export type ProbeParts = {
 const PROBE_TIMEOUT_MS = 10_000;
 
 /** One cheap call to the provider with this credential, through the transport that requests go through. */
-export async function probeProvider(provider: string, credential: Credential, parts: ProbeParts): Promise<Probed> {
+export async function probeCredential(
+  provider: string,
+  credential: Credential,
+  parts: CredentialProbeDeps,
+): Promise<CredentialProbeResult> {
   const { snapshot } = parts;
   for (const endpoint of snapshot.endpoints.values()) {
     const model = snapshot.models.get(endpoint.model);
     if (endpoint.provider !== provider || endpoint.status === "retired" || model === undefined) continue;
     const baseUrl = parts.baseUrl(endpoint);
     if (baseUrl === undefined || baseUrl.includes("{")) continue;
-    let found: Probed | undefined;
+    let found: CredentialProbeResult | undefined;
     for (const probe of credentialProbesFor(endpoint, model, credential)) {
       found = await ask(provider, endpoint, `${baseUrl}${probe.path}`, probe, credential, parts);
       if (found.status !== 404 && found.status !== 405) break;
@@ -54,8 +58,8 @@ async function ask(
   url: string,
   probe: CredentialProbe,
   credential: Credential,
-  { transport, clock, timers, owner }: ProbeParts,
-): Promise<Probed> {
+  { transport, clock, timers, owner }: CredentialProbeDeps,
+): Promise<CredentialProbeResult> {
   const headers: Record<string, string> = {
     accept: "application/json",
     "accept-encoding": "identity",
@@ -75,7 +79,11 @@ async function ask(
   return "status" in answer ? judged(provider, answer.status, probe) : unreached(provider, answer);
 }
 
-function judged(provider: string, status: number, { acceptedStatuses, rejectedStatuses }: CredentialProbe): Probed {
+function judged(
+  provider: string,
+  status: number,
+  { acceptedStatuses, rejectedStatuses }: CredentialProbe,
+): CredentialProbeResult {
   if (status === 401 || status === 403 || rejectedStatuses.includes(status))
     return { result: "refused", status, detail: `${provider} refused it (${status})` };
   if ((status >= 200 && status < 300) || acceptedStatuses.includes(status))
@@ -85,7 +93,7 @@ function judged(provider: string, status: number, { acceptedStatuses, rejectedSt
   return { result: "unclear", status, detail: `${provider} did not say (${status})` };
 }
 
-function unreached(provider: string, { kind }: UpstreamFailure): Probed {
+function unreached(provider: string, { kind }: UpstreamFailure): CredentialProbeResult {
   const what = kind === "timeout" || kind === "aborted" ? "did not answer in time" : "could not be reached";
   return { result: "unclear", status: null, detail: `${provider} ${what}` };
 }

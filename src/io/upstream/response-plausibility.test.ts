@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
-import { heldToItsWord } from "./response-plausibility.ts";
+import { withPlausibilityChecks } from "./response-plausibility.ts";
 import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 const ANSWER: WholeReply = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
@@ -31,7 +31,10 @@ const wordOf = (contextTokens: number | null) => ({
 });
 
 function judged(body: object, contextTokens: number | null = 1_000, lane = EASY): string | undefined {
-  const answer = heldToItsWord(lane, wordOf(contextTokens)).decodeResponse(Buffer.from(JSON.stringify(body)), {});
+  const answer = withPlausibilityChecks(lane, wordOf(contextTokens)).decodeResponse(
+    Buffer.from(JSON.stringify(body)),
+    {},
+  );
   return answer !== undefined && "unusable" in answer ? answer.unusable : undefined;
 }
 
@@ -78,7 +81,7 @@ describe("what a node says of its answer", () => {
 
   test("NODE-03 every part of an answer that comes in parts is looked at", () => {
     const subRequests = { lanes: [EASY, EASY], join: () => ANSWER };
-    const { subRequests: watched } = heldToItsWord({ ...EASY, subRequests }, wordOf(null));
+    const { subRequests: watched } = withPlausibilityChecks({ ...EASY, subRequests }, wordOf(null));
     const wrong = Buffer.from(JSON.stringify({ model: "another", data: [] }));
     for (const lane of watched?.adapters ?? []) expect(lane.decodeResponse(wrong, {})).toHaveProperty("unusable");
     expect(watched?.adapters).toHaveLength(2);

@@ -6,7 +6,7 @@ import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
 import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** A frame that says what cannot be; its message is in words without content. */
-export class ImpossibleFrame extends Error {}
+export class ImplausibleFrameError extends Error {}
 
 /** Tokens of one character at most; and what a server may count beside what it shows, such as hidden thoughts. */
 const TOKENS_PER_CHAR_MAX = 4;
@@ -22,14 +22,19 @@ type Held = Word & { readonly end: UsageCeiling };
  * The same way, to a machine that anyone can put anything on: what it says of its answer must fit what it was asked and
  * what it announced. Both of its interfaces are of the chat-completions family, so one look at the wire does for all.
  */
-export function heldToItsWord(lane: UpstreamAdapter, word: Word): UpstreamAdapter {
+export function withPlausibilityChecks(lane: UpstreamAdapter, word: Word): UpstreamAdapter {
   const { subRequests } = lane;
   const held = { ...word, end: lane.maxUsage?.() ?? NO_CEILING };
   return {
     ...lane,
     ...(subRequests === undefined
       ? {}
-      : { subRequests: { ...subRequests, adapters: subRequests.adapters.map((part) => heldToItsWord(part, word)) } }),
+      : {
+          subRequests: {
+            ...subRequests,
+            adapters: subRequests.adapters.map((part) => withPlausibilityChecks(part, word)),
+          },
+        }),
     decodeResponse(bytes, headers) {
       const body = tryParseJsonObject(bytes);
       const lie = body === undefined ? undefined : lieInWhole(body, held);
@@ -125,7 +130,7 @@ class WatchedFrames implements FrameReader {
     for (const { data } of frames) {
       const chunk = data === END_MARKER ? undefined : tryParseJsonObject(data);
       const lie = chunk === undefined ? undefined : this.#lieIn(chunk);
-      if (lie !== undefined) throw new ImpossibleFrame(lie);
+      if (lie !== undefined) throw new ImplausibleFrameError(lie);
     }
     return frames;
   }

@@ -30,14 +30,14 @@ function whenThrough({ responsesApi, dialects, quirks }: Endpoint): When {
 const DECIDING = { tools: "tools", tools_and_thinking: "thinking_with_tools", schema: "json_schema" } as const;
 
 /** As the planner sees it: what is demanded decides. A wish that can be done without keeps nobody out. */
-export function needsResponses(endpoint: Endpoint, needs: readonly NeedSource[]): boolean {
+export function requiresResponsesApi(endpoint: Endpoint, needs: readonly NeedSource[]): boolean {
   const when = whenThrough(endpoint);
   if (when === "never" || when === "always") return when === "always";
   return needs.some(({ need }) => need === DECIDING[when]);
 }
 
 /** As it is sent: a wish to think that can be done without is heard where nothing else is lost for it. */
-export function goesThroughResponses(endpoint: Endpoint, call: Call, facts: () => ModelFacts): boolean {
+export function usesResponsesApi(endpoint: Endpoint, call: Call, facts: () => ModelFacts): boolean {
   const when = whenThrough(endpoint);
   if (when === "never" || when === "always") return when === "always";
   if (when === "schema") return call.responseFormat.is === "json_schema";
@@ -55,13 +55,13 @@ function isToThink(call: Call, facts: () => ModelFacts): boolean {
  * The model as it is there: what it cannot do over chat completions it can. A wish to think that can be done without is
  * none that it can be told beside what cannot be said together with it.
  */
-export function throughResponses(facts: ModelFacts, call: Call): ModelFacts {
+export function factsViaResponses(facts: ModelFacts, call: Call): ModelFacts {
   const there = { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
   const givesWay = call.reasoning?.isOptional === true && firstEncodingError(call, facts) !== undefined;
   return givesWay ? { ...there, reasoning: "untold" } : there;
 }
 
 /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
-export function sealsThoughts({ features, quirks }: Endpoint): boolean {
+export function encryptsReasoning({ features, quirks }: Endpoint): boolean {
   return features.reasoning === true && quirks?.includes("encrypted-reasoning") === true;
 }

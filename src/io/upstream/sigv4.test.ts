@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { percentEncode } from "../../kit/percent-encode.ts";
-import { awsRegion, signAws } from "./sigv4.ts";
+import { awsRegionFor, signAws } from "./sigv4.ts";
 
 /** Key, date, region and service of AWS's published test suite of Signature Version 4. */
 const KEYS = {
@@ -103,6 +103,6 @@ describe("the region of a signature", () => {
     ["http://127.0.0.1:4000", [null, "eu-west-1"], "eu-west-1"],
     ["http://127.0.0.1:4000", [null, "eu"], undefined],
   ])("%s", (url, hints, region) => {
-    expect(awsRegion(url, ...hints)).toBe(region);
+    expect(awsRegionFor(url, ...hints)).toBe(region);
   });
 });

@@ -8,7 +8,7 @@ export type AwsKeys = {
   readonly sessionToken: string | null;
 };
 
-type Signable = {
+type SigV4Request = {
   readonly method: string;
   readonly url: string;
   /** Headers to sign beside host and date; names in lower case. */
@@ -24,7 +24,7 @@ const ALGORITHM = "AWS4-HMAC-SHA256";
  * The headers that make a request one of the key's owner (AWS Signature Version 4). The signed path is the path as it
  * goes over the wire, encoded once more: every service but S3 reads it so.
  */
-export function signAws(request: Signable, keys: AwsKeys, scope: SigningScope): Record<string, string> {
+export function signAws(request: SigV4Request, keys: AwsKeys, scope: SigningScope): Record<string, string> {
   const { date, time } = stampOf(scope.nowMs);
   const url = new URL(request.url);
   const added: Record<string, string> = {
@@ -84,7 +84,7 @@ function hmac(key: Buffer, data: string): Buffer {
 const AWS_REGION = /^[a-z]{2}(?:-[a-z]+)+-\d+$/;
 
 /** The region a request is signed for: it stands in the name of the host, else in the first of the hints that is one. */
-export function awsRegion(url: string, ...hints: readonly (string | null)[]): string | undefined {
+export function awsRegionFor(url: string, ...hints: readonly (string | null)[]): string | undefined {
   const places = [url, ...hints].flatMap((place) => {
     if (place === null) return [];
     return URL.canParse(place) ? new URL(place).hostname.split(".") : [place];

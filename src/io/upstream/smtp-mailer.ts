@@ -1,6 +1,6 @@
-import { isOwnMachine, type MailServer, type Sender } from "./smtp-server.ts";
+import { isLoopbackHost, type MailSender, type SmtpServer } from "./smtp-server.ts";
 
-export type Mail = {
+export type MailMessage = {
   /** Stays the same when it is sent again, so that readers see it once. */
   readonly id: string;
   readonly to: string;
@@ -9,16 +9,16 @@ export type Mail = {
   readonly signal: AbortSignal;
 };
 
-export type Mailed =
+export type MailResult =
   | { readonly is: "sent" }
   /** The server will not take it, however often it is asked. */
   | { readonly is: "refused"; readonly why: string }
   | { readonly is: "failed"; readonly why: string };
 
-export type Mailer = (mail: Mail) => Promise<Mailed>;
+export type Mailer = (mail: MailMessage) => Promise<MailResult>;
 
 /** The only way in which mails leave: through the operator's server, on a connection for each. */
-export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number): Mailer {
+export function createSmtpMailer(server: SmtpServer, from: MailSender, timeoutMs: number): Mailer {
   let opened: ReturnType<typeof openTransport> | undefined;
   const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
   return ({ id, to, subject, text, signal }) => {
@@ -34,14 +34,14 @@ export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number):
       }),
     );
     return untilStopped(
-      sending.then((): Mailed => ({ is: "sent" }), failureOf),
+      sending.then((): MailResult => ({ is: "sent" }), failureOf),
       signal,
     );
   };
 }
 
 /** Loaded with the first mail: most gateways never send one, and the library takes as much memory as ten thousand keys. */
-async function openTransport({ host, port, secure, user }: MailServer, timeoutMs: number) {
+async function openTransport({ host, port, secure, user }: SmtpServer, timeoutMs: number) {
   const { createTransport } = await import("nodemailer");
   return createTransport({
     host,
@@ -49,7 +49,7 @@ async function openTransport({ host, port, secure, user }: MailServer, timeoutMs
     secure,
     ...(user === null ? {} : { auth: { user: user.name, pass: user.password } }),
     // A password is never sent in the open, but on the machine itself.
-    requireTLS: user !== null && !secure && !isOwnMachine(host),
+    requireTLS: user !== null && !secure && !isLoopbackHost(host),
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
@@ -59,7 +59,7 @@ async function openTransport({ host, port, secure, user }: MailServer, timeoutMs
   });
 }
 
-function untilStopped(sending: Promise<Mailed>, signal: AbortSignal): Promise<Mailed> {
+function untilStopped(sending: Promise<MailResult>, signal: AbortSignal): Promise<MailResult> {
   return new Promise((resolve) => {
     const end = () => resolve({ is: "failed", why: "the gateway stopped" });
     signal.addEventListener("abort", end);
@@ -75,7 +75,7 @@ function untilStopped(sending: Promise<Mailed>, signal: AbortSignal): Promise<Ma
 const FOR_GOOD = ["EENVELOPE", "EMESSAGE"];
 
 /** Codes only: what a mail server says may hold addresses and more. */
-function failureOf(error: unknown): Mailed {
+function failureOf(error: unknown): MailResult {
   const status = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
   const code = error instanceof Error && "code" in error ? String(error.code).slice(0, 40) : "unknown fault";
   if (typeof status !== "number") return { is: "failed", why: `the mail server cannot be used (${code})` };

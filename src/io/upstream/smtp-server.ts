@@ -1,20 +1,20 @@
 import { isIP } from "node:net";
 
 /** The server that mails leave through, as the operator set it. */
-export type MailServer = {
+export type SmtpServer = {
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte, or STARTTLS. */
   readonly secure: boolean;
   readonly user: { readonly name: string; readonly password: string } | null;
   /** Without the password. */
-  readonly shown: string;
+  readonly displayUrl: string;
 };
 
 const WRITE = "write smtp://user:password@host:587 or smtps://user:password@host:465";
 
 /** Reads an `smtp://` or `smtps://` address, or says what to write instead; what it says holds nothing of the address. */
-export function readMailServer(text: string): MailServer | { readonly problem: string } {
+export function parseSmtpUrl(text: string): SmtpServer | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === "") return { problem: WRITE };
   if ((url.pathname !== "" && url.pathname !== "/") || url.search !== "" || url.hash !== "") return { problem: WRITE };
@@ -24,12 +24,12 @@ export function readMailServer(text: string): MailServer | { readonly problem: s
   const [name, password] = [decoded(url.username), decoded(url.password)];
   if (name === undefined || password === undefined) return { problem: `${WRITE}, with % written as %25` };
   if ((name === "") !== (password === "")) return { problem: "write user and password, or neither" };
-  const shown = `${url.protocol}//${url.username === "" ? "" : `${url.username}@`}${url.hostname}:${port}`;
-  return { host, port, secure, user: name === "" ? null : { name, password }, shown };
+  const displayUrl = `${url.protocol}//${url.username === "" ? "" : `${url.username}@`}${url.hostname}:${port}`;
+  return { host, port, secure, user: name === "" ? null : { name, password }, displayUrl };
 }
 
 /** By its address, or the one name that means nothing else: `127.example.eu` is anybody's. */
-export function isOwnMachine(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
@@ -41,12 +41,12 @@ function decoded(text: string): string | undefined {
   }
 }
 
-export type Sender = { readonly name: string; readonly address: string };
+export type MailSender = { readonly name: string; readonly address: string };
 
 const ADDRESS = /^[^\s<>@,;:"()[\]\\]{1,64}@[^\s<>@,;:"()[\]\\]{1,189}$/;
 
 /** `alerts@example.eu`, or `Gateway <alerts@example.eu>`. */
-export function readSender(text: string): Sender | { readonly problem: string } {
+export function parseMailSender(text: string): MailSender | { readonly problem: string } {
   const match = /^(?:"?([^"<>\p{Cc}]*?)"?\s*<([^<>]+)>|([^<>]+))$/u.exec(text.trim());
   const address = (match?.[2] ?? match?.[3] ?? "").trim();
   if (!ADDRESS.test(address)) return { problem: "write alerts@example.eu or Gateway <alerts@example.eu>" };

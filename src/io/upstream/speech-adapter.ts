@@ -31,7 +31,7 @@ export type SpeechTarget = {
 };
 
 /** The way to an endpoint that speaks. */
-export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
+export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
   const wire = WIRES[facts.interface];
   const wanted = {
     upstreamModel: endpoint.upstreamModel,
@@ -58,7 +58,7 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit
       new SpeechStream(wire.createExtractor(headers), {
         format: ask.format,
         characters,
-        inputTokens: inputTokensOf(ask),
+        inputTokens: estimateInputTokens(ask),
         billingUnit,
         pcm: facts.pcm,
         implausible: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
@@ -71,6 +71,6 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit
   };
 }
 
-export function inputTokensOf({ input, instructions }: SpeechCall): number {
+export function estimateInputTokens({ input, instructions }: SpeechCall): number {
   return conservativeTextTokens(input) + (instructions === undefined ? 0 : conservativeTextTokens(instructions));
 }

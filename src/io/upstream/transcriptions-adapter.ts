@@ -22,28 +22,28 @@ const WIRES: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWir
 };
 
 /** A parameter that the endpoint cannot be told together with the times that the format is made of. */
-export function excludedByTimes(facts: TranscriptionSupport, ask: TranscriptionCall): string | undefined {
+export function timestampConflict(facts: TranscriptionSupport, ask: TranscriptionCall): string | undefined {
   if (!needsSegments(ask)) return undefined;
   return WIRES[facts.interface].incompatibleWithTimestamps.find((name) => Object.hasOwn(ask.parameters, name));
 }
 
 /** Whether the answer that the endpoint will be asked for says how long the audio was. */
-export function tellsSeconds(facts: TranscriptionSupport, ask: TranscriptionCall): boolean {
+export function reportsSeconds(facts: TranscriptionSupport, ask: TranscriptionCall): boolean {
   return (
     facts.seconds || (WIRES[facts.interface].timestampsImplyDuration && answerFor(ask, "seconds", facts) === "timed")
   );
 }
 
 /** What a transcript is made from, and by what it is billed at this endpoint. */
-export type Transcribing = {
+export type TranscriptionInput = {
   readonly ask: TranscriptionCall;
   readonly file: MultipartFile & MeasuredAudio;
   readonly billedBy: "seconds" | "tokens";
 };
 
 /** The way to an endpoint that listens. The file is read again from its beginning by every attempt. */
-export function transcriptionsLane(
-  { ask, file, billedBy }: Transcribing,
+export function transcriptionsAdapter(
+  { ask, file, billedBy }: TranscriptionInput,
   { upstreamModel }: Pick<Endpoint, "upstreamModel">,
   facts: TranscriptionSupport,
 ): UpstreamAdapter {
@@ -73,7 +73,7 @@ export function transcriptionsLane(
 /** Timed also where seconds are billed and only an answer with times says how many there were. */
 function answerFor(
   ask: TranscriptionCall,
-  billedBy: Transcribing["billedBy"],
+  billedBy: TranscriptionInput["billedBy"],
   facts: TranscriptionSupport,
 ): "plain" | "timed" {
   if (needsSegments(ask)) return "timed";
@@ -82,7 +82,7 @@ function answerFor(
   return isTold || ask.isStreaming || ask.parameters.include !== undefined ? "plain" : "timed";
 }
 
-function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeReply | UnusableReply {
+function answerOf(transcript: Transcript, { ask, file, billedBy }: TranscriptionInput): WholeReply | UnusableReply {
   const missing = missingIn(transcript, ask);
   if (missing !== undefined) return { unusable: missing };
   const { usage, segments, text } = transcript;

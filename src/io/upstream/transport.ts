@@ -18,10 +18,10 @@ export type UpstreamFailure = {
  * Takes the body of an answer piece by piece. Returning "pause" holds the provider back until `resume`; what was read
  * already by then, of which there can be some over TLS, still comes.
  */
-export type BodyReader = {
-  data(chunk: Buffer): "more" | "pause";
-  end(): void;
-  failed(failure: UpstreamFailure): void;
+export type UpstreamBodyHandler = {
+  onData(chunk: Buffer): "more" | "pause";
+  onEnd(): void;
+  onFailure(failure: UpstreamFailure): void;
 };
 
 /** A body that is too large to be held: opened anew for every attempt. */
@@ -38,17 +38,17 @@ export type UpstreamRequest = {
   readonly owner?: string | undefined;
 };
 
-export type UpstreamListener = {
+export type UpstreamResponseHandler = {
   /** Chooses the reader by status and headers; nothing of the body is lost. */
-  answered(status: number, headers: IncomingHttpHeaders): BodyReader;
+  onHeaders(status: number, headers: IncomingHttpHeaders): UpstreamBodyHandler;
   /** No answer began. */
-  failed(failure: UpstreamFailure): void;
+  onFailure(failure: UpstreamFailure): void;
 };
 
 export type UpstreamCall = { abort(): void; resume(): void };
 
 export type Transport = {
-  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  send(request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall;
   /** An owner's credentials changed: its connections end with what runs on them, and new ones are made when needed. */
   release(owner: string): void;
   close(): Promise<void>;

@@ -42,12 +42,12 @@ import { outputLimitOf, passthroughChat } from "./passthrough-chat.ts";
 import { messagesRouteFor, passthroughMessages } from "./passthrough-messages.ts";
 import { isEffortTooLowForTools, passthroughResponses } from "./passthrough-responses.ts";
 import {
-  goesThroughResponses,
-  needsResponses,
+  encryptsReasoning,
+  factsViaResponses,
+  requiresResponsesApi,
   SCHEMALESS_CHAT,
-  sealsThoughts,
   TOOLLESS_CHAT,
-  throughResponses,
+  usesResponsesApi,
 } from "./responses-detour.ts";
 import {
   type AdapterTarget,
@@ -136,7 +136,7 @@ const CHAT_SUPPORT: DialectSupport = {
 };
 
 function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
-  if (needsResponses(endpoint, needs)) return responsesUpstream;
+  if (requiresResponsesApi(endpoint, needs)) return responsesUpstream;
   return upstreamDialectFor(endpoint) ?? chatUpstream;
 }
 
@@ -191,7 +191,7 @@ function wayThere(inbound: InboundRequest, target: AdapterTarget): UpstreamAdapt
   if (inbound.dialect === "responses" && endpoint.responsesApi) return passthroughResponses(inbound, target);
   const door = inbound.dialect === "messages" ? messagesRouteFor(endpoint) : undefined;
   if (inbound.dialect === "messages" && door !== undefined) return passthroughMessages(inbound, target, door);
-  if (endpoint.responsesApi && goesThroughResponses(endpoint, inbound.call, () => modelFactsFor(endpoint, model)))
+  if (endpoint.responsesApi && usesResponsesApi(endpoint, inbound.call, () => modelFactsFor(endpoint, model)))
     return translatedAdapter(inbound, responsesUpstream, target);
   if (inbound.dialect === "chat" && dialectOf(endpoint) === "D1") return passthroughChat(inbound, target);
   const dialect = upstreamDialectFor(endpoint);
@@ -212,7 +212,7 @@ export function modelFactsFor(endpoint: Endpoint, model: Model): ModelFacts {
     reasoning: reasoningOf(endpoint),
     acceptsEffort: supportsEffort(endpoint, model),
     outputLimit: outputLimitOf(endpoint),
-    reasoningEncryptedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
+    reasoningEncryptedBy: encryptsReasoning(endpoint) ? endpoint.provider : null,
     quirks: endpoint.quirks ?? [],
   };
 }
@@ -258,7 +258,7 @@ function translatedAdapter(
   { endpoint, model, head }: AdapterTarget,
 ): UpstreamAdapter {
   const own = modelFactsFor(endpoint, model);
-  const facts = dialect === responsesUpstream ? throughResponses(own, inbound.call) : own;
+  const facts = dialect === responsesUpstream ? factsViaResponses(own, inbound.call) : own;
   const client = clientFor(inbound);
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
   const most =

@@ -3,7 +3,7 @@ import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/
 import { type OwnKey, ownKeyEncryptionContext } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { LoadedOwnKey } from "../../../io/upstream/own-keys.ts";
-import type { Probed } from "../../../io/upstream/probe-credential.ts";
+import type { CredentialProbeResult } from "../../../io/upstream/probe-credential.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { printable } from "../../printable.ts";
 import { readBody, readOptionalBody } from "../../request-input.ts";
@@ -42,7 +42,7 @@ function findOwnKey(context: ManageContext, workspace: Workspace, provider: stri
   });
 }
 
-export function requireAccepted(provider: string, { result, detail }: Probed): void {
+export function requireAccepted(provider: string, { result, detail }: CredentialProbeResult): void {
   if (result === "accepted") return;
   const advice =
     result === "refused"
@@ -142,7 +142,7 @@ function changeUse(
 }
 
 /** The result is dropped if the key was replaced during the test. */
-async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<Probed> {
+async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<CredentialProbeResult> {
   const held = findOwnKey(scope, workspace, provider);
   const probed = await scope.ownKeys.probe(provider, held.credential, workspace.id);
   if (probed.result === "unclear") return probed;
@@ -161,7 +161,7 @@ async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: st
   return probed;
 }
 
-async function testPlatform(context: ManageContext, provider: string): Promise<Probed> {
+async function testPlatform(context: ManageContext, provider: string): Promise<CredentialProbeResult> {
   const credential = context.connections.credential(provider);
   if (credential !== undefined) return context.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
@@ -169,7 +169,7 @@ async function testPlatform(context: ManageContext, provider: string): Promise<P
   });
 }
 
-function testedView(provider: string, { result, status, detail }: Probed) {
+function testedView(provider: string, { result, status, detail }: CredentialProbeResult) {
   return { ok: result === "accepted", provider, result, status, detail };
 }
 
