@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type Fault, fault, invalidValue, unknownField } from "../contract/faults.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import { sampleLongArrays } from "../kit/json-sample.ts";
+import { unpredictableFraction } from "../kit/secret.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Far more than a conversation has. Without it a body of tiny parts keeps everybody else waiting for seconds. */
@@ -38,7 +39,7 @@ export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
  * seconds. So some items of such a list are looked at first; where those are right, few of all can be wrong.
  */
 function rejectBySample(schema: z.ZodType, value: unknown): void {
-  const some = sampleLongArrays(value);
+  const some = sampleLongArrays(value, unpredictableFraction);
   if (some === undefined) return;
   const problems = schema.safeParse(some.value).error?.issues ?? [];
   const found = fieldIssuesIn(problems).map(({ issue, path }) => ({ issue, ...some.toOriginalPath(path) }));

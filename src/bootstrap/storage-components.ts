@@ -104,7 +104,7 @@ function loadedState({ config, version, random }: GatewayInput) {
     ),
     journal: component(
       ["storage", "coordination", "fleetMembership", "logExport", "placement", "log"],
-      (deps) => openJournal(config, deps),
+      (deps) => openJournal(config, random, deps),
       {
         async close({ pipeline, ingestBarrier }) {
           const result = await pipeline.close();
@@ -167,7 +167,11 @@ function loadedState({ config, version, random }: GatewayInput) {
 type JournalDeps = Pick<GatewayComponents, "storage" | "coordination" | "logExport" | "placement" | "log">;
 
 /** Replays the journals of orphaned folders, then opens the journal of this process. */
-async function openJournal(config: Config, deps: JournalDeps): Promise<GatewayComponents["journal"]> {
+async function openJournal(
+  config: Config,
+  random: () => number,
+  deps: JournalDeps,
+): Promise<GatewayComponents["journal"]> {
   const { storage, coordination, logExport, placement, log } = deps;
   const store = coordination.ingestSink(logExport.sink, storage.store);
   const ingest = { store, log, logRetainedFromMs: logRetainedFromMs(config) };
@@ -178,7 +182,7 @@ async function openJournal(config: Config, deps: JournalDeps): Promise<GatewayCo
     dataDir: placement.dataDir,
     dataDirs: () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)],
     clock: systemClock,
-    random: Math.random,
+    random,
     syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS,
   });
   return { pipeline, ingestBarrier: coordination.createIngestBarrier(pipeline) };

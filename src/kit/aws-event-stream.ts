@@ -1,26 +1,26 @@
 import { crc32 } from "node:zlib";
 
 /**
- * The binary event stream of AWS services: length-prefixed messages with named headers and two checksums.
+ * A message of AWS's binary event stream (application/vnd.amazon.eventstream):
  *   u32 total length | u32 headers length | u32 CRC of these eight bytes | headers | payload | u32 CRC of all before
  */
 type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer };
 
-/** A message, or the news that the stream is damaged: nothing after it can be trusted or read. */
+/** `corrupt` ends the stream: nothing after it can be parsed. */
 export type EventStreamItem =
   | ({ readonly is: "message" } & EventMessage)
-  | { readonly is: "damaged"; readonly why: string };
+  | { readonly is: "corrupt"; readonly why: string };
 
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 const MESSAGE_BYTES_MIN = PRELUDE_BYTES + CHECKSUM_BYTES;
 
-/** Cuts a byte stream into messages, wherever the chunks were split. A message over the cap is damage. */
+/** Parses a byte stream that may be split anywhere. A message above the limit counts as corrupt. */
 export class EventStreamReader {
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
   #size = 0;
-  /** Bytes that must be there before reading on is worth a copy. */
+  /** Parsing is skipped until this many bytes are buffered. */
   #needed = PRELUDE_BYTES;
   #isFinished = false;
 
@@ -35,7 +35,7 @@ export class EventStreamReader {
     return this.#size < this.#needed ? [] : this.#take();
   }
 
-  /** The stream is over: bytes of a message that never became whole are damage. */
+  /** An incomplete message at the end of the stream is corrupt. */
   end(): EventStreamItem[] {
     if (this.#isFinished || this.#size === 0) return [];
     return [this.#fail("it ends inside a message")];
@@ -70,7 +70,7 @@ export class EventStreamReader {
     return pieces;
   }
 
-  /** The length of the message that begins here, checked before anything is believed of it; else what is wrong. */
+  /** The validated length of the message at `at`, or the reason why it is corrupt. */
   #lengthAt(bytes: Buffer, at: number): number | string {
     if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8)) return "the checksum of a length is wrong";
     const total = bytes.readUInt32BE(at);
@@ -83,7 +83,7 @@ export class EventStreamReader {
     this.#isFinished = true;
     this.#chunks = [];
     this.#size = 0;
-    return { is: "damaged", why };
+    return { is: "corrupt", why };
   }
 }
 
@@ -96,7 +96,7 @@ function readMessage(bytes: Buffer): EventMessage | string {
 }
 
 const TYPE_STRING = 7;
-/** Bytes of a value by its type; types 6 and 7 carry their length in front. */
+/** Value length by header type; types 6 and 7 have a length prefix. */
 const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
   [0, 0],
   [1, 0],
@@ -108,7 +108,7 @@ const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
   [9, 16],
 ]);
 
-/** Text headers by name; values of other types are stepped over. */
+/** String headers by name; values of other types are skipped. */
 function readHeaders(bytes: Buffer): Map<string, string> | undefined {
   const headers = new Map<string, string>();
   let at = 0;
@@ -129,7 +129,6 @@ function readHeaders(bytes: Buffer): Map<string, string> | undefined {
   return headers;
 }
 
-/** One message as its bytes. */
 export function encodeEventMessage(headers: Readonly<Record<string, string>>, payload: string | Buffer): Buffer {
   const head = Buffer.concat(Object.entries(headers).map(([name, value]) => encodeHeader(name, value)));
   const body = Buffer.from(payload);

@@ -1,4 +1,3 @@
-/** How often, how long and after what waits a delivery is tried. */
 export type RetryPolicy = {
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
@@ -6,20 +5,20 @@ export type RetryPolicy = {
   readonly ageMsMax: number;
 };
 
-/** More is beyond every most there is. */
+/** Keeps the power finite; every maximum is reached before. */
 const EXPONENT_MAX = 30;
 
-/** Twice as long as the first for each time, up to a most. */
-export function exponentialBackoffMs(times: number, firstMs: number, mostMs: number): number {
-  return Math.min(mostMs, firstMs * 2 ** Math.min(times, EXPONENT_MAX));
+/** The base delay, doubled with every retry. */
+export function exponentialBackoffMs(retries: number, baseMs: number, maxMs: number): number {
+  return Math.min(maxMs, baseMs * 2 ** Math.min(retries, EXPONENT_MAX));
 }
 
-/** The wait after so many tries: doubled each time, up to a most, and spread over its second half. */
+/** Exponential backoff after a number of attempts, with equal jitter: half of the delay is random. */
 export function jitteredBackoffMs(
   attempts: number,
   { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">,
   random: () => number,
 ): number {
-  const wholeMs = exponentialBackoffMs(attempts - 1, baseDelayMs, maxDelayMs);
-  return Math.ceil(wholeMs / 2 + (random() * wholeMs) / 2);
+  const delayMs = exponentialBackoffMs(attempts - 1, baseDelayMs, maxDelayMs);
+  return Math.ceil(delayMs / 2 + (random() * delayMs) / 2);
 }

@@ -1,4 +1,4 @@
-/** The token of an `Authorization` header that brings one as a bearer. */
+/** Undefined for another scheme or a malformed header. */
 export function parseBearerToken(authorization: string | undefined): string | undefined {
   return /^bearer[ \t]+(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
 }

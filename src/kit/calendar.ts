@@ -1,9 +1,9 @@
 import { DAY_MS } from "./time.ts";
 
-/** Stretches of the calendar, in UTC. */
+/** Calendar periods in UTC. */
 export type CalendarUnit = "day" | "month";
 
-/** Whole days since the Unix epoch: the first one, and the one after the last. */
+/** Days since the Unix epoch; `endDay` is exclusive. */
 export type DaySpan = { readonly firstDay: number; readonly endDay: number };
 
 export function dayOf(atMs: number): number {
@@ -23,12 +23,12 @@ export function parseDayName(name: string): number {
   return Date.parse(name) / DAY_MS;
 }
 
-/** The day or month that a moment lies in; a month can be one some months away from it. */
-export function spanOf(unit: CalendarUnit, atMs: number, monthsAway = 0): DaySpan {
+/** The day or month that contains a moment; `monthOffset` selects an earlier or later month. */
+export function spanOf(unit: CalendarUnit, atMs: number, monthOffset = 0): DaySpan {
   const day = dayOf(atMs);
   if (unit === "day") return { firstDay: day, endDay: day + 1 };
   const date = new Date(atMs);
-  const month = date.getUTCMonth() + monthsAway;
+  const month = date.getUTCMonth() + monthOffset;
   return {
     firstDay: dayOf(Date.UTC(date.getUTCFullYear(), month, 1)),
     endDay: dayOf(Date.UTC(date.getUTCFullYear(), month + 1, 1)),

@@ -1,9 +1,9 @@
 import { BlockList, isIP } from "node:net";
 
-/** A list of addresses and CIDR blocks that canonical addresses are checked against. */
+/** Matches canonical addresses against addresses and CIDR blocks. */
 export type AddressList = { has(address: string): boolean };
 
-/** Canonical text of an address: IPv4-mapped IPv6 becomes IPv4, zones are dropped; undefined when it is none. */
+/** IPv4-mapped IPv6 becomes IPv4, zones are removed; undefined for an invalid address. */
 export function canonicalAddress(text: string): string | undefined {
   const bare = text
     .trim()
@@ -22,7 +22,7 @@ export function canonicalAddress(text: string): string | undefined {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
 }
 
-/** The address that a limit counts: one per IPv4 address, one per /64 for IPv6. */
+/** Rate limits count an IPv4 address, or the /64 of an IPv6 address. */
 export function rateLimitBucket(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = "", tail = ""] = address.split("::");
@@ -34,7 +34,7 @@ export function rateLimitBucket(address: string): string {
   return `${full.slice(0, 4).join(":")}::/64`;
 }
 
-/** True when the text is an address or a CIDR block; a zone belongs to one machine's wires and to no list. */
+/** True for an address or a CIDR block without a zone. */
 export function isCidr(text: string): boolean {
   const [address = "", bits, ...rest] = text.split("/");
   const family = isIP(address);
@@ -42,7 +42,7 @@ export function isCidr(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
-/** One list for each family: a shared one would match every IPv4 address by `::/0`, through its mapped form. */
+/** One list for each family: in a shared one `::/0` would match every IPv4 address through its mapped form. */
 export function addressList(entries: readonly string[]): AddressList {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const entry of entries) {
@@ -61,7 +61,7 @@ export function addressList(entries: readonly string[]): AddressList {
 
 const MAPPED_BITS = 96;
 
-/** A block of mapped addresses is the IPv4 block it maps, because callers are compared in that form. */
+/** A block of IPv4-mapped addresses becomes the IPv4 block, because addresses are compared in canonical form. */
 function parseCidr(entry: string): { address: string; bits: number; family: "ipv4" | "ipv6" } {
   const [address = "", text] = entry.split("/");
   if (isIP(address) === 4) return { address, bits: Number(text ?? 32), family: "ipv4" };

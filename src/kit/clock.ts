@@ -1,8 +1,8 @@
-/** Time is handed in, so that a run can be replayed from a seed. */
+/** Injected, so that tests and simulations control time. */
 export type Clock = {
   /** Milliseconds since the Unix epoch: for records and expiry. */
   nowMs(): number;
-  /** Milliseconds that never jump: for durations. */
+  /** Milliseconds of the monotonic clock: for durations and deadlines. */
   monotonicMs(): number;
 };
 

@@ -1,4 +1,4 @@
-/** One line after RFC 4180; a cell that a spreadsheet would run as a formula is kept from it. */
+/** One line of RFC 4180; text that a spreadsheet would evaluate as a formula gets a leading quote. */
 export function csvLine(values: readonly unknown[]): string {
   const cells = values.map((value) => {
     if (value === null || value === undefined) return "";

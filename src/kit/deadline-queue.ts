@@ -1,16 +1,16 @@
 import type { Clock } from "./clock.ts";
 import type { Timers } from "./timers.ts";
 
-/** Something that ends at its time, unless it is disposed of before. */
+/** A node of the doubly linked list; disposing of it removes it. */
 class DeadlineEntry implements Disposable {
   readonly atMs: number;
-  readonly end: () => void;
+  readonly onExpire: () => void;
   previous: DeadlineEntry = this;
   next: DeadlineEntry = this;
 
-  constructor(atMs: number, end: () => void) {
+  constructor(atMs: number, onExpire: () => void) {
     this.atMs = atMs;
-    this.end = end;
+    this.onExpire = onExpire;
   }
 
   [Symbol.dispose](): void {
@@ -22,16 +22,14 @@ class DeadlineEntry implements Disposable {
 }
 
 /**
- * Many waits of one length that hardly ever come to their end, for the price of one timer: the times of all requests that
- * run, or of all steps that Redis was asked for. Each begins a little later than the one before it, so the next place is
- * nearly always the last.
+ * Deadlines of many operations of the same duration, with a single timer. They rarely expire, and each is usually later
+ * than all before it, so that insertion at the end of the sorted list takes constant time.
  */
 export class DeadlineQueue {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #timers: Timers;
-  /** The ring's own link: the first wait is behind it, the last before it. */
+  /** Its `next` is the first entry, its `previous` the last. */
   readonly #sentinel = new DeadlineEntry(Number.NEGATIVE_INFINITY, () => undefined);
-  /** When the timer that is set looks next. */
   #nextCheckAtMs: number | undefined;
 
   constructor(clock: Pick<Clock, "monotonicMs">, timers: Timers) {
@@ -39,46 +37,50 @@ export class DeadlineQueue {
     this.#timers = timers;
   }
 
-  /** `atMs` by the clock that never jumps. */
-  at(atMs: number, end: () => void): Disposable {
-    const wait = new DeadlineEntry(atMs, end);
-    let before = this.#sentinel.previous;
-    while (before.atMs > atMs) before = before.previous;
-    wait.previous = before;
-    wait.next = before.next;
-    before.next.previous = wait;
-    before.next = wait;
+  /** `atMs` is a time of the monotonic clock. Disposing of the result cancels the deadline. */
+  at(atMs: number, onExpire: () => void): Disposable {
+    const entry = new DeadlineEntry(atMs, onExpire);
+    let previous = this.#sentinel.previous;
+    while (previous.atMs > atMs) previous = previous.previous;
+    entry.previous = previous;
+    entry.next = previous.next;
+    previous.next.previous = entry;
+    previous.next = entry;
     if (this.#nextCheckAtMs === undefined || atMs < this.#nextCheckAtMs) this.#scheduleCheck(atMs);
-    return wait;
+    return entry;
   }
 
-  /** A timer for a later time is left to find nothing. */
+  /** An older timer for a later time is not cancelled; its check does nothing. */
   #scheduleCheck(atMs: number): void {
     this.#nextCheckAtMs = atMs;
     const nowMs = this.#clock.monotonicMs();
-    // What falls due later than that has a look of its own: until then what came for it may not have been read.
-    const dueMs = Math.max(atMs, nowMs);
-    // Whoever waits keeps the process up by a connection of its own.
-    this.#timers.after(Math.max(0, atMs - nowMs), () => this.#check(atMs, dueMs)).unref?.();
+    // Later deadlines get a check of their own: after an event-loop stall, pending I/O is processed before it.
+    const expireUntilMs = Math.max(atMs, nowMs);
+    // Unreferenced: the operation's own connection keeps the process alive.
+    this.#timers.after(Math.max(0, atMs - nowMs), () => this.#check(atMs, expireUntilMs)).unref?.();
   }
 
-  #check(atMs: number, dueMs: number): void {
+  #check(atMs: number, expireUntilMs: number): void {
     if (this.#nextCheckAtMs !== atMs) return;
-    // Waits that begin meanwhile need no timer: the next look is found behind them.
+    // Deadlines that are added by callbacks need no timer: the next check is scheduled below.
     this.#nextCheckAtMs = Number.NEGATIVE_INFINITY;
     try {
-      this.#expireUntil(Math.min(dueMs, this.#clock.monotonicMs()));
+      this.#expireUntil(Math.min(expireUntilMs, this.#clock.monotonicMs()));
     } finally {
       this.#nextCheckAtMs = undefined;
-      const next = this.#sentinel.next;
-      if (next !== this.#sentinel) this.#scheduleCheck(next.atMs);
+      const first = this.#sentinel.next;
+      if (first !== this.#sentinel) this.#scheduleCheck(first.atMs);
     }
   }
 
   #expireUntil(untilMs: number): void {
-    for (let next = this.#sentinel.next; next !== this.#sentinel && next.atMs <= untilMs; next = this.#sentinel.next) {
-      next[Symbol.dispose]();
-      next.end();
+    for (
+      let first = this.#sentinel.next;
+      first !== this.#sentinel && first.atMs <= untilMs;
+      first = this.#sentinel.next
+    ) {
+      first[Symbol.dispose]();
+      first.onExpire();
     }
   }
 }

@@ -1,24 +1,24 @@
 import { isJsonObject } from "./json.ts";
 
-/** A list is long from here on, and so many of its items stand for all. */
+/** Arrays with more items than this are sampled down to it. */
 const SAMPLE_SIZE = 256;
 const LEADING_SIZE = SAMPLE_SIZE / 2;
 
 type JsonPath = readonly PropertyKey[];
 
-/** A body in which every long list has some of its items, half of them drawn by lot: nobody knows which will be looked at. */
+/** A JSON value whose long arrays hold only a random sample of their items, which a client cannot predict. */
 export type JsonSample = {
   readonly value: unknown;
-  /** A path in it as one in the whole body, and whether it leads into a long list. */
+  /** Maps a path of the sample to the original value. `isInside`: the path leads into a sampled array. */
   toOriginalPath(path: JsonPath): { readonly path: JsonPath; readonly isInside: boolean };
 };
 
-/** Undefined when no list is long. */
-export function sampleLongArrays(value: unknown): JsonSample | undefined {
+/** Undefined when no array is long. `random` returns numbers from 0 up to 1. */
+export function sampleLongArrays(value: unknown, random: () => number): JsonSample | undefined {
   if (!hasLongArray(value)) return undefined;
-  const places = new Map<unknown, readonly number[]>();
-  const some = sampleArrays(value, places);
-  return { value: some, toOriginalPath: (path) => originalPath(some, path, places) };
+  const indexes = new Map<unknown, readonly number[]>();
+  const sample = sampleArrays(value, random, indexes);
+  return { value: sample, toOriginalPath: (path) => originalPath(sample, path, indexes) };
 }
 
 function hasLongArray(value: unknown): boolean {
@@ -26,33 +26,34 @@ function hasLongArray(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).some(hasLongArray);
 }
 
-function sampleArrays(value: unknown, places: Map<unknown, readonly number[]>): unknown {
+/** `indexes` receives, for each sampled array, the original index of every item. */
+function sampleArrays(value: unknown, random: () => number, indexes: Map<unknown, readonly number[]>): unknown {
   if (isJsonObject(value))
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, sampleArrays(inner, places)]));
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, sampleArrays(inner, random, indexes)]));
   if (!Array.isArray(value)) return value;
-  if (value.length <= SAMPLE_SIZE) return value.map((item) => sampleArrays(item, places));
-  const drawn = sampleIndexes(value.length);
-  const items = drawn.map((at) => sampleArrays(value[at], places));
-  places.set(items, drawn);
+  if (value.length <= SAMPLE_SIZE) return value.map((item) => sampleArrays(item, random, indexes));
+  const sampled = sampleIndexes(value.length, random);
+  const items = sampled.map((index) => sampleArrays(value[index], random, indexes));
+  indexes.set(items, sampled);
   return items;
 }
 
-/** The first ones, since the first that is wrong is the one to name; of the rest one of each stretch. */
-function sampleIndexes(length: number): readonly number[] {
-  const stretch = (length - LEADING_SIZE) / (SAMPLE_SIZE - LEADING_SIZE);
-  return Array.from({ length: SAMPLE_SIZE }, (_, nth) =>
-    nth < LEADING_SIZE ? nth : LEADING_SIZE + Math.floor((nth - LEADING_SIZE + Math.random()) * stretch),
+/** The leading items, because errors name the first invalid one; the rest is divided evenly, with one item of each part. */
+function sampleIndexes(length: number, random: () => number): readonly number[] {
+  const partSize = (length - LEADING_SIZE) / (SAMPLE_SIZE - LEADING_SIZE);
+  return Array.from({ length: SAMPLE_SIZE }, (_, index) =>
+    index < LEADING_SIZE ? index : LEADING_SIZE + Math.floor((index - LEADING_SIZE + random()) * partSize),
   );
 }
 
-function originalPath(some: unknown, path: JsonPath, places: ReadonlyMap<unknown, readonly number[]>) {
-  let at = some;
+function originalPath(sample: unknown, path: JsonPath, indexes: ReadonlyMap<unknown, readonly number[]>) {
+  let current = sample;
   let isInside = false;
-  const whole = path.map((key) => {
-    const drawn = places.get(at);
-    at = Array.isArray(at) ? at[Number(key)] : isJsonObject(at) ? at[String(key)] : undefined;
-    isInside ||= drawn !== undefined;
-    return drawn?.[Number(key)] ?? key;
+  const original = path.map((key) => {
+    const sampled = indexes.get(current);
+    current = Array.isArray(current) ? current[Number(key)] : isJsonObject(current) ? current[String(key)] : undefined;
+    isInside ||= sampled !== undefined;
+    return sampled?.[Number(key)] ?? key;
   });
-  return { path: whole, isInside };
+  return { path: original, isInside };
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 
-/** Where one member of the top-level object stands in the text. */
+/** Offsets of one member of the top-level object. */
 export type MemberSpan = {
   readonly key: string;
   readonly keyStart: number;
@@ -10,7 +10,7 @@ export type MemberSpan = {
 
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** One JSON object, parsed, with its text kept: a member can be replaced without touching any other character. */
+/** A parsed JSON object with its text, so that a member can be replaced without changing any other character. */
 export type ParsedBody = {
   readonly value: JsonObject;
   readonly text: string;
@@ -23,7 +23,7 @@ export type JsonProblem = { readonly problem: string };
 
 export const JSON_DEPTH_MAX = 128;
 
-/** How many members, items, objects and arrays a body may have: each costs its reader far more than its bytes. */
+/** Limits members, items, objects and arrays together: each costs far more memory than its bytes. */
 type ScanLimits = { readonly partsMax: number };
 const NO_LIMITS: ScanLimits = { partsMax: Number.POSITIVE_INFINITY };
 
@@ -38,8 +38,8 @@ const COLON = 0x3a;
 const COMMA = 0x2c;
 
 /**
- * Parses a body that must be one JSON object. Refuses malformed UTF-8, deep nesting, a top-level key given twice
- * and `__proto__` keys at any depth, because each of them is read differently by different readers.
+ * Parses a body that must be a JSON object. Rejects malformed UTF-8, deep nesting, duplicate top-level keys and `__proto__`
+ * keys at any depth, because parsers disagree about each of them.
  */
 export function parseJsonObject(bytes: Buffer, limits = NO_LIMITS): ParsedBody | JsonProblem {
   return isUtf8(bytes) ? parseJsonText(bytes.toString("utf8"), limits) : { problem: "the body is not valid UTF-8" };
@@ -47,7 +47,7 @@ export function parseJsonObject(bytes: Buffer, limits = NO_LIMITS): ParsedBody |
 
 export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | JsonProblem {
   try {
-    // The depth is checked first: a deeply nested body can block the process for seconds in JSON.parse.
+    // The depth is checked first: `JSON.parse` of a deeply nested body can block the process for seconds.
     const scan = scanObject(text, limits);
     if ("problem" in scan) return scan;
     const value: unknown = JSON.parse(text);
@@ -60,7 +60,7 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
   }
 }
 
-/** Where the members of an object stand in a text that is known to be JSON; undefined where two have one name. */
+/** Member offsets of a text that is known to be a JSON object; undefined for duplicate keys. */
 export function scanMembers(text: string): Omit<ParsedBody, "value"> | undefined {
   const scan = scanObject(text, NO_LIMITS);
   if ("problem" in scan || scan.members.hasDuplicates) return undefined;
@@ -71,7 +71,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What the text says; undefined where it is not JSON. */
+/** Undefined when the text is not JSON. */
 export function tryParseJson(text: string | Buffer): unknown {
   try {
     return JSON.parse(typeof text === "string" ? text : text.toString("utf8"));
@@ -80,13 +80,13 @@ export function tryParseJson(text: string | Buffer): unknown {
   }
 }
 
-/** What the text says, where that is an object; undefined for everything else. */
+/** Undefined when the text is not a JSON object. */
 export function tryParseJsonObject(text: string | Buffer): JsonObject | undefined {
   const value = tryParseJson(text);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Some messages of JSON.parse quote the text around the fault; that is content of the caller and stays out of ours. */
+/** Some messages of `JSON.parse` quote the text; content of the caller must not appear in errors. */
 function withoutExcerpt(message: string): string {
   return message.startsWith("Unexpected token") ? "it has a character that JSON does not allow in its place" : message;
 }
@@ -122,10 +122,10 @@ function describeDuplicateKey(members: MemberIndex): string {
   return "a top-level key is given twice";
 }
 
-/** Up to so many are looked through: a map would first have to make every name a name it knows. */
+/** Up to this many members a linear search is faster: a map would intern every key. */
 const LINEAR_SEARCH_MAX = 16;
 
-/** Top-level members, in the order of the text. */
+/** Top-level members in text order. */
 export class MemberIndex {
   readonly spans: readonly MemberSpan[];
   #index: Map<string, MemberSpan> | undefined;
@@ -151,17 +151,16 @@ export class MemberIndex {
     return this.get(key) !== undefined;
   }
 
-  /** Whether two of them have one name. */
   get hasDuplicates(): boolean {
     const { spans } = this;
-    // Of several only one is found by its name.
+    // Of duplicates only one is found by its key.
     return spans.some((span) => this.get(span.key) !== span);
   }
 }
 
 type ObjectScan = { readonly members: MemberIndex; readonly end: number };
 
-/** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
+/** One pass over the structure. Strings are skipped with `indexOf`, so that a large image is cheap. */
 function scanObject(text: string, { partsMax }: ScanLimits): ObjectScan | JsonProblem {
   const spans: MemberSpan[] = [];
   let depth = 0;
@@ -181,7 +180,7 @@ function scanObject(text: string, { partsMax }: ScanLimits): ObjectScan | JsonPr
       if (after < 0) return { problem: "the body ends inside a string" };
       const next = skipSpace(text, after);
       if (text.charCodeAt(next) === COLON) {
-        // Below the top only one key matters, and it begins with an underscore, plain or escaped.
+        // Below the top level only `__proto__` matters, whose first character may be escaped.
         const key = depth === 1 || mayBeProto(text.charCodeAt(at + 1)) ? readKey(text, at, after) : undefined;
         if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
         if (depth === 1 && key !== undefined) {
@@ -220,7 +219,7 @@ function readKey(text: string, start: number, after: number): string | undefined
   return typeof decoded === "string" ? decoded : undefined;
 }
 
-/** Where the items of a list stand in its text, which is known to be JSON. */
+/** Offsets of the items of a text that is known to be a JSON array. */
 export function itemSpans(text: string): readonly { readonly start: number; readonly end: number }[] {
   const spans: { start: number; end: number }[] = [];
   let depth = 0;
@@ -241,12 +240,12 @@ export function itemSpans(text: string): readonly { readonly start: number; read
   return spans;
 }
 
-/** New JSON text for one member of the object; null takes the member out. */
+/** New JSON text of one member; null removes it. */
 export type MemberPatch = { readonly key: string; readonly json: string | null };
 
 type TextEdit = { readonly start: number; readonly end: number; readonly text: string };
 
-/** Replaces, adds or takes out top-level members and leaves every other character as it was. */
+/** Replaces, adds or removes top-level members and keeps every other character. */
 export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly MemberPatch[]): string {
   const edits: TextEdit[] = [];
   let added = "";
@@ -273,7 +272,7 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
   return text + body.text.slice(from);
 }
 
-/** They are few, and nearly in order already. */
+/** Insertion sort: the edits are few and almost sorted. */
 function sortByStart(edits: TextEdit[]): void {
   for (let next = 1; next < edits.length; next += 1) {
     const edit = edits[next];
@@ -288,7 +287,7 @@ function sortByStart(edits: TextEdit[]): void {
   }
 }
 
-/** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */
+/** A removed member takes the comma after it; members after the last kept one take the comma before them. */
 function removalEdits({ spans }: MemberIndex, removed: ReadonlySet<string>): TextEdit[] {
   const lastKept = spans.findLastIndex(({ key }) => !removed.has(key));
   const cuts: TextEdit[] = [];

@@ -1,4 +1,4 @@
-/** Where a part of the gateway says what it does, and what goes wrong. */
+/** The part of a logger that modules use: fields first, then a `component: event` message. */
 export type Log = {
   info(detail: object, message: string): void;
   warn(detail: object, message: string): void;

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseLosslessJson, parsePreciseJson } from "./lossless-json.ts";
 
-test("numbers are written again as they came, whatever JavaScript can hold", () => {
+test("numbers keep their notation, even beyond the range of a double", () => {
   const text = '{"a":9007199254740993,"b":1.0,"c":[1e400,-0,0.10],"d":12,"e":{"__proto__":1.50}}';
   expect(JSON.stringify(parseLosslessJson(text))).toBe(text);
 });
 
-test("everything else is parsed as usual", () => {
+test("everything else is parsed as by JSON.parse", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);
@@ -18,7 +18,7 @@ test("everything else is parsed as usual", () => {
   expect(() => parseLosslessJson("{")).toThrow(SyntaxError);
 });
 
-/** A number by its digits and the power of ten that they stand at, however it is written. */
+/** Digits and exponent of a number in any notation. */
 function decimalOf(text: string): readonly [digits: bigint, power: bigint] {
   const [, sign, whole = "", part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? [];
   const digits = `${whole}${part}`.replace(/0+$/, "");
@@ -27,7 +27,7 @@ function decimalOf(text: string): readonly [digits: bigint, power: bigint] {
   return [BigInt(`${sign}${digits}`), BigInt(power) - BigInt(part.length) + BigInt(cut)];
 }
 
-test("no number gets another value by being read and written, however many digits it has", () => {
+test("no number changes its value, however many digits it has", () => {
   const digits = (maxLength: number) => fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength });
   const number = fc
     .tuple(
@@ -53,7 +53,7 @@ test("no number gets another value by being read and written, however many digit
   );
 });
 
-test("a number that JavaScript can hold stays one", () => {
+test("a number that fits into a double stays a number", () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       expect(parsePreciseJson(`{"a":[${String(value)},9007199254740993]}`)).toMatchObject({

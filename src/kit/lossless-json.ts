@@ -1,6 +1,6 @@
 import type { ParsedBody } from "./json.ts";
 
-/** What the engine has and the compiler's library does not list yet. */
+/** Supported by V8 but missing in the TypeScript library. */
 declare global {
   interface JSON {
     rawJSON(text: string): unknown;
@@ -8,12 +8,12 @@ declare global {
   }
 }
 
-/** Numbers that may be written in another way than they came; looking at each of them takes several times as long. */
+/** Cheap test for numbers whose notation `JSON.stringify` may change; the reviver below is several times slower. */
 const MAY_CHANGE_NOTATION = /\d{16}|\d[.eE]|-0/;
 
 /**
- * Parses so that JSON.stringify writes every number as it came: 1.0 stays 1.0, and numbers beyond what JavaScript can
- * hold keep their digits. Such numbers are opaque inside the program. Throws as JSON.parse does.
+ * `JSON.stringify` of the result writes every number as it was: 1.0 stays 1.0, and large numbers keep their digits. Such
+ * numbers are raw JSON objects. Throws like `JSON.parse`.
  */
 export function parseLosslessJson(text: string): unknown {
   if (!MAY_CHANGE_NOTATION.test(text)) return JSON.parse(text);
@@ -23,12 +23,12 @@ export function parseLosslessJson(text: string): unknown {
   });
 }
 
-/** Numbers that may have another value here than in the text: more than 15 digits, or an exponent of three. */
+/** Numbers that a double may not represent: more than 15 digits, or a three-digit exponent. */
 const MAY_LOSE_PRECISION = /\d(?:[\d.]{15}|[eE][+-]?\d{3})/;
 
 export const mayLosePrecision = (text: string) => MAY_LOSE_PRECISION.test(text);
 
-/** The same for those numbers alone that have more digits than JavaScript can hold: all others are numbers. */
+/** Like `parseLosslessJson`, but only numbers that a double cannot represent become raw JSON objects. */
 export function parsePreciseJson(text: string): unknown {
   return mayLosePrecision(text) ? JSON.parse(text, preserveDigits) : JSON.parse(text);
 }
@@ -39,16 +39,15 @@ function preserveDigits(_key: string, value: unknown, ...[context]: { readonly s
   return mayLosePrecision(source) ? JSON.rawJSON(source) : value;
 }
 
-/** A number that is opaque inside the program is an object for everybody who does not ask. */
 export const isRawJsonNumber = (value: unknown) => JSON.isRawJSON(value);
 
-/** A member of a body, its numbers as they were written; undefined where there is none. */
+/** One member of a body, parsed losslessly; undefined when it is missing. */
 export function losslessMember({ text, members }: ParsedBody, key: string): unknown {
   const span = members.get(key);
   return span === undefined ? undefined : parseLosslessJson(text.slice(span.valueStart, span.valueEnd));
 }
 
-/** The same where only a list will do. */
+/** Undefined also when the member is not an array. */
 export function losslessArray(body: ParsedBody, key: string): readonly unknown[] | undefined {
   const value = losslessMember(body, key);
   return Array.isArray(value) ? value : undefined;

@@ -1,4 +1,4 @@
-/** A map with a cap: the entry that was touched longest ago leaves first. */
+/** A bounded map that evicts the least recently used entry. */
 export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #max: number;

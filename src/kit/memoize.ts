@@ -1,11 +1,11 @@
-/** The same function, which works out every answer once. Only for what comes from closed lists: nothing is forgotten. */
-export function memoize<Of, Answer>(workOut: (of: Of) => Answer): (of: Of) => Answer {
-  const known = new Map<Of, Answer>();
-  return (of) => {
-    const answer = known.get(of);
-    if (answer !== undefined) return answer;
-    const made = workOut(of);
-    known.set(of, made);
-    return made;
+/** Caches results without a limit: only for arguments from a closed set. */
+export function memoize<Argument, Result>(compute: (argument: Argument) => Result): (argument: Argument) => Result {
+  const cache = new Map<Argument, Result>();
+  return (argument) => {
+    const cached = cache.get(argument);
+    if (cached !== undefined) return cached;
+    const result = compute(argument);
+    cache.set(argument, result);
+    return result;
   };
 }

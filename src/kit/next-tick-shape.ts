@@ -3,8 +3,8 @@ import { executionAsyncResource } from "node:async_hooks";
 const pinned: object[] = [];
 
 /**
- * Keeps one object of the kind that `process.nextTick` makes. When a full collection finds none of them alive, V8
- * forgets their shape and never makes them the fast way again: every tick of the process then costs five times as much.
+ * Keeps one tick object of `process.nextTick` alive. If a full garbage collection finds none, V8 drops their hidden class
+ * and never optimizes them again: every tick of the process would then take five times as long.
  */
 export function pinNextTickShape(): Promise<void> {
   return new Promise((resolve) => {

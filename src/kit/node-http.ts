@@ -1,6 +1,6 @@
 /**
- * What the gateway takes of `node:http`. An import of that module reads everything it has, and with it loads a client
- * with `fetch` and WebSockets that nobody here uses: two megabytes of code, and several more to load it.
+ * The used part of `node:http`. An import of that module reads all its properties and thereby loads Node's `fetch` and
+ * WebSocket client: two megabytes of code that the gateway does not use.
  */
 export const { createServer, Server, ServerResponse, STATUS_CODES, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule("node:http");

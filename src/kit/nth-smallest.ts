@@ -1,7 +1,4 @@
-/**
- * The value that would stand at `place` if the values were sorted, without sorting them: places change in the array.
- * `place` must be inside of it.
- */
+/** Quickselect: the value at index `rank` of the sorted array. Reorders `values`; `rank` must be a valid index. */
 export function nthSmallest(values: Float64Array, rank: number): number {
   let low = 0;
   let high = values.length - 1;

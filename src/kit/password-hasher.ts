@@ -1,23 +1,21 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** What a hash of a password costs. */
 export type HashCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number };
 
-/** OWASP's least for argon2id. */
+/** OWASP's minimum for argon2id. */
 export const HASH_COST: HashCost = { memoryKib: 19_456, passes: 2, lanes: 1 };
 
 const SALT_BYTES = 16;
 const TAG_BYTES = 32;
-/** Hashes that are made at once: each takes its memory and a thread. */
+/** Each hash takes 19 MiB and a thread. */
 const CONCURRENCY_MAX = 2;
-/** Who comes while so many wait is sent away. */
+/** Further hashes are rejected with `HashingBusyError`. */
 const QUEUE_MAX = 64;
 
-/** Too many passwords are being looked at; come back in a moment. */
 export class HashingBusyError extends Error {
   constructor() {
     super("too many passwords are being checked");
-    this.name = "HashingBusy";
+    this.name = "HashingBusyError";
   }
 }
 
@@ -26,11 +24,11 @@ export type PasswordHasher = {
   verify(password: string, hash: string): Promise<boolean>;
 };
 
-/** argon2id of Node itself, in the usual form `$argon2id$v=19$m=…,t=…,p=…$salt$tag`. */
+/** Node's argon2id, in the PHC string format `$argon2id$v=19$m=…,t=…,p=…$salt$tag`. */
 export function passwordHasher(cost: HashCost = HASH_COST): PasswordHasher {
-  const places = new HashingLimiter();
-  const tagOf = (password: string, salt: Uint8Array, { memoryKib, passes, lanes }: HashCost, tagLength: number) =>
-    places.run(
+  const limiter = new HashingLimiter();
+  const computeTag = (password: string, salt: Uint8Array, { memoryKib, passes, lanes }: HashCost, tagLength: number) =>
+    limiter.run(
       () =>
         new Promise<Buffer>((resolve, reject) => {
           const message = password.normalize("NFKC");
@@ -41,13 +39,13 @@ export function passwordHasher(cost: HashCost = HASH_COST): PasswordHasher {
   return {
     async hash(password) {
       const salt = randomBytes(SALT_BYTES);
-      return encodeHash({ cost, salt, tag: await tagOf(password, salt, cost, TAG_BYTES) });
+      return encodeHash({ cost, salt, tag: await computeTag(password, salt, cost, TAG_BYTES) });
     },
     async verify(password, hash) {
-      const kept = decodeHash(hash);
-      if (kept === undefined) return false;
-      const tag = await tagOf(password, kept.salt, kept.cost, kept.tag.length);
-      return timingSafeEqual(tag, kept.tag);
+      const stored = decodeHash(hash);
+      if (stored === undefined) return false;
+      const tag = await computeTag(password, stored.salt, stored.cost, stored.tag.length);
+      return timingSafeEqual(tag, stored.tag);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Everything but letters, digits, `-`, `.`, `_` and `~` as percent and two capitals: RFC 3986 to the letter. */
+/** Encodes all but the unreserved characters of RFC 3986; `encodeURIComponent` leaves `!'()*`. */
 export function percentEncode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }

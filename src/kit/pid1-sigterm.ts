@@ -1,17 +1,14 @@
-/** 128 and the number of the signal, as shells have it. */
+/** 128 + SIGTERM, as shells report it. */
 const EXIT_TERMINATED = 143;
 
 const exitTerminated = () => process.exit(EXIT_TERMINATED);
 
-/**
- * The first process of a container is not ended by a signal that it does not handle: a stop while it starts would be lost, and
- * whoever asked would wait until it is killed.
- */
+/** Linux ignores unhandled signals of PID 1: without this handler a container could not be stopped while it starts. */
 export function exitOnSigtermAsPid1(): void {
   if (process.pid === 1) process.on("SIGTERM", exitTerminated);
 }
 
-/** From here on somebody else heeds the signal. */
+/** Called when the graceful shutdown handler takes over. */
 export function removePid1SigtermHandler(): void {
   process.off("SIGTERM", exitTerminated);
 }

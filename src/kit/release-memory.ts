@@ -3,28 +3,25 @@ import { runInNewContext } from "node:vm";
 
 const C_LIBRARY = "libc.so.6";
 
-/** After a start, on the main thread: it speaks for the whole process. */
+/** Called on the main thread after startup; `malloc_trim` affects the whole process. */
 export function releaseMemory(): void {
   collectGarbage();
   trimMalloc();
 }
 
 /**
- * Collects what a start leaves behind on this thread and gives the pages back to the system. A start allocates about half as
- * much again as a running process needs, and V8 keeps that as room to grow into for as long as nothing presses it.
+ * Collects the garbage of the startup on this thread. A start allocates about 50 % more than a running process needs, and
+ * V8 keeps that memory while there is no pressure.
  */
 export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");
-  // The only kind of collection that also shrinks the heap's own tables and frees empty pages.
+  // Only a last-resort collection also shrinks the heap's tables and frees empty pages.
   if (typeof collect === "function") collect({ type: "major", execution: "sync", flavor: "last-resort" });
   setFlagsFromString("--no-expose-gc");
 }
 
-/**
- * The C library gives back by itself only what is free at the end of its heap; what is free in the middle it gives when it is
- * asked. Where there is no such function (another library, another system) nothing is lost but the pages.
- */
+/** glibc releases free memory inside its heap only on request. Other C libraries do not have this function. */
 function trimMalloc(): void {
   try {
     const signature = { arguments: ["u64"], return: "i32" } as const;

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** One server-sent event: its data lines joined, and its name when it has one. */
+/** One server-sent event: its joined data lines and its name. */
 export type SseFrame = { readonly event: string | null; readonly data: string };
 
 export class SseOverflowError extends Error {
@@ -13,12 +13,12 @@ export class SseOverflowError extends Error {
 const BYTE_ORDER_MARK = "\uFEFF";
 const LINE_BREAK = 10;
 
-/** Cuts a byte stream into events, wherever the chunks were split. Comments are dropped; the buffer has a cap. */
+/** Parses a byte stream that may be split anywhere. Comments are dropped. Throws above `maxChars`. */
 export class SseReader {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxChars: number;
   #text = "";
-  #begun = false;
+  #hasStarted = false;
   #endedInCarriageReturn = false;
   #endedInNewline = false;
 
@@ -30,15 +30,15 @@ export class SseReader {
     return this.#take(this.#decoder.write(chunk));
   }
 
-  /** The stream is over; an event that lacks its closing blank line counts all the same. */
+  /** Also returns an event that lacks its closing blank line. */
   end(): SseFrame[] {
     return this.#take(`${this.#decoder.end()}\n\n`);
   }
 
   #take(decoded: string): SseFrame[] {
     let text = decoded;
-    if (!this.#begun && text !== "") {
-      this.#begun = true;
+    if (!this.#hasStarted && text !== "") {
+      this.#hasStarted = true;
       if (text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
     }
     if (this.#endedInCarriageReturn && text !== "") {
@@ -49,7 +49,7 @@ export class SseReader {
       this.#endedInCarriageReturn = text.endsWith("\r");
       text = text.replace(/\r\n?/g, "\n");
     }
-    // Only what is new can close an event. Searching all of a long one again with every chunk would cost its square.
+    // Only the new text can close an event: searching the whole buffer for each chunk would take quadratic time.
     const closes = text.includes("\n\n") || (this.#endedInNewline && text.startsWith("\n"));
     if (text !== "") this.#endedInNewline = text.endsWith("\n");
     this.#text += text;
@@ -63,12 +63,12 @@ export class SseReader {
   }
 }
 
-/** Adds the events that are whole, and answers where the next one begins. */
+/** Appends all complete events and returns the offset of the next one. */
 function parseBlocks(text: string, frames: SseFrame[]): number {
   let from = 0;
   for (;;) {
     const lineEnd = text.indexOf("\n", from);
-    // Most events are one line of data: to look for two line breaks at once takes longer than for each.
+    // Most events are a single data line; this is faster than a search for two line breaks.
     if (lineEnd >= 0 && text.charCodeAt(lineEnd + 1) === LINE_BREAK && text.startsWith("data: ", from)) {
       frames.push({ event: null, data: text.slice(from + 6, lineEnd) });
       from = lineEnd + 2;
@@ -83,7 +83,7 @@ function parseBlocks(text: string, frames: SseFrame[]): number {
   }
 }
 
-/** The usual form of a named event: two lines, in this order. */
+/** The common form of a named event: an event line, then a data line. */
 function parseTwoLineBlock(block: string): SseFrame | undefined {
   const end = block.indexOf("\n");
   if (end <= 7 || !block.startsWith("event: ") || !block.startsWith("data: ", end + 1)) return undefined;

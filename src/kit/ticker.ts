@@ -7,32 +7,32 @@ type TickerOptions = {
   onError(error: unknown): void;
 };
 
-/** Does a piece of work again and again, one at a time. */
+/** Runs a task periodically; runs never overlap. */
 export class Ticker {
   readonly #options: TickerOptions;
   #timer: Timer | undefined;
-  #running: Promise<void> | undefined;
+  #currentRun: Promise<void> | undefined;
   #rerunRequested = false;
-  #stopped = false;
+  #isStopped = false;
 
   constructor(parts: TickerOptions) {
     this.#options = parts;
   }
 
-  /** Now; and once more right after, where it is being done already. */
+  /** Runs the task now; during a run, once more after it. */
   run(): void {
-    if (this.#stopped) return;
-    if (this.#running !== undefined) {
+    if (this.#isStopped) return;
+    if (this.#currentRun !== undefined) {
       this.#rerunRequested = true;
       return;
     }
     cancelTimer(this.#timer);
     const { task, onError, timers, intervalMs } = this.#options;
-    this.#running = task()
+    this.#currentRun = task()
       .catch(onError)
       .then(() => {
-        this.#running = undefined;
-        if (this.#stopped) return;
+        this.#currentRun = undefined;
+        if (this.#isStopped) return;
         if (this.#rerunRequested) {
           this.#rerunRequested = false;
           this.run();
@@ -41,8 +41,8 @@ export class Ticker {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     cancelTimer(this.#timer);
-    await this.#running;
+    await this.#currentRun;
   }
 }

@@ -11,7 +11,7 @@ export function parseDurationMs(text: string): number | undefined {
   return unitMs === undefined ? undefined : Number(match?.[1]) * unitMs;
 }
 
-/** The same the other way, in the largest unit that says it exactly. */
+/** In the largest unit that represents it exactly. */
 export function formatDuration(ms: number): string {
   for (const unit of ["d", "h", "m"]) {
     const unitMs = UNIT_MS[unit] ?? 1;
@@ -27,7 +27,7 @@ export function parseIsoTimeMs(text: string): number | undefined {
   const match = ISO_PATTERN.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, zone] = match;
-  // Date.parse rolls 31 February over into March; a typed date that does not exist is a mistake instead.
+  // `Date.parse` would turn 31 February into March.
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
   const ms = Date.parse(text.includes("T") && zone === undefined ? `${text}Z` : text);

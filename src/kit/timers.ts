@@ -1,27 +1,28 @@
-/** A timer that is set: it can be started over, and stopped. */
+/** A running timer; disposing of it cancels it. */
 export type Timer = Disposable & {
+  /** Starts the delay again. */
   refresh(): unknown;
-  /** The process need not stay for it. */
+  /** The process may exit before the timer fires. */
   unref?(): unknown;
 };
 
-/** Waiting is handed in like the clock, so that a run can be replayed in no time. */
-export type Timers = { after(ms: number, then: () => void): Timer };
+/** Injected like the clock, so that tests and simulations control time. */
+export type Timers = { after(ms: number, callback: () => void): Timer };
 
-/** What the system's timers can count to, almost 25 days. It takes a longer wait for one of a millisecond. */
+/** Longest delay of `setTimeout`; a longer one would fire after one millisecond. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Its time is up one turn after the system says so: where this process stood still, what has come meanwhile is read first.
- * Who waits for an answer would otherwise call it late while it is here.
+ * Fires one event-loop tick after the system's timer: after a stall, pending I/O is processed first. Otherwise a response
+ * that has already arrived could be taken for late.
  */
 class DeferredTimer implements Timer {
   readonly #timeout: NodeJS.Timeout;
   #immediate: NodeJS.Immediate | undefined;
 
-  constructor(ms: number, then: () => void) {
+  constructor(ms: number, callback: () => void) {
     this.#timeout = setTimeout(() => {
-      this.#immediate = setImmediate(then);
+      this.#immediate = setImmediate(callback);
     }, ms);
   }
 
@@ -40,7 +41,9 @@ class DeferredTimer implements Timer {
   }
 }
 
-export const systemTimers: Timers = { after: (ms, then) => new DeferredTimer(Math.min(ms, DELAY_MS_MAX), then) };
+export const systemTimers: Timers = {
+  after: (ms, callback) => new DeferredTimer(Math.min(ms, DELAY_MS_MAX), callback),
+};
 
 export function cancelTimer(timer: Disposable | undefined): void {
   timer?.[Symbol.dispose]();

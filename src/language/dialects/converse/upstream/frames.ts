@@ -23,7 +23,7 @@ export class ConverseFrames {
 }
 
 function frameOf(piece: EventStreamItem): StreamFrame {
-  if (piece.is === "damaged") return { event: DAMAGED_FRAME, data: piece.why };
+  if (piece.is === "corrupt") return { event: DAMAGED_FRAME, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {
     case "event":
