@@ -65,7 +65,7 @@ describe("what the model says", () => {
     expect(reply(whole([{ text: "Hello" }]))).toEqual([
       { is: "begin", upstreamId: RESPONSE_ID },
       { is: "text", text: "Hello" },
-      { is: "figures", usage: FIGURES },
+      { is: "usage", usage: FIGURES },
       { is: "finish", reason: "stop" },
     ]);
   });
@@ -119,7 +119,7 @@ describe("what the model says", () => {
     for (const candidate of [{ finishReason: "MAX_TOKENS" }, { content: {}, finishReason: "MAX_TOKENS" }])
       expect(reply(bare(candidate))).toEqual([
         { is: "begin", upstreamId: RESPONSE_ID },
-        { is: "figures", usage: FIGURES },
+        { is: "usage", usage: FIGURES },
         { is: "text", text: "" },
         { is: "finish", reason: "length" },
       ]);
@@ -189,9 +189,9 @@ describe("the end", () => {
     ];
     const nothing = { ...FIGURES, inputTokens: 0, outputTokens: 0 };
     for (const usageMetadata of [undefined, {}, { trafficType: "ON_DEMAND" }])
-      expect(reply({ ...blocked, usageMetadata }).slice(1)).toEqual([{ is: "figures", usage: nothing }, ...end]);
+      expect(reply({ ...blocked, usageMetadata }).slice(1)).toEqual([{ is: "usage", usage: nothing }, ...end]);
     const counted = { ...blocked, usageMetadata: { promptTokenCount: 5, totalTokenCount: 5 } };
-    expect(reply(counted).slice(1)).toEqual([{ is: "figures", usage: { ...nothing, inputTokens: 5 } }, ...end]);
+    expect(reply(counted).slice(1)).toEqual([{ is: "usage", usage: { ...nothing, inputTokens: 5 } }, ...end]);
     expect(stream(blocked)).toEqual(reply(blocked));
   });
 
@@ -250,7 +250,7 @@ describe("usage", () => {
       chunk([{ text: "b" }], { usage: { ...USAGE, candidatesTokenCount: 3, totalTokenCount: 14 } }),
       whole([{ text: "c" }]),
     );
-    expect(folded(events).find(({ is }) => is === "figures")).toEqual({ is: "figures", usage: FIGURES });
+    expect(folded(events).find(({ is }) => is === "usage")).toEqual({ is: "usage", usage: FIGURES });
   });
 
   test("what is not there or no number is no figure, and figures that cannot be are known as such", () => {

@@ -10,7 +10,7 @@ export function folded(events: readonly ReplyEvent[]): ReplyEvent[] {
   const list: ReplyEvent[] = [];
   let figures: ReplyEvent | undefined;
   for (const event of events) {
-    if (event.is === "figures") {
+    if (event.is === "usage") {
       figures = event;
       continue;
     }

@@ -42,7 +42,7 @@ export function nearestEffort({ effort, isOptional }: ReasoningSettings, efforts
   const known = efforts ?? (isOptional === true ? UNIVERSAL_EFFORTS : undefined);
   if (effort === "none" || known === undefined || known.includes(effort)) return effort;
   const requestedIndex = EFFORTS.indexOf(effort);
-  const [nearest = effort] = EFFORTS.filter((effort_) => known.includes(effort_)).toSorted(
+  const [nearest = effort] = EFFORTS.filter((candidate) => known.includes(candidate)).toSorted(
     (a, b) => Math.abs(EFFORTS.indexOf(a) - requestedIndex) - Math.abs(EFFORTS.indexOf(b) - requestedIndex),
   );
   return nearest;

@@ -26,8 +26,8 @@ export type BillableExtra = {
   readonly field: string;
   /** Upper limit of uses, if the request states one. */
   readonly usesMax?: number;
-  /** `said`: kept in translation; `native`: sent only to endpoints of the caller's dialect. */
-  readonly forwarding: "said" | "native";
+  /** `translated`: kept in translation; `native`: sent only to endpoints of the caller's dialect. */
+  readonly forwarding: "translated" | "native";
   /** Never costs more than the standard price, which applies if the extra has no price row. */
   readonly isCheaper?: true;
   /** Index in `tools` of an optional tool, which may be dropped. */

@@ -35,7 +35,7 @@ export type ReplyEvent =
   | { readonly is: "tool_arguments"; readonly index: number; readonly text: string }
   | { readonly is: "citation"; readonly citation: Citation }
   /** Cumulative usage: the last event replaces earlier ones. */
-  | { readonly is: "figures"; readonly usage: Usage }
+  | { readonly is: "usage"; readonly usage: Usage }
   /** `stopSequence`: the caller's sequence that ended the reply, if the provider reports it. */
   | { readonly is: "finish"; readonly reason: FinishReason; readonly stopSequence?: string }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }

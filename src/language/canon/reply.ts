@@ -44,11 +44,11 @@ export type StreamPiece =
   | { readonly is: "preamble"; readonly text: string }
   | { readonly is: "content"; readonly text: string }
   /** Usage without content; the client receives it at the close, when the charge is known. */
-  | { readonly is: "figures" }
+  | { readonly is: "usage" }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
   /** The dialect's end marker; `text` is sent before the close. */
   | { readonly is: "end"; readonly text: string }
-  | { readonly is: "garbage" };
+  | { readonly is: "malformed" };
 
 /** Decodes an upstream stream for the client and the meter at once. */
 export type ReplyStream = StreamedReply & {
@@ -61,7 +61,7 @@ export type ReplyStream = StreamedReply & {
 export type AudioPiece =
   | { readonly is: "audio"; readonly bytes: Buffer }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
-  | { readonly is: "garbage"; readonly why: string };
+  | { readonly is: "malformed"; readonly why: string };
 
 export type AudioStream = StreamedReply & {
   read(chunk: Buffer): AudioPiece;

@@ -152,8 +152,8 @@ function isRefusalReply(events: readonly ReplyEvent[]): boolean {
 }
 
 function usageOfEvents(events: readonly ReplyEvent[]): Usage | undefined {
-  const figures = events.findLast((event) => event.is === "usage");
-  return figures?.is === "usage" ? figures.usage : undefined;
+  const usageEvent = events.findLast((event) => event.is === "usage");
+  return usageEvent?.is === "usage" ? usageEvent.usage : undefined;
 }
 
 function upstreamIdOfEvents(events: readonly ReplyEvent[]): string | null {
@@ -170,13 +170,13 @@ function chatAlternatives(body: unknown): TokenAlternative[] {
     const own = decodeAlternative(first, "logprob").filter(
       ({ token }) => !others.some((other) => other.token === token),
     );
-    return [...others, ...own.map((one) => ({ ...one, beside: true as const }))];
+    return [...others, ...own.map((alternative) => ({ ...alternative, isSampledOnly: true as const }))];
   }
   const [byToken] = listField(logprobs, "top_logprobs");
   const [sampledToken] = listField(logprobs, "tokens");
   return Object.entries(asObject(byToken)).flatMap(([token, logprob]) =>
     typeof logprob === "number"
-      ? [{ token, logprob, ...(token === sampledToken ? { beside: true as const } : {}) }]
+      ? [{ token, logprob, ...(token === sampledToken ? { isSampledOnly: true as const } : {}) }]
       : [],
   );
 }

@@ -26,7 +26,7 @@ function tierOf(request: JsonObject, forwarding: BillableExtra["forwarding"]): r
   return [{ name: tier === "priority" ? "service_tier_priority" : "service_tier_other", field, forwarding }];
 }
 
-const CHAT: ExtrasReader = (request) => tierOf(request, "said");
+const CHAT: ExtrasReader = (request) => tierOf(request, "translated");
 
 type ToolRow = { readonly type: RegExp; readonly is: BillableExtraName | "tokens" };
 
@@ -93,7 +93,7 @@ function inlineDefinition(tool: unknown): unknown {
 const DROPPABLE_TOOLS: ReadonlySet<BillableExtraName> = new Set(["web_search", "image_generation"]);
 
 const RESPONSES: ExtrasReader = (request) => {
-  const found: BillableExtra[] = [...tierOf(request, "said")];
+  const found: BillableExtra[] = [...tierOf(request, "translated")];
   for (const { tool, path } of offeredTools(request)) {
     if (usesHostedContainer(tool))
       found.push({ name: "hosted_container", field: `${path}.environment`, forwarding: "native" });

@@ -42,7 +42,7 @@ export class TranslatedStream implements ReplyStream {
 
   read(frame: StreamFrame): StreamPiece {
     const events = this.#reader.read(frame);
-    if (events === undefined) return { is: "garbage" };
+    if (events === undefined) return { is: "malformed" };
     let text = "";
     let ended = false;
     for (const event of events) {
@@ -53,7 +53,7 @@ export class TranslatedStream implements ReplyStream {
       else text += this.#writer.write(event);
     }
     if (ended) return { is: "end", text };
-    return text === "" ? { is: "figures" } : { is: "content", text };
+    return text === "" ? { is: "usage" } : { is: "content", text };
   }
 
   close(usage: Usage, cost: ReportedCost | undefined): string {
@@ -89,7 +89,7 @@ class ReplyMeter {
 
   add(event: ReplyEvent): void {
     this.outputWeight += eventWeight(event);
-    if (event.is === "figures") this.usage = event.usage;
+    if (event.is === "usage") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
   }
 }

@@ -13,7 +13,7 @@ export type SpeechEvent =
   | { readonly is: "audio"; readonly base64: string; readonly mediaType?: string | undefined }
   | { readonly is: "done" }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
-  | { readonly is: "garbage"; readonly why: string }
+  | { readonly is: "malformed"; readonly why: string }
   | { readonly is: "nothing" };
 
 /** Usage and upstream id may arrive with any event, up to and including the last. */
@@ -46,14 +46,14 @@ export class SseAudioExtractor implements AudioExtractor {
     try {
       return this.#readFrames(this.#frames.push(chunk));
     } catch {
-      return { is: "garbage", why: "an event over the size limit" };
+      return { is: "malformed", why: "an event over the size limit" };
     }
   }
 
   end(): AudioPiece {
     const last = this.#readFrames(this.#frames.end());
     if (last.is !== "audio" || this.#isDone) return last;
-    return { is: "garbage", why: "the stream ended without its last event" };
+    return { is: "malformed", why: "the stream ended without its last event" };
   }
 
   #readFrames(frames: readonly SseFrame[]): AudioPiece {
@@ -61,7 +61,7 @@ export class SseAudioExtractor implements AudioExtractor {
     for (const { data } of frames) {
       if (data === "[DONE]") continue;
       const event = tryParseJsonObject(data);
-      if (event === undefined) return { is: "garbage", why: "an event that is not of its format" };
+      if (event === undefined) return { is: "malformed", why: "an event that is not of its format" };
       for (const piece of this.#decoder.decode(event)) {
         if (piece.is === "audio") {
           this.mediaType ??= piece.mediaType;
@@ -103,15 +103,16 @@ export class JsonAudioExtractor implements AudioExtractor {
   push(chunk: Buffer): AudioPiece {
     const bytes = this.#field.push(chunk);
     const { rest } = this.#field;
-    if (rest === undefined) return { is: "garbage", why: "not an answer of its format" };
+    if (rest === undefined) return { is: "malformed", why: "not an answer of its format" };
     if (bytes.length > 0 && this.mediaType === undefined) this.mediaType = this.#mediaTypeIn(rest);
     return { is: "audio", bytes };
   }
 
   end(): AudioPiece {
     const body = tryParseJsonObject(this.#field.rest ?? "");
-    if (body === undefined) return { is: "garbage", why: "not one whole JSON object" };
-    for (const piece of this.#decoder.decode(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
+    if (body === undefined) return { is: "malformed", why: "not one whole JSON object" };
+    for (const piece of this.#decoder.decode(body))
+      if (piece.is === "problem" || piece.is === "malformed") return piece;
     return { is: "audio", bytes: Buffer.alloc(0) };
   }
 }

@@ -64,7 +64,7 @@ class GeminiSpeechDecoder implements SpeechEventDecoder {
 
 /** Garbage instead of a problem: another endpoint may accept the same text. */
 function garbageEvent(why: string): SpeechEvent {
-  return { is: "garbage", why };
+  return { is: "malformed", why };
 }
 
 function partsOf({ content }: JsonObject): readonly JsonObject[] {

@@ -109,7 +109,7 @@ describe.each(WAYS)("%s", (_name, wire, headers, body) => {
 
   test("nothing goes out of what is not audio of the format", () => {
     const heard = hear(wire, headers, bytes, 500, expected("flac"));
-    expect([heard.end, heard.bytes.length]).toEqual(["garbage", 0]);
+    expect([heard.end, heard.bytes.length]).toEqual(["malformed", 0]);
   });
 
   test("a web page in its place is no answer", () => {
@@ -117,7 +117,7 @@ describe.each(WAYS)("%s", (_name, wire, headers, body) => {
     for (const type of ["text/html", headers["content-type"] ?? ""]) {
       const heard = hear(wire, { "content-type": type }, page, 100, expected("pcm"));
       expect(heard.bytes.length).toBe(0);
-      expect(heard.end).toBe("garbage");
+      expect(heard.end).toBe("malformed");
     }
   });
 });
@@ -151,7 +151,7 @@ describe("what is billed", () => {
 
   test("TTS-07 audio by the second in which nothing can be measured is not whole", () => {
     const tag = Buffer.concat([Buffer.from("ID3\u0004\u0000\u0000\u0000\u0000\u0000\u0000"), Buffer.alloc(200)]);
-    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { billingUnit: "seconds" })).end).toBe("garbage");
+    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { billingUnit: "seconds" })).end).toBe("malformed");
     expect(hear(openaiSpeech, {}, tag, 99, expected("mp3")).end).toBe("audio");
   });
 });

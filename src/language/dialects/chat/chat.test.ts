@@ -297,7 +297,7 @@ test("an event that came in several lines goes out in one, and a line break insi
   expect(text.match(/\n/g)).toHaveLength(2);
   expect(JSON.parse(text.slice("data: ".length))).toEqual({ ...JSON.parse(lines), id: "ours" });
   const broken = '{"id":"x","choices":[{"index":0,"delta":{"content":"a\nb"},"finish_reason":null}]}';
-  expect(new DirectChatStream("ours", false).read(frame(broken))).toEqual({ is: "garbage" });
+  expect(new DirectChatStream("ours", false).read(frame(broken))).toEqual({ is: "malformed" });
 });
 
 test("a role, a comment or figures are no content yet", () => {
@@ -354,8 +354,8 @@ test("errors inside a stream and garbage are told apart", () => {
     is: "problem",
     problem: { message: "boom", status: 503 },
   });
-  expect(stream.read(frame("<html>")).is).toBe("garbage");
-  expect(stream.read(frame({ hello: 1 })).is).toBe("garbage");
+  expect(stream.read(frame("<html>")).is).toBe("malformed");
+  expect(stream.read(frame({ hello: 1 })).is).toBe("malformed");
 });
 
 test("a whole answer keeps its bytes but for id and usage", () => {

@@ -314,8 +314,8 @@ describe("recordings read to what the direct lane shows", () => {
   }
 
   const figures = (events: readonly ReplyEvent[]) => {
-    const last = events.findLast(({ is }) => is === "figures");
-    return last?.is === "figures" ? last.usage : undefined;
+    const last = events.findLast(({ is }) => is === "usage");
+    return last?.is === "usage" ? last.usage : undefined;
   };
 
   test.skipIf(!fixturesPresent).each(STREAMS)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {

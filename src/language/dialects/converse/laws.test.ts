@@ -82,7 +82,7 @@ describe("stream = reply", () => {
       { is: "tool_call", index: 1, id: "tooluse_b", name: "now", signature: null },
       { is: "tool_arguments", index: 1, text: "{}" },
       {
-        is: "figures",
+        is: "usage",
         usage: {
           inputTokens: 19,
           cachedTokens: 5,

@@ -69,7 +69,7 @@ describe("a whole answer", () => {
       { is: "tool_call", index: 1, id: "toolu_2", name: "now", signature: null },
       { is: "tool_arguments", index: 1, text: "{}" },
       {
-        is: "figures",
+        is: "usage",
         usage: {
           inputTokens: 123,
           cachedTokens: 20,
@@ -146,8 +146,8 @@ describe("usage", () => {
     const events = usages.flatMap(
       (usage) => reader.read({ event: null, data: JSON.stringify({ type: "message_delta", delta: {}, usage }) }) ?? [],
     );
-    const last = events.findLast(({ is }) => is === "figures");
-    return last?.is === "figures" ? last.usage : undefined;
+    const last = events.findLast(({ is }) => is === "usage");
+    return last?.is === "usage" ? last.usage : undefined;
   };
 
   test("CHAT-07 input excludes the cache; what was read and written is added, by age where only that is told", () => {

@@ -317,7 +317,7 @@ describe("recordings read to what the direct lane shows", () => {
     calls: events.flatMap((event) => (event.is === "tool_call" ? [[event.id, event.name]] : [])),
     arguments: events.map((event) => (event.is === "tool_arguments" ? event.text : "")).join(""),
     reasoning: events.map((event) => (event.is === "reasoning" ? event.text : "")).join(""),
-    usage: events.flatMap((event) => (event.is === "figures" ? [event.usage] : [])).at(-1),
+    usage: events.flatMap((event) => (event.is === "usage" ? [event.usage] : [])).at(-1),
   });
   const shownIn = (response: Json) => {
     const of = (type: string) => response.output.filter((item: Json) => item.type === type);

@@ -19,8 +19,8 @@ export function decodeReasoning(request: ChatRequest): ReasoningSettings | undef
   rejectConflicts(fields);
   const values = fields.map(({ value }) => value);
   if (values.includes("none")) return { effort: "none", budgetTokens: null };
-  const effort = values.find((value_): value_ is Effort => typeof value_ === "string" && value_ !== "on");
-  const budgetTokens = values.find((value_) => typeof value_ === "number") ?? null;
+  const effort = values.find((first): first is Effort => typeof first === "string" && first !== "on");
+  const budgetTokens = values.find((first) => typeof first === "number") ?? null;
   return { effort: effort ?? (budgetTokens === null ? "medium" : effortForBudget(budgetTokens)), budgetTokens };
 }
 
@@ -58,19 +58,19 @@ function reasoningField(field: string, value: ReasoningField["value"] | null | u
 }
 
 function rejectConflicts(fields: readonly ReasoningField[]): void {
-  for (const [at, value_] of fields.entries()) {
-    const other = fields.slice(at + 1).find(({ value }) => !areCompatible(value_.value, value));
+  for (const [at, first] of fields.entries()) {
+    const other = fields.slice(at + 1).find(({ value }) => !areCompatible(first.value, value));
     if (other === undefined) continue;
     throw fault("invalid_value", {
-      message: `Fields "${value_.field}" and "${other.field}": both say how hard to think, and differ (${value_.value} and ${other.value}). Send one of them.`,
-      param: value_.field,
+      message: `Fields "${first.field}" and "${other.field}": both say how hard to think, and differ (${first.value} and ${other.value}). Send one of them.`,
+      param: first.field,
     });
   }
 }
 
 /** An effort and a token budget are compatible, because there is no standard mapping between them. */
-function areCompatible(value_: ReasoningField["value"], other: ReasoningField["value"]): boolean {
-  if (value_ === other) return true;
-  if (value_ === "none" || other === "none") return value_ === "minimal" || other === "minimal";
-  return value_ === "on" || other === "on" || typeof value_ !== typeof other;
+function areCompatible(first: ReasoningField["value"], other: ReasoningField["value"]): boolean {
+  if (first === other) return true;
+  if (first === "none" || other === "none") return first === "minimal" || other === "minimal";
+  return first === "on" || other === "on" || typeof first !== typeof other;
 }

@@ -76,7 +76,7 @@ function foldEvent(folded: FoldedReply, event: ReplyEvent): void {
       folded.reason = event.reason;
       return;
     case "begin":
-    case "figures":
+    case "usage":
     case "problem":
     case "end":
       return;

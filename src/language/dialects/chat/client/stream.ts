@@ -76,7 +76,7 @@ export class ChunkWriter implements ReplyWriter {
       case "citation":
         return { annotations: [annotation(event.citation)] };
       case "begin":
-      case "figures":
+      case "usage":
       case "finish":
       case "problem":
       case "end":

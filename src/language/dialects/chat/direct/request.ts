@@ -64,25 +64,25 @@ export function historyPatches(
   facts: HistoryFacts,
 ): HistoryPatches | undefined {
   const rules = historyRules(facts, body);
-  const isOther = (message: JsonObject) => isRefused(message, rules);
+  const isAffected = (message: JsonObject) => isRefused(message, rules);
   const isMarkedTool = (tool: JsonObject) => rules.cacheControl === "cut" && hasCacheControl(tool);
-  if (!messages.some(isOther) && !tools?.some(isMarkedTool)) return undefined;
-  const dropped_ = new Set<string>();
+  if (!messages.some(isAffected) && !tools?.some(isMarkedTool)) return undefined;
+  const removed = new Set<string>();
   const patches = [
-    ...listPatches(body, "messages", isOther, (message) => patchesFor(message, rules, dropped_)),
+    ...listPatches(body, "messages", isAffected, (message) => patchesFor(message, rules, removed)),
     ...listPatches(body, "tools", isMarkedTool, ({ value }) => {
-      if (isNonEmpty(value[CACHE_CONTROL])) dropped_.add(`tools: ${CACHE_CONTROL}`);
+      if (isNonEmpty(value[CACHE_CONTROL])) removed.add(`tools: ${CACHE_CONTROL}`);
       return [{ key: CACHE_CONTROL, json: null }];
     }),
   ];
-  return { patches, dropped: [...dropped_] };
+  return { patches, dropped: [...removed] };
 }
 
 /** Rewrites the matching items of one list and keeps all other bytes. */
 function listPatches(
   body: ParsedBody,
   key: "messages" | "tools",
-  isOther: (item: JsonObject) => boolean,
+  isAffected: (item: JsonObject) => boolean,
   patchesOf: (item: ParsedBody) => MemberPatch[],
 ): MemberPatch[] {
   const span = body.members.get(key);
@@ -92,7 +92,7 @@ function listPatches(
   let json = "";
   let from = 0;
   for (const [at, { start, end }] of itemSpans(text).entries()) {
-    const item = isOther(items[at]) ? withUniqueKeys(text.slice(start, end)) : undefined;
+    const item = isAffected(items[at]) ? withUniqueKeys(text.slice(start, end)) : undefined;
     if (item === undefined) continue;
     json += text.slice(from, start) + patchMembers(item, patchesOf(item));
     from = end;
@@ -136,13 +136,13 @@ function withUniqueKeys(text: string): ParsedBody | undefined {
   return "problem" in unique ? undefined : unique;
 }
 
-function patchesFor(message: ParsedBody, rules: HistoryRules, dropped_: Set<string>): MemberPatch[] {
+function patchesFor(message: ParsedBody, rules: HistoryRules, removed: Set<string>): MemberPatch[] {
   const { role } = message.value;
   return message.members.spans.flatMap(({ key }) => {
     const value = message.value[key];
     if (retainedValue(role, key, value, rules) === value) return [];
     const lost = droppedName(key, value, rules);
-    if (lost !== undefined) dropped_.add(`messages: ${lost}`);
+    if (lost !== undefined) removed.add(`messages: ${lost}`);
     const exact = retainedValue(role, key, losslessMember(message, key), rules);
     return [{ key, json: exact === undefined ? null : JSON.stringify(exact) }];
   });

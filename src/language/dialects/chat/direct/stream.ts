@@ -57,7 +57,7 @@ export class DirectChatStream implements ReplyStream {
 
   #parse(frame: StreamFrame): StreamPiece {
     const chunk = tryParseJsonObject(frame.data);
-    if (chunk === undefined) return { is: "garbage" };
+    if (chunk === undefined) return { is: "malformed" };
     const problem = problemInChunk(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
     const { choices } = chunk;
@@ -69,14 +69,14 @@ export class DirectChatStream implements ReplyStream {
     if (normalized === undefined) return this.#readChunk(chunk, choices, frame);
     const data = patchMember(frame.data, "choices", JSON.stringify(normalized));
     // The event name prevents a normalized frame from becoming the template.
-    return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "mended", data });
+    return this.#readChunk({ ...chunk, choices: normalized }, normalized, { event: "normalized", data });
   }
 
   /** Some servers omit the empty `choices` of the usage frame. */
   #readBare({ choices, usage }: JsonObject): StreamPiece {
-    if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
+    if (choices != null || (choices === undefined && usage == null)) return { is: "malformed" };
     if (usage != null) this.#recordUsage(usage);
-    return { is: "figures" };
+    return { is: "usage" };
   }
 
   #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): StreamPiece {
@@ -102,10 +102,10 @@ export class DirectChatStream implements ReplyStream {
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
-    const text_ = data.slice(from, to);
-    if (NOT_PLAIN.test(text_)) return undefined;
-    this.#outputWeight += weightOf(text_);
-    return { is: "content", text: ownStart + text_ + ownEnd };
+    const plainText = data.slice(from, to);
+    if (NOT_PLAIN.test(plainText)) return undefined;
+    this.#outputWeight += weightOf(plainText);
+    return { is: "content", text: ownStart + plainText + ownEnd };
   }
 
   #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean; usage: unknown } {
@@ -138,7 +138,7 @@ export class DirectChatStream implements ReplyStream {
       return { is: weight > 0 || finishes ? "content" : "preamble", text };
     }
     this.#usageFrame = { chunk, data };
-    return { is: "figures" };
+    return { is: "usage" };
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -175,9 +175,9 @@ function templateOf(data: string, chunk: JsonObject, weight: number, rewritten: 
   const delta = isJsonObject(choice) ? choice["delta"] : undefined;
   if (!isJsonObject(delta)) return undefined;
   for (const key of ["content", "reasoning_content", "reasoning"]) {
-    const text_ = delta[key];
-    if (typeof text_ !== "string" || weightOf(text_) !== weight || NOT_PLAIN.test(text_)) continue;
-    const member = `"${key}":"${text_}"`;
+    const plainText = delta[key];
+    if (typeof plainText !== "string" || weightOf(plainText) !== weight || NOT_PLAIN.test(plainText)) continue;
+    const member = `"${key}":"${plainText}"`;
     const at = data.indexOf(member);
     if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;
     const from = at + key.length + 4;
@@ -185,9 +185,9 @@ function templateOf(data: string, chunk: JsonObject, weight: number, rewritten: 
     const rewrittenFrom = rewrittenAt + key.length + 4;
     return {
       start: flatten(data.slice(0, from)),
-      end: flatten(data.slice(from + text_.length)),
+      end: flatten(data.slice(from + plainText.length)),
       ownStart: flatten(`data: ${rewritten.slice(0, rewrittenFrom)}`),
-      ownEnd: flatten(`${rewritten.slice(rewrittenFrom + text_.length)}\n\n`),
+      ownEnd: flatten(`${rewritten.slice(rewrittenFrom + plainText.length)}\n\n`),
     };
   }
   return undefined;

@@ -53,28 +53,28 @@ export class ReplyNormalizer {
   }
 
   #normalizeChoice(choice: JsonObject): JsonObject | undefined {
-    const content_ = choice[this.#form];
-    const normalizedContent = isJsonObject(content_) ? this.#normalizeContent(content_) : undefined;
+    const message = choice[this.#form];
+    const normalizedContent = isJsonObject(message) ? this.#normalizeContent(message) : undefined;
     const reason = choice["finish_reason"];
     const renamed = typeof reason === "string" ? REASONS.get(reason) : undefined;
     if (normalizedContent === undefined && renamed === undefined) return undefined;
     return {
       ...choice,
-      [this.#form]: normalizedContent ?? content_,
+      [this.#form]: normalizedContent ?? message,
       ...(renamed === undefined ? {} : { finish_reason: renamed }),
     };
   }
 
-  #normalizeContent(content_: JsonObject): JsonObject | undefined {
-    const { content, tool_calls: calls } = content_;
-    const reasoning = renamedReasoning(content_);
+  #normalizeContent(message: JsonObject): JsonObject | undefined {
+    const { content, tool_calls: calls } = message;
+    const reasoning = renamedReasoning(message);
     if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
     const changes = {
       ...reasoning,
       ...(Array.isArray(content) ? flattenContent(content) : {}),
       ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
     };
-    return Object.keys(changes).length === 0 ? undefined : { ...content_, ...changes };
+    return Object.keys(changes).length === 0 ? undefined : { ...message, ...changes };
   }
 
   #toolCalls(calls: readonly unknown[]): JsonObject {

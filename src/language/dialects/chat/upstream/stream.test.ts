@@ -46,7 +46,7 @@ test("an everyday stream: what announces it is silent, then text, figures, the r
   expect(read(chunks)).toEqual([
     { is: "begin", upstreamId: "up-1" },
     { is: "text", text: "Hello" },
-    { is: "figures", usage: expect.objectContaining({ inputTokens: 10, outputTokens: 5 }) },
+    { is: "usage", usage: expect.objectContaining({ inputTokens: 10, outputTokens: 5 }) },
     { is: "finish", reason: "stop" },
     { is: "end" },
   ]);
@@ -298,13 +298,13 @@ describe("how a stream begins, carries figures and ends", () => {
       chatChunk({ content: "y" }, STOP, figures(2)),
       { id: "up-1", ...figures(7) },
     ]);
-    expect(of(events, "figures")).toEqual([{ is: "figures", usage: expect.objectContaining({ outputTokens: 7 }) }]);
+    expect(of(events, "figures")).toEqual([{ is: "usage", usage: expect.objectContaining({ outputTokens: 7 }) }]);
   });
 
   test("BILL-05 figures in the finishing choice count where there are no others beside it", () => {
     const within = { ...STOP, usage: { ...USAGE, completion_tokens: 9 } };
     const figured = (tokens: number) => [
-      { is: "figures", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
+      { is: "usage", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
     ];
     expect(of(read([chatChunk({ content: "x" }, within)]), "figures")).toEqual(figured(9));
     expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "figures")).toEqual(figured(5));

@@ -53,7 +53,7 @@ export class ChatReader implements ReplyEventReader {
     // Some servers put usage into the last choice.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
     if (wireUsage != null) this.#usage = latestUsage(this.#usage, decodeUsage(wireUsage));
-    if (wireUsage != null && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
+    if (wireUsage != null && this.#usage !== undefined) events.push({ is: "usage", usage: this.#usage });
     if (choice !== undefined) events.push(...this.#conclude(choice));
     return this.#afterBegin(events);
   }

@@ -21,13 +21,13 @@ export function encodeTurns(turns: readonly ConversationTurn[], quirks: readonly
   for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
   const messages = list.finish();
   return quirks.includes(STRICT_TURNS)
-    ? withStrictOrder(messages, prefillOf(turns) === undefined ? "asked" : "begun")
+    ? withStrictOrder(messages, prefillOf(turns) === undefined ? "user" : "prefill")
     : messages;
 }
 
-function withStrictOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): readonly JsonObject[] {
+function withStrictOrder(messages: readonly JsonObject[], ending: "user" | "prefill"): readonly JsonObject[] {
   return messages.flatMap((message, at) => {
-    if (answer === "begun" && at === messages.length - 1) return [{ ...message, prefix: true }];
+    if (ending === "prefill" && at === messages.length - 1) return [{ ...message, prefix: true }];
     return message["role"] === "user" && messages[at - 1]?.["role"] === "tool" ? [ACKNOWLEDGEMENT, message] : [message];
   });
 }
@@ -141,9 +141,9 @@ class MessageList {
   /** A turn that contains only tool results adds no user message. */
   #addUserMessage(role: "user" | "tool", parts: readonly Part[], param: string): void {
     const hasResults = parts.some(({ is }) => is === "tool_result");
-    const content = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
-    if (content.length === 0 && (hasResults || role === "tool")) return;
-    const content = [...this.#pending, ...content];
+    const own = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
+    if (own.length === 0 && (hasResults || role === "tool")) return;
+    const content = [...this.#pending, ...own];
     this.#pending = [];
     this.#messages.push({ role: "user", content: contentOf(content) });
   }

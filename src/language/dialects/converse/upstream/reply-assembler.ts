@@ -137,7 +137,7 @@ export class ReplyAssembler {
   /** Usage is the last event of a reply. */
   end(wireUsage: unknown): ReplyEvent[] {
     const usage = decodeUsage(wireUsage);
-    return usage === undefined ? [{ is: "end" }] : [{ is: "figures", usage }, { is: "end" }];
+    return usage === undefined ? [{ is: "end" }] : [{ is: "usage", usage }, { is: "end" }];
   }
 }
 

@@ -50,7 +50,7 @@ export class GeminiReader implements ReplyEventReader {
     // Usage of a prompt that was blocked before the model ran is omitted because it is zero.
     const reported = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
     this.#usage = latestUsage(this.#usage, reported);
-    if (reported !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
+    if (reported !== undefined && this.#usage !== undefined) events.push({ is: "usage", usage: this.#usage });
     const statedReason = candidate?.finishReason;
     if (statedReason && statedReason !== "FINISH_REASON_UNSPECIFIED") this.#statedReason = statedReason;
     else if (candidate === undefined && blocked !== "") this.#statedReason ??= "PROHIBITED_CONTENT";
@@ -132,19 +132,19 @@ export class GeminiReader implements ReplyEventReader {
   #conclude(message: string | null, events: ReplyEvent[]): void {
     if (this.#statedReason === undefined) return;
     this.#closeCall(events);
-    const finish_ = decodeFinishReason(this.#statedReason, this.#calls > 0 ? "calls" : "no_calls");
-    if (finish_.is === "broken") {
-      events.push({ is: "problem", problem: malformedReply(message ?? finish_.why) });
+    const decoded = decodeFinishReason(this.#statedReason, this.#calls > 0 ? "calls" : "no_calls");
+    if (decoded.is === "broken") {
+      events.push({ is: "problem", problem: malformedReply(message ?? decoded.why) });
       return;
     }
-    if (finish_.reason === this.#finish) return;
-    this.#finish = finish_.reason;
+    if (decoded.reason === this.#finish) return;
+    this.#finish = decoded.reason;
     if (!this.#hasContent) {
       // Clients expect a content field even in an empty reply.
       this.#hasContent = true;
       events.push({ is: "text", text: "" });
     }
-    events.push({ is: "finish", reason: finish_.reason });
+    events.push({ is: "finish", reason: decoded.reason });
   }
 }
 

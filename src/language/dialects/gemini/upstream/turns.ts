@@ -110,8 +110,8 @@ class ContentWriter {
   }
 
   #result(part: ToolResultPart, param: string): FunctionResult {
-    const call_ = this.#calls.get(part.callId);
-    if (call_ === undefined) {
+    const knownCall = this.#calls.get(part.callId);
+    if (knownCall === undefined) {
       throw fault("invalid_value", {
         message: `${param}: no tool call with the id "${part.callId.slice(0, 64)}" comes before it.`,
         param,
@@ -120,10 +120,10 @@ class ContentWriter {
     this.#open.delete(part.callId);
     const text = resultText(part.content);
     const response = part.failed ? { error: valueIn(text) } : structOf(text);
-    const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
+    const images = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
     return {
-      order: call_.order,
-      parts: [{ functionResponse: { ...this.#id(part.callId), name: call_.name, response } }, ...pictures],
+      order: knownCall.order,
+      parts: [{ functionResponse: { ...this.#id(part.callId), name: knownCall.name, response } }, ...images],
     };
   }
 
@@ -150,9 +150,9 @@ class ContentWriter {
     this.#calls.set(call.id, { name: call.name, order: this.#order });
     this.#open.set(call.id, param);
     this.#order += 1;
-    const own = call.signature?.family === "google" ? call.signature.data : undefined;
+    const signatureData = call.signature?.family === "google" ? call.signature.data : undefined;
     // Only the first of parallel calls is signed.
-    const signature = own ?? (this.#form === "signed" && at === 0 ? SKIP_SIGNATURE_CHECK : undefined);
+    const signature = signatureData ?? (this.#form === "signed" && at === 0 ? SKIP_SIGNATURE_CHECK : undefined);
     return {
       functionCall: {
         ...this.#id(call.id),
@@ -199,9 +199,9 @@ function signTexts(parts: readonly Part[]): JsonObject[] {
   const signatures = parts.flatMap((part) => googleSignature(part) ?? []);
   const last = texts.pop() ?? (signatures.length > 0 ? { text: "" } : undefined);
   if (last === undefined) return [];
-  const own = signatures.pop();
+  const signatureData = signatures.pop();
   const others = signatures.map((data) => ({ text: "", thoughtSignature: data }));
-  return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
+  return [...texts, ...others, signatureData === undefined ? last : { ...last, thoughtSignature: signatureData }];
 }
 
 /** Lossless JSON of an object or array; otherwise undefined. */

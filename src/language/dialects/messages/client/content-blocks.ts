@@ -77,7 +77,7 @@ export class BlockQueue {
       case "citation":
         return this.#cite(event.citation);
       case "begin":
-      case "figures":
+      case "usage":
       case "finish":
       case "problem":
       case "end":

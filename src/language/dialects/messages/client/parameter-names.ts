@@ -61,7 +61,7 @@ function nthBlock({ content }: InputMessage, type: string, nth: number): number 
 
 function unmatchedResult(message: InputMessage, before: readonly InputMessage[]): number {
   const calls = new Set(
-    before.flatMap((message_) => knownBlocks(message_).map((block) => ("id" in block ? block.id : ""))),
+    before.flatMap((earlier) => knownBlocks(earlier).map((block) => ("id" in block ? block.id : ""))),
   );
   const blocks = typeof message.content === "string" ? [] : message.content;
   const stray = blocks.findIndex(

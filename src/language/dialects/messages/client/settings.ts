@@ -94,24 +94,29 @@ export function decodeReasoning(
   { thinking, output_config }: Pick<CountTokensRequest, "thinking" | "output_config">,
   notes: FieldNotes,
 ): DecodedReasoning | undefined {
-  const effort_ = decodeEffort(output_config?.effort, notes);
+  const statedEffort = decodeEffort(output_config?.effort, notes);
   if (!thinking)
-    return effort_ === undefined ? undefined : { settings: optionalEffort(effort_), field: "output_config.effort" };
+    return statedEffort === undefined
+      ? undefined
+      : { settings: optionalEffort(statedEffort), field: "output_config.effort" };
   notes.classify(thinking, THINKING_ROWS, "thinking");
   const field = "thinking";
   switch (thinking.type) {
     case "disabled":
       return { settings: optionalEffort("none"), field };
     case "adaptive":
-      return { settings: effort_ === undefined ? defaultedEffort(EFFORT_DEFAULT) : optionalEffort(effort_), field };
+      return {
+        settings: statedEffort === undefined ? defaultedEffort(EFFORT_DEFAULT) : optionalEffort(statedEffort),
+        field,
+      };
     case "between_tools":
       return {
-        settings: effort_ === undefined ? defaultedEffort(EFFORT_BETWEEN_TOOLS) : optionalEffort(effort_),
+        settings: statedEffort === undefined ? defaultedEffort(EFFORT_BETWEEN_TOOLS) : optionalEffort(statedEffort),
         field,
       };
     case "enabled": {
       const budgetTokens = thinking.budget_tokens ?? null;
-      const effort = effort_ ?? (budgetTokens === null ? EFFORT_DEFAULT : effortForBudget(budgetTokens));
+      const effort = statedEffort ?? (budgetTokens === null ? EFFORT_DEFAULT : effortForBudget(budgetTokens));
       return { settings: { effort, budgetTokens }, field };
     }
     default:
@@ -128,9 +133,9 @@ function defaultedEffort(effort: Effort): ReasoningSettings {
   return { ...optionalEffort(effort), isEffortDefaulted: true };
 }
 
-function decodeEffort(effort_: string | null | undefined, notes: FieldNotes): Effort | undefined {
-  if (!effort_) return undefined;
-  const effort = EFFORTS.find((known) => known === effort_);
+function decodeEffort(statedEffort: string | null | undefined, notes: FieldNotes): Effort | undefined {
+  if (!statedEffort) return undefined;
+  const effort = EFFORTS.find((known) => known === statedEffort);
   if (effort === undefined) notes.note("native", "output_config.effort");
   return effort;
 }
@@ -187,7 +192,7 @@ const COMPACTION_DEFAULT_TOKENS = 150_000;
 export function decodeCompaction(management: unknown): { readonly compactionThresholdTokens?: number } {
   const edits = isJsonObject(management) ? management["edits"] : undefined;
   if (!Array.isArray(edits)) return {};
-  const edit = edits.find((edit_) => isJsonObject(edit_) && String(edit_["type"]).startsWith("compact_"));
+  const edit = edits.find((edit) => isJsonObject(edit) && String(edit["type"]).startsWith("compact_"));
   if (!isJsonObject(edit)) return {};
   const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
   return { compactionThresholdTokens: typeof value === "number" ? value : COMPACTION_DEFAULT_TOKENS };

@@ -182,12 +182,12 @@ describe("figures", () => {
   });
 
   test("MSG-02 what the provider told before its first word stands in message_start, unless it would be zero", () => {
-    const told = messageEvents(streamed([{ is: "figures", usage: USED }, text("x"), end("stop")]));
+    const told = messageEvents(streamed([{ is: "usage", usage: USED }, text("x"), end("stop")]));
     expect(told[0].message.usage).toMatchObject({ input_tokens: 50, cache_read_input_tokens: 30, output_tokens: 1 });
     const cached = { ...USED, cachedTokens: 80 };
-    const zero = messageEvents(streamed([{ is: "figures", usage: cached }, text("x"), end("stop")]));
+    const zero = messageEvents(streamed([{ is: "usage", usage: cached }, text("x"), end("stop")]));
     expect(zero[0].message.usage.input_tokens).toBe(42);
-    const impossible = messageEvents(streamed([{ is: "figures", usage: IMPLAUSIBLE_TOKENS }, text("x"), end("stop")]));
+    const impossible = messageEvents(streamed([{ is: "usage", usage: IMPLAUSIBLE_TOKENS }, text("x"), end("stop")]));
     expect(impossible[0].message.usage.input_tokens).toBe(42);
   });
 

@@ -23,7 +23,7 @@ export class MessageWriter implements ReplyWriter {
   }
 
   write(event: ReplyEvent): string {
-    if (event.is === "figures") this.#usage = event.usage;
+    if (event.is === "usage") this.#usage = event.usage;
     const steps = this.#blocks.add(event);
     return steps.length === 0 ? "" : this.#start() + steps.map(encodeStep).join("");
   }

@@ -121,9 +121,9 @@ describe("a stream that is handed on", () => {
     const text = 'event: novelty\ndata: {"type":"novelty", "a":1}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(text))))).toBe(text);
     expect(stream.read({ event: "novelty", data: "words" })).toMatchObject({ is: "preamble" });
-    expect(stream.read({ event: "ping", data: "words" })).toEqual({ is: "garbage" });
-    expect(stream.read({ event: null, data: "words" })).toEqual({ is: "garbage" });
-    expect(stream.read({ event: "message_start", data: '{"type":"message_start"}' })).toEqual({ is: "garbage" });
+    expect(stream.read({ event: "ping", data: "words" })).toEqual({ is: "malformed" });
+    expect(stream.read({ event: null, data: "words" })).toEqual({ is: "malformed" });
+    expect(stream.read({ event: "message_start", data: '{"type":"message_start"}' })).toEqual({ is: "malformed" });
   });
 
   test("data in several lines stays in several lines; an event without a name gets its type", () => {
@@ -229,7 +229,7 @@ describe("the response stream of InvokeModel", () => {
         problem: { message: "Too many requests", code: "throttlingException", type: null, status: 429 },
       },
     ]);
-    expect(read(packed.subarray(0, -3), 50).pieces.at(-1)).toEqual({ is: "garbage" });
-    expect(read(chunk("words"), 50).pieces).toEqual([{ is: "garbage" }]);
+    expect(read(packed.subarray(0, -3), 50).pieces.at(-1)).toEqual({ is: "malformed" });
+    expect(read(chunk("words"), 50).pieces).toEqual([{ is: "malformed" }]);
   });
 });

@@ -84,7 +84,7 @@ export class DirectMessagesStream implements ReplyStream {
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
     if (body === undefined)
-      return KNOWN_EVENTS.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
+      return KNOWN_EVENTS.has(type) || type === null ? { is: "malformed" } : this.#piece(frame, type);
     switch (type) {
       case "content_block_delta":
         this.#grow(body["delta"]);
@@ -116,7 +116,7 @@ export class DirectMessagesStream implements ReplyStream {
   #begin(frame: StreamFrame, message: unknown): StreamPiece {
     const start = WireStart.safeParse(message);
     const data = withOwnMembersInStart(frame.data, this.#ownMembers);
-    if (!start.success || data === undefined) return { is: "garbage" };
+    if (!start.success || data === undefined) return { is: "malformed" };
     this.#upstreamId = start.data.id || null;
     this.#count(start.data.usage);
     return this.#piece({ event: frame.event, data }, "message_start");
@@ -198,13 +198,13 @@ const METRICS = "amazon-bedrock-invocationMetrics";
 export class InvokeModelStream extends DirectMessagesStream {
   override read(frame: StreamFrame): StreamPiece {
     const { event, data } = frame;
-    if (event === null || event === DAMAGED_FRAME) return { is: "garbage" };
+    if (event === null || event === DAMAGED_FRAME) return { is: "malformed" };
     if (event.startsWith(EXCEPTION_PREFIX))
       return { is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) };
     // Message types of later API versions are ignored.
-    if (event !== "chunk") return { is: "figures" };
+    if (event !== "chunk") return { is: "usage" };
     const unpacked = unpackEvent(data);
-    return unpacked === undefined ? { is: "garbage" } : super.read({ event: null, data: unpacked });
+    return unpacked === undefined ? { is: "malformed" } : super.read({ event: null, data: unpacked });
   }
 }
 

@@ -83,14 +83,14 @@ function isToolForced({ toolChoice }: Call): boolean {
 /** Adaptive reasoning; a forced tool allows only the effort field. */
 function planByEffort(call: Call, reasoning: ReasoningSettings, maxTokens: number, facts: ModelFacts): ReasoningPlan {
   const effort = nearestEffort(reasoning, facts.efforts);
-  const effort_ = effort === "minimal" ? "low" : effort;
-  if (isToolForced(call)) return { maxTokens, thinking: undefined, effort: effort_, effectiveEffort: effort_ };
+  const wireEffort = effort === "minimal" ? "low" : effort;
+  if (isToolForced(call)) return { maxTokens, thinking: undefined, effort: wireEffort, effectiveEffort: wireEffort };
   refuseSampling(call, facts);
   return {
     maxTokens,
     thinking: { type: "adaptive", display: "summarized" },
-    effort: effort_,
-    effectiveEffort: effort_,
+    effort: wireEffort,
+    effectiveEffort: wireEffort,
   };
 }
 
@@ -144,7 +144,7 @@ function budgetFor({ effort, budgetTokens }: ReasoningSettings, limit: number, {
 
 /** The lowest effort that covers the budget, which a small output limit may have reduced. */
 function effortForBudget(budget: number): Effort | undefined {
-  return EFFORTS.find((effort_) => effort_ !== "none" && budget <= BUDGETS[effort_]);
+  return EFFORTS.find((wireEffort) => wireEffort !== "none" && budget <= BUDGETS[wireEffort]);
 }
 
 function invalidBudget(why: string) {

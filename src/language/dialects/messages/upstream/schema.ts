@@ -37,18 +37,18 @@ const SCHEMA_LISTS: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
 
 /** Converts a JSON Schema for strict output. Unsupported rules (ranges, lengths) move into the description. */
 export function strictSchema(schema: JsonObject): JsonObject {
-  const strict_: Record<string, unknown> = {};
+  const converted: Record<string, unknown> = {};
   const unsupported: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (key === "oneOf" && schema["anyOf"] === undefined) strict_["anyOf"] = convertKeyword("anyOf", value);
-    else if (isSupported(key, value)) strict_[key] = convertKeyword(key, value);
+    if (key === "oneOf" && schema["anyOf"] === undefined) converted["anyOf"] = convertKeyword("anyOf", value);
+    else if (isSupported(key, value)) converted[key] = convertKeyword(key, value);
     else if (key !== "$schema") unsupported[key] = value;
   }
-  if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) strict_["additionalProperties"] = false;
-  if (Object.keys(unsupported).length === 0) return strict_;
+  if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) converted["additionalProperties"] = false;
+  if (Object.keys(unsupported).length === 0) return converted;
   const rule = `Must satisfy ${JSON.stringify(unsupported)}.`;
   const { description } = schema;
-  return { ...strict_, description: typeof description === "string" ? `${description} ${rule}` : rule };
+  return { ...converted, description: typeof description === "string" ? `${description} ${rule}` : rule };
 }
 
 function isSupported(key: string, value: unknown): boolean {
@@ -64,10 +64,10 @@ function isObjectSchema({ type, properties }: JsonObject): boolean {
 function convertKeyword(key: string, value: unknown): unknown {
   if (key === "items" && isSchema(value)) return strictSchema(value);
   if (SCHEMA_LISTS.has(key) && Array.isArray(value))
-    return value.map((schema_) => (isSchema(schema_) ? strictSchema(schema_) : schema_));
+    return value.map((inner) => (isSchema(inner) ? strictSchema(inner) : inner));
   if (!SCHEMA_MAPS.has(key) || !isSchema(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, schema_]) => [name, isSchema(schema_) ? strictSchema(schema_) : schema_]),
+    Object.entries(value).map(([name, inner]) => [name, isSchema(inner) ? strictSchema(inner) : inner]),
   );
 }
 

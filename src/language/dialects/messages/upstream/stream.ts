@@ -69,7 +69,7 @@ export class MessageReader implements ReplyEventReader {
 
   readUsage(usage: unknown): readonly ReplyEvent[] {
     const reported = this.#usage.add(usage);
-    return reported === undefined ? NOTHING : [{ is: "figures", usage: reported }];
+    return reported === undefined ? NOTHING : [{ is: "usage", usage: reported }];
   }
 
   open(index: unknown, content: unknown): readonly ReplyEvent[] | undefined {

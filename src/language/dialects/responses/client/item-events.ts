@@ -43,132 +43,143 @@ export class ItemEventEncoder {
   }
 
   /** Events for the content added since the last call. */
-  grow(item_: OutputItem, index: number): string {
+  grow(outputItem: OutputItem, index: number): string {
     let text = "";
     if (!this.#sent.opened) {
       this.#sent.opened = true;
-      text += this.encode("response.output_item.added", { output_index: index, item: encodeOpenedItem(item_) });
+      text += this.encode("response.output_item.added", { output_index: index, item: encodeOpenedItem(outputItem) });
     }
-    switch (item_.is) {
+    switch (outputItem.is) {
       case "message":
-        return text + this.#growMessage(item_, index);
+        return text + this.#growMessage(outputItem, index);
       case "reasoning":
-        return text + this.#growReasoning(item_, index);
+        return text + this.#growReasoning(outputItem, index);
       case "function_call":
-        return text + this.#delta("response.function_call_arguments", item_, itemLocation(item_, index), {});
+        return text + this.#delta("response.function_call_arguments", outputItem, itemLocation(outputItem, index), {});
       case "custom_tool_call":
         // Free text inside JSON can be decoded only when complete.
         return text;
     }
   }
 
-  close(item_: OutputItem, index: number, status: ItemStatus): string {
-    const text = this.#closeContent(item_, index);
+  close(outputItem: OutputItem, index: number, status: ItemStatus): string {
+    const text = this.#closeContent(outputItem, index);
     this.#sent = { ...NOTHING_SENT };
-    const item = encodeItem(item_, status, this.#visibility);
+    const item = encodeItem(outputItem, status, this.#visibility);
     return text + this.encode("response.output_item.done", { output_index: index, item });
   }
 
-  #closeContent(item_: OutputItem, index: number): string {
-    switch (item_.is) {
+  #closeContent(outputItem: OutputItem, index: number): string {
+    switch (outputItem.is) {
       case "message":
-        return this.#closePieces(item_, index, item_.parts.length);
+        return this.#closeParts(outputItem, index, outputItem.parts.length);
       case "reasoning":
-        return this.#closeReasoning(item_, index);
+        return this.#closeReasoning(outputItem, index);
       case "function_call":
-        return this.#closeArguments(item_, index);
+        return this.#closeArguments(outputItem, index);
       case "custom_tool_call":
-        return this.#closeInput(item_, index);
+        return this.#closeInput(outputItem, index);
     }
   }
 
-  #delta(kind: string, growing: GrowingText, where: JsonObject, more: JsonObject): string {
+  #delta(kind: string, growing: GrowingText, location: JsonObject, more: JsonObject): string {
     const { unsent: delta } = growing;
     if (delta === "") return "";
     growing.unsent = "";
-    return this.encode(`${kind}.delta`, { ...where, delta, ...more });
+    return this.encode(`${kind}.delta`, { ...location, delta, ...more });
   }
 
-  #growMessage(item_: MessageItem, index: number): string {
-    const open = item_.parts.length - 1;
-    let text = open > this.#sent.parts ? this.#closePieces(item_, index, open) : "";
-    const part_ = item_.parts[open];
-    if (part_ !== undefined) text += this.#growPiece(part_, { ...itemLocation(item_, index), content_index: open });
+  #growMessage(outputItem: MessageItem, index: number): string {
+    const open = outputItem.parts.length - 1;
+    let text = open > this.#sent.parts ? this.#closeParts(outputItem, index, open) : "";
+    const messagePart = outputItem.parts[open];
+    if (messagePart !== undefined)
+      text += this.#growPart(messagePart, { ...itemLocation(outputItem, index), content_index: open });
     return text;
   }
 
-  #growPiece(part_: MessagePart, where: JsonObject): string {
+  #growPart(messagePart: MessagePart, location: JsonObject): string {
     let text = "";
     if (!this.#sent.partOpened) {
       this.#sent.partOpened = true;
-      const part = encodePart(part_.is === "text" ? { ...part_, text: "", annotations: [] } : { ...part_, text: "" });
-      text += this.encode("response.content_part.added", { ...where, part });
+      const part = encodePart(
+        messagePart.is === "text" ? { ...messagePart, text: "", annotations: [] } : { ...messagePart, text: "" },
+      );
+      text += this.encode("response.content_part.added", { ...location, part });
     }
-    if (part_.is === "refusal") return text + this.#delta("response.refusal", part_, where, {});
-    text += this.#delta("response.output_text", part_, where, { logprobs: [] });
-    for (; this.#sent.annotations < part_.annotations.length; this.#sent.annotations += 1) {
-      const annotation = part_.annotations[this.#sent.annotations];
+    if (messagePart.is === "refusal") return text + this.#delta("response.refusal", messagePart, location, {});
+    text += this.#delta("response.output_text", messagePart, location, { logprobs: [] });
+    for (; this.#sent.annotations < messagePart.annotations.length; this.#sent.annotations += 1) {
+      const annotation = messagePart.annotations[this.#sent.annotations];
       const annotation_index = this.#sent.annotations;
-      text += this.encode("response.output_text.annotation.added", { ...where, annotation_index, annotation });
+      text += this.encode("response.output_text.annotation.added", { ...location, annotation_index, annotation });
     }
     return text;
   }
 
   /** Closes the parts before `until`. */
-  #closePieces(item_: MessageItem, index: number, until: number): string {
+  #closeParts(outputItem: MessageItem, index: number, until: number): string {
     let text = "";
     for (; this.#sent.parts < until; this.#sent.parts += 1) {
       const content_index = this.#sent.parts;
-      const part_ = item_.parts[content_index];
-      if (part_ === undefined) break;
-      const where = { ...itemLocation(item_, index), content_index };
-      text += this.#growPiece(part_, where);
+      const messagePart = outputItem.parts[content_index];
+      if (messagePart === undefined) break;
+      const location = { ...itemLocation(outputItem, index), content_index };
+      text += this.#growPart(messagePart, location);
       text +=
-        part_.is === "text"
-          ? this.encode("response.output_text.done", { ...where, text: part_.text, logprobs: [] })
-          : this.encode("response.refusal.done", { ...where, refusal: part_.text });
-      text += this.encode("response.content_part.done", { ...where, part: encodePart(part_) });
+        messagePart.is === "text"
+          ? this.encode("response.output_text.done", { ...location, text: messagePart.text, logprobs: [] })
+          : this.encode("response.refusal.done", { ...location, refusal: messagePart.text });
+      text += this.encode("response.content_part.done", { ...location, part: encodePart(messagePart) });
       this.#sent.partOpened = false;
       this.#sent.annotations = 0;
     }
     return text;
   }
 
-  #growReasoning(item_: ReasoningItem, index: number): string {
-    if (item_.text === "") return "";
-    const where = { ...itemLocation(item_, index), summary_index: 0 };
+  #growReasoning(outputItem: ReasoningItem, index: number): string {
+    if (outputItem.text === "") return "";
+    const location = { ...itemLocation(outputItem, index), summary_index: 0 };
     let text = "";
     if (!this.#sent.partOpened) {
       this.#sent.partOpened = true;
-      text += this.encode("response.reasoning_summary_part.added", { ...where, part: encodeSummary("") });
+      text += this.encode("response.reasoning_summary_part.added", { ...location, part: encodeSummary("") });
     }
-    return text + this.#delta("response.reasoning_summary_text", item_, where, {});
+    return text + this.#delta("response.reasoning_summary_text", outputItem, location, {});
   }
 
-  #closeReasoning(item_: ReasoningItem, index: number): string {
-    if (item_.text === "") return "";
-    const where = { ...itemLocation(item_, index), summary_index: 0 };
+  #closeReasoning(outputItem: ReasoningItem, index: number): string {
+    if (outputItem.text === "") return "";
+    const location = { ...itemLocation(outputItem, index), summary_index: 0 };
     return (
-      this.encode("response.reasoning_summary_text.done", { ...where, text: item_.text }) +
-      this.encode("response.reasoning_summary_part.done", { ...where, part: encodeSummary(item_.text) })
+      this.encode("response.reasoning_summary_text.done", { ...location, text: outputItem.text }) +
+      this.encode("response.reasoning_summary_part.done", { ...location, part: encodeSummary(outputItem.text) })
     );
   }
 
-  #closeArguments(item_: ToolCallItem, index: number): string {
-    const where = itemLocation(item_, index);
-    const { name, text } = item_;
+  #closeArguments(outputItem: ToolCallItem, index: number): string {
+    const location = itemLocation(outputItem, index);
+    const { name, text } = outputItem;
     // Clients parse the arguments, so a call without any gets an empty object.
-    const none = { text: "{}", unsent: "{}" };
-    const delta_ = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
-    const whole = text === "" ? none.text : text;
-    return delta_ + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });
+    const emptyArguments = { text: "{}", unsent: "{}" };
+    const argumentsDelta =
+      text === "" ? this.#delta("response.function_call_arguments", emptyArguments, location, {}) : "";
+    const argumentsText = text === "" ? emptyArguments.text : text;
+    return (
+      argumentsDelta +
+      this.encode("response.function_call_arguments.done", { ...location, name, arguments: argumentsText })
+    );
   }
 
-  #closeInput(item_: ToolCallItem, index: number): string {
-    const input = customInput(item_);
+  #closeInput(outputItem: ToolCallItem, index: number): string {
+    const input = customInput(outputItem);
     return (
-      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, itemLocation(item_, index), {}) +
-      this.encode("response.custom_tool_call_input.done", { ...itemLocation(item_, index), input })
+      this.#delta(
+        "response.custom_tool_call_input",
+        { text: input, unsent: input },
+        itemLocation(outputItem, index),
+        {},
+      ) + this.encode("response.custom_tool_call_input.done", { ...itemLocation(outputItem, index), input })
     );
   }
 }

@@ -99,7 +99,7 @@ export class OutputItems {
         this.#cite(event.citation, from);
         return;
       case "begin":
-      case "figures":
+      case "usage":
       case "finish":
       case "problem":
       case "end":

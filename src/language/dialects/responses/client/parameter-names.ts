@@ -32,10 +32,10 @@ function pathInTurn({ role, parts, partPaths }: ConversationTurn, rest: string):
   const [first = "input"] = partPaths;
   const part = PART.exec(rest);
   if (part !== null) return role === "tool" ? first : (partPaths[Number(part[1])] ?? first);
-  const call_ = CALL.exec(rest);
-  if (call_ !== null) {
+  const callMatch = CALL.exec(rest);
+  if (callMatch !== null) {
     const paths = partPaths.filter((_, at) => parts[at]?.is === "tool_call");
-    return member(paths[Number(call_[1])] ?? first, call_[2]);
+    return member(paths[Number(callMatch[1])] ?? first, callMatch[2]);
   }
   return rest === "tool_call_id" ? member(first.replace(/\.output$/, ""), "call_id") : first;
 }

@@ -17,10 +17,10 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   const earlier = items.length - inputItems(request).length;
   const pathOf = (index: number) => (index < earlier ? HISTORY_PATH : `input.${index - earlier}`);
   const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY_PATH : `${pathOf(index)}${inside}`);
-  const conversation_ = decodeItems(items, pathOf);
+  const conversation = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt)
     throw invalidValue("input", "it is required, and must have at least one item");
-  const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
+  const { tools, choice, native: nativeTools, advisory: droppedTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
   const routingHints = decodeRoutingHints(request);
@@ -34,7 +34,7 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   ];
   return {
     model: request.model,
-    turns: [...instructionTurns(request), ...conversation_.turns],
+    turns: [...instructionTurns(request), ...conversation.turns],
     tools,
     toolChoice: choice,
     responseFormat: decodeFormat(request),
@@ -53,8 +53,8 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
     ],
     parameterNames: PARAMETER_NAMES,
     openAiParameters: settings.openAiParameters,
-    native: [...settings.native, ...nativeTools, ...conversation_.native],
-    advisory: [...settings.advisory, ...leftOutTools, ...conversation_.advisory],
+    native: [...settings.native, ...nativeTools, ...conversation.native],
+    advisory: [...settings.advisory, ...droppedTools, ...conversation.advisory],
     ...extrasIn(expanded, callerPath),
     ...(uploadPaths.length > 0 ? { uploadPaths } : {}),
     ...(routingHints === undefined ? {} : { routingHints }),

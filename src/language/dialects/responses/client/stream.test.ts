@@ -108,12 +108,7 @@ describe("the order of events", () => {
 
   test("RESP-02 nothing is written before there is something to show, so that another endpoint can still answer", () => {
     const writer = responsesClient({}).openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
-    const quiet: ReplyEvent[] = [
-      { is: "begin", upstreamId: "u" },
-      { is: "figures", usage: USAGE },
-      text(""),
-      think(""),
-    ];
+    const quiet: ReplyEvent[] = [{ is: "begin", upstreamId: "u" }, { is: "usage", usage: USAGE }, text(""), think("")];
     for (const event of quiet) expect(writer.write(event), event.is).toBe("");
     expect(writer.finalJson).toBeUndefined();
     expect(responseEvents(writer.write(text("x"))).map(({ type }) => type)).toEqual([

@@ -251,7 +251,7 @@ describe("the stream of a provider of the same dialect", () => {
   });
 
   test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is garbage", (data) => {
-    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "garbage" });
+    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "malformed" });
   });
 
   test("a sign of life commits to nothing", () => {

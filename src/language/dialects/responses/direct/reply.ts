@@ -93,9 +93,9 @@ function textWeight(value: unknown): number {
 
 /** The provider's own usage JSON with the cost added, or the billed usage where the two differ. */
 export function usageText(wire: string | undefined, billed: Usage, cost: ReportedCost | undefined): string {
-  const cost: MemberPatch[] =
+  const costPatches: MemberPatch[] =
     cost === undefined
-      ? // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
+      ? // The provider's price concerns the holder of the provider key; callers see only the gateway's cost.
         [
           { key: "cost", json: null },
           { key: "currency", json: null },
@@ -108,7 +108,10 @@ export function usageText(wire: string | undefined, billed: Usage, cost: Reporte
   if (body === undefined || "problem" in body || !matchesWireUsage(body.value, billed))
     return JSON.stringify(encodeUsage(billed, cost));
   const isLiteral = body.value["output_tokens"] === billed.outputTokens;
-  return patchMembers(body, isLiteral ? cost : [{ key: "output_tokens", json: String(billed.outputTokens) }, ...cost]);
+  return patchMembers(
+    body,
+    isLiteral ? costPatches : [{ key: "output_tokens", json: String(billed.outputTokens) }, ...costPatches],
+  );
 }
 
 function matchesWireUsage(wire: unknown, billed: Usage): boolean {

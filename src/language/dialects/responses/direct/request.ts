@@ -154,10 +154,10 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
       `input.${at}.encrypted_content`,
       "another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider",
     );
-  const outgoing_ = decrypted === encrypted ? item : { ...item, encrypted_content: decrypted };
+  const rewritten = decrypted === encrypted ? item : { ...item, encrypted_content: decrypted };
   // The provider would look up an unknown id.
-  if (outgoing_["id"] === undefined || ID_REQUIRED.has(type)) return outgoing_;
-  const { id: _, ...rest } = outgoing_;
+  if (rewritten["id"] === undefined || ID_REQUIRED.has(type)) return rewritten;
+  const { id: _, ...rest } = rewritten;
   return rest;
 }
 

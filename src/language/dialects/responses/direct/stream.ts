@@ -88,10 +88,10 @@ export class DirectResponsesStream implements ReplyStream {
       if (piece !== undefined) return piece;
     }
     const body = parseJsonText(data);
-    if ("problem" in body) return { is: "garbage" };
+    if ("problem" in body) return { is: "malformed" };
     const { type, error } = body.value;
     const name = typeof type === "string" ? type : frame.event;
-    if (name === null || !EVENT_NAME.test(name)) return isError(error) ? problemPiece(body.value) : { is: "garbage" };
+    if (name === null || !EVENT_NAME.test(name)) return isError(error) ? problemPiece(body.value) : { is: "malformed" };
     if (FAILURE_EVENTS.has(name)) return problemPiece(body.value);
     if (END_EVENTS.has(name)) return this.#readEnd({ name, body });
     return this.#readEvent({ name, body });
@@ -135,7 +135,7 @@ export class DirectResponsesStream implements ReplyStream {
 
   #readEnd({ name, body }: NamedEvent): StreamPiece {
     const response = this.#responseIn(body);
-    if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
+    if (response === undefined || !Array.isArray(response.value["output"])) return { is: "malformed" };
     this.#usage = decodeUsage(response.value["usage"]);
     this.#extraUses = extraUsesInResponse(response.value["output"]);
     this.#promptCount = promptCountInResponse(response.value["output"]);

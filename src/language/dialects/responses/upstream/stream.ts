@@ -214,7 +214,7 @@ export class ResponseReader implements ReplyEventReader {
     }
     for (const [at, { is }] of [...this.#items]) events.push(...this.#close(at, itemAt(output, at, is)));
     const usage = decodeUsage(response["usage"]);
-    if (usage !== undefined) events.push({ is: "figures", usage });
+    if (usage !== undefined) events.push({ is: "usage", usage });
     const isIncomplete = how === "incomplete" || response["status"] === "incomplete";
     const reason = isIncomplete
       ? incompleteReason(response["incomplete_details"])

@@ -122,9 +122,9 @@ class ItemList {
   #addResult({ callId, content, failed }: ToolResultPart): void {
     const isText = content.every(({ is }) => is === "text");
     const text = resultText(content);
-    const text_ = failed ? failureText(text) : text;
+    const encoded = failed ? failureText(text) : text;
     const images = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
-    const output = isText ? text_ : [...(text_ === "" ? [] : [{ type: "input_text", text: text_ }]), ...images];
+    const output = isText ? encoded : [...(encoded === "" ? [] : [{ type: "input_text", text: encoded }]), ...images];
     this.items.push({ type: "function_call_output", call_id: this.#ids.encode(callId), output });
   }
 }
@@ -192,6 +192,6 @@ export function imagePart({ source, detail: requested = "auto" }: ImagePart): Js
 export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
   if (source.is === "url") return { type: "input_file", file_url: source.url };
-  const { is, ...text_ } = encodeFile(source, filename, param);
-  return { type: `input_${is}`, ...text_ };
+  const { is, ...encoded } = encodeFile(source, filename, param);
+  return { type: `input_${is}`, ...encoded };
 }
