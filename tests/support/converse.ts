@@ -116,12 +116,12 @@ function deltasOf(block: any): [string, Record<string, unknown>][] {
 const pieces = (text: string): string[] => text.match(/[\s\S]{1,5}/gu) ?? [""];
 
 /** Everything a reader says of a binary stream that arrives in these pieces; `garbage` where it cannot read on. */
-export function converseEvents(chunks: Iterable<Buffer>, asked?: ReplyContext): (ReplyEvent | "garbage")[] {
+export function converseEvents(chunks: Iterable<Buffer>, asked?: ReplyContext): (ReplyEvent | "malformed")[] {
   const frames = new ConverseFrames(1 << 24);
   const reader = new ConverseReader(asked);
-  const events: (ReplyEvent | "garbage")[] = [];
+  const events: (ReplyEvent | "malformed")[] = [];
   const take = (list: ReturnType<ConverseFrames["push"]>) => {
-    for (const frame of list) events.push(...(reader.read(frame) ?? ["garbage" as const]));
+    for (const frame of list) events.push(...(reader.read(frame) ?? ["malformed" as const]));
   };
   for (const chunk of chunks) take(frames.push(chunk));
   take(frames.end());

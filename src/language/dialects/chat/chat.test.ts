@@ -306,7 +306,7 @@ test("a role, a comment or figures are no content yet", () => {
   expect(stream.read(frame(chunk({ content: "a" }))).is).toBe("content");
   expect(stream.read(frame(chunk({ reasoning_content: "a" }))).is).toBe("content");
   expect(stream.read(frame(finishing)).is).toBe("content");
-  expect(stream.read(frame(figures)).is).toBe("figures");
+  expect(stream.read(frame(figures)).is).toBe("usage");
   expect(stream.read(frame("[DONE]"))).toEqual({ is: "end", text: "" });
   expect(stream.usage?.outputTokens).toBe(5);
 });

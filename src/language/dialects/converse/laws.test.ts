@@ -63,8 +63,8 @@ const ANSWERS: [string, Whole][] = [
 
 const wholeOf = (answer: Whole, asked?: ReplyContext) =>
   decodeReply(Buffer.from(JSON.stringify(replyOf(answer))), asked);
-const said = (events: readonly (ReplyEvent | "garbage")[]) =>
-  folded(events.flatMap((event) => (event === "garbage" ? [] : [event])));
+const said = (events: readonly (ReplyEvent | "malformed")[]) =>
+  folded(events.flatMap((event) => (event === "malformed" ? [] : [event])));
 
 describe("stream = reply", () => {
   test.each(ANSWERS)("%s", (_what, answer) => {
@@ -227,8 +227,8 @@ describe("how an answer ends", () => {
     expect(
       converseEvents(frames)
         .slice(-2)
-        .map((event) => (event === "garbage" ? event : event.is)),
-    ).toEqual(["figures", "end"]);
+        .map((event) => (event === "malformed" ? event : event.is)),
+    ).toEqual(["usage", "end"]);
     expect(converseEvents(frames.slice(0, -2))).not.toContainEqual(expect.objectContaining({ is: "finish" }));
   });
 
@@ -285,7 +285,7 @@ describe("what goes wrong in a stream", () => {
       event("contentBlockStart", '{"contentBlockIndex":0,"start":{"toolUse":{"name":"f"}}}'),
       event("messageStop", "{}"),
     ])
-      expect(converseEvents([first, bytes])).toEqual([{ is: "begin", upstreamId: null }, "garbage"]);
+      expect(converseEvents([first, bytes])).toEqual([{ is: "begin", upstreamId: null }, "malformed"]);
   });
 
   test("events and blocks of tomorrow are stepped over", () => {
@@ -307,7 +307,7 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
   test.each(all)("%s is read to its end, the same at any cut", (name) => {
     for (const { response } of loadExchange(`d4-bedrock-converse/${name}`).interactions) {
       const whole = converseEvents([response.body]);
-      expect(whole).not.toContain("garbage");
+      expect(whole).not.toContain("malformed");
       expect(whole.at(-1)).toEqual({ is: "end" });
       for (const size of [1, 7, 61, 1000]) expect(converseEvents(cutInto(response.body, size))).toEqual(whole);
       const bytes = response.body.subarray(0, 1200);

@@ -394,7 +394,7 @@ describe.skipIf(!fixturesPresent)("recorded answers", () => {
 
   test("CHAT-08 a streamed refusal says why", () => {
     const events = eventsIn([loadChunks("d2-anthropic-messages/refusal", "no_marker")], openReader());
-    expect(events.map(({ is }) => is)).toEqual(["begin", "figures", "figures", "refusal", "finish", "end"]);
+    expect(events.map(({ is }) => is)).toEqual(["begin", "usage", "usage", "refusal", "finish", "end"]);
     expect(events).toContainEqual({ is: "finish", reason: "content_filter" });
   });
 

@@ -160,7 +160,7 @@ test("figures without a list of choices are read, and an error that is only text
     { id: "up", choices: null, usage },
   ]) {
     const stream = new DirectChatStream("ours", true);
-    expect(stream.read(frame(bare)).is).toBe("figures");
+    expect(stream.read(frame(bare)).is).toBe("usage");
     expect(stream.usage?.outputTokens).toBe(2);
     const [last] = stream.close(USAGE, undefined).split("\n\n");
     expect(JSON.parse(last?.slice(6) ?? "").choices).toEqual([]);

@@ -285,7 +285,7 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(read([chatChunk({ content: "x" }, STOP, { usage: USAGE })]).map(({ is }) => is)).toEqual([
       "begin",
       "text",
-      "figures",
+      "usage",
       "finish",
       "end",
     ]);
@@ -298,7 +298,7 @@ describe("how a stream begins, carries figures and ends", () => {
       chatChunk({ content: "y" }, STOP, figures(2)),
       { id: "up-1", ...figures(7) },
     ]);
-    expect(of(events, "figures")).toEqual([{ is: "usage", usage: expect.objectContaining({ outputTokens: 7 }) }]);
+    expect(of(events, "usage")).toEqual([{ is: "usage", usage: expect.objectContaining({ outputTokens: 7 }) }]);
   });
 
   test("BILL-05 figures in the finishing choice count where there are no others beside it", () => {
@@ -306,8 +306,8 @@ describe("how a stream begins, carries figures and ends", () => {
     const figured = (tokens: number) => [
       { is: "usage", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
     ];
-    expect(of(read([chatChunk({ content: "x" }, within)]), "figures")).toEqual(figured(9));
-    expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "figures")).toEqual(figured(5));
+    expect(of(read([chatChunk({ content: "x" }, within)]), "usage")).toEqual(figured(9));
+    expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "usage")).toEqual(figured(5));
   });
 
   test("a forgotten end marker: the reason is told, the end is not", () => {

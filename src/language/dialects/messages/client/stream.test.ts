@@ -160,7 +160,7 @@ describe("the order of events", () => {
   });
 });
 
-describe("figures", () => {
+describe("usage", () => {
   test("MSG-02 message_start has every field and the gateway's estimate, never zero", () => {
     const [start] = messageEvents(streamed([text("x"), end("stop")]));
     expect(start.message).toMatchObject({ id: "msg_1", type: "message", role: "assistant", model: "some/model" });
