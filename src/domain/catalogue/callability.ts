@@ -10,7 +10,7 @@ export type CallabilityContext = {
   readonly nowMs: number;
 };
 
-/** The endpoint can be sent to now, at this address and for this price. */
+/** The endpoint can be called at this base URL and price. */
 export type CallableEndpoint = { readonly is: "callable"; readonly price: Price; readonly baseUrl: string };
 
 export type UncallableReason =
@@ -24,7 +24,7 @@ export type UncallableReason =
   | "no_exchange_rate"
   | "not_proven";
 
-/** `reason` is a clause for people, without a full stop and without anything secret. */
+/** `reason` is a clause for operators, without a full stop and without secrets. */
 export type UncallableEndpoint = {
   readonly is: "not_callable";
   readonly why: UncallableReason;
@@ -33,7 +33,7 @@ export type UncallableEndpoint = {
 
 export type Callability = CallableEndpoint | UncallableEndpoint;
 
-/** Whether an endpoint (or a model) that lists these surfaces answers on one: messages and responses ride on chat. */
+/** Messages and responses are served by chat endpoints. */
 export function servesSurface(surfaces: readonly Surface[], surface: Surface): boolean {
   return surfaces.includes(isChatLike(surface) ? "chat" : surface) || surfaces.includes(surface);
 }
@@ -42,7 +42,7 @@ export function isChatLike(surface: Surface): boolean {
   return surface === "chat" || surface === "messages" || surface === "responses";
 }
 
-/** Callable, or the first thing that stands in the way. */
+/** Returns the first reason that makes the endpoint uncallable. */
 export function checkCallability(endpoint: Endpoint, surface: Surface, context: CallabilityContext): Callability {
   const { id, provider } = endpoint;
   if (endpoint.status === "retired") return uncallable("retired", `${id} is retired`);
@@ -73,7 +73,7 @@ export function checkCallability(endpoint: Endpoint, surface: Surface, context: 
   return { is: "callable", price, baseUrl };
 }
 
-/** How an endpoint is asked is a fact of the catalogue, and never guessed. */
+/** The wire format of a surface is a catalogue fact and is never guessed. */
 function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
   switch (surface) {
     case "embeddings":
@@ -95,7 +95,7 @@ function hasExchangeRate({ snapshot, walletCurrency }: CallabilityContext, curre
   return currency === walletCurrency || (snapshot.currencies.has(currency) && snapshot.currencies.has(walletCurrency));
 }
 
-/** A surface is billed in units the gateway can measure; a row that misses one of them would give work away. */
+/** A surface needs a price for every unit that it is billed in; a missing one would make usage free. */
 export function isPricedFor(price: Price, surface: Surface): boolean {
   const { inputPer1mTokens: input, outputPer1mTokens: output } = price;
   switch (surface) {

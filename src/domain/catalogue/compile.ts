@@ -22,7 +22,7 @@ import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { compileSpeechSupport } from "./speech-support.ts";
 import { compileTranscriptionSupport } from "./transcriptions-support.ts";
 
-/** Checked records to the one snapshot that everything reads. Unknown becomes null here and stays null. */
+/** Compiles validated records into the snapshot. Unknown values become null. */
 export function compileCatalogue(parsed: CatalogueRecords, texts: readonly string[], nowMs: number): CatalogueSnapshot {
   const providers = parsed.providers.map(({ value }) => ({ facts: value, provider: compileProvider(value, nowMs) }));
   const bySlug = new Map(providers.map((entry) => [entry.facts.slug, entry]));
@@ -59,7 +59,7 @@ export function compileCatalogue(parsed: CatalogueRecords, texts: readonly strin
   });
 }
 
-/** In the order of the name, whatever order the files had. */
+/** Sorted by key, independent of file order. */
 function freezeByKey<T>(list: readonly T[], name: (item: T) => string): ReadonlyMap<string, T> {
   const entries = list.map((item): readonly [string, T] => [name(item), deepFreeze(item)]);
   return new FrozenMap(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -86,7 +86,7 @@ function compileCurrency({ value }: CatalogueRecords["currencies"][number]): Cur
   };
 }
 
-/** The schema has admitted nothing but plain decimals. */
+/** The schema admits plain decimals only. */
 function requireDecimal(amount: number | string): Decimal {
   const decimal = parseDecimal(amount);
   if (decimal === undefined) throw new TypeError(`not a decimal: ${amount}`);
@@ -238,7 +238,7 @@ function compileEndpoint(
   };
 }
 
-/** Only of surfaces that the endpoint serves: what its provider says of the others says nothing of it. */
+/** Provider-level support applies only to surfaces that the endpoint serves. */
 function compileSurfaceSupport(
   entry: EndpointEntry,
   facts: ProviderRecord,

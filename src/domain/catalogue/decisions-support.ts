@@ -3,11 +3,11 @@ import type { Quirk } from "../../language/canon/quirks.ts";
 import type { ReasoningControl } from "../../language/canon/reasoning-control.ts";
 import { count, text } from "./field-schemas.ts";
 
-/** The wire formats that decisions are asked in; which one it is can never be seen from a path. */
+/** Wire formats for decisions; a path does not reveal which one a server uses. */
 export const DECISION_INTERFACES = ["system_one", "openai", "sglang", "logprobs"] as const;
 export type DecisionInterface = (typeof DECISION_INTERFACES)[number];
 
-/** Where images go: items of the state, parts of the input, or a field of their own. */
+/** How images are sent: as items of the state, parts of the input, or a separate field. */
 export const DECISION_IMAGES = ["state_items", "input_parts", "images_field", "image_objects"] as const;
 
 export const decisionsEntry = z.strictObject({
@@ -39,7 +39,7 @@ export const decisionsEntry = z.strictObject({
     .describe("How a model is kept from thinking first. Absent: the dialect's usual way."),
 });
 
-/** How an endpoint is asked for decisions, beside its interface. */
+/** Decision support of an endpoint, besides its wire format. */
 export type DecisionSupport = {
   readonly path: string | null;
   readonly hasEnvelope: boolean;
@@ -56,7 +56,7 @@ export type DecisionSupport = {
   readonly thinkingOff: "enable_thinking" | "chat_template_kwargs" | null;
 };
 
-/** Over log-probabilities pictures are a part of the chat request, as far as that takes any. */
+/** With log-probabilities, images are part of the chat request if the endpoint accepts them. */
 export function compileDecisionSupport(
   entry: z.infer<typeof decisionsEntry> | undefined,
   chat: "reads_images" | "no_images",
@@ -78,7 +78,7 @@ export function compileDecisionSupport(
   };
 }
 
-/** Who always thinks before it speaks cannot be read by its first word; other dialects tell no alternatives at all. */
+/** A model that always reasons first has no answer in its first token, and other dialects return no alternatives. */
 export function canUseLogprobs(
   entry: {
     readonly decisions_interface?: DecisionInterface | undefined;

@@ -1,6 +1,6 @@
 import type { RateSheet } from "./exchange-rates.ts";
 
-/** What names the reference rates of the European Central Bank as the source of a rate. */
+/** Source name recorded with rates of the European Central Bank. */
 export const ECB_SOURCE = "ECB euro foreign exchange reference rates";
 
 const COMMENT = /<!--[\s\S]*?-->/g;
@@ -11,15 +11,18 @@ const CODE = /^[A-Z]{3}$/;
 const RATE = /^\d{1,12}(\.\d{1,12})?$/;
 
 /**
- * Reads the bank's daily file (eurofxref-daily.xml): one cube with a time, and in it one for each currency with units
- * for one euro. Of a file with several days the newest is taken. What does not look like it is refused whole.
+ * Parses eurofxref-daily.xml: a cube with a date that contains a cube per currency, in units per euro. Of several days
+ * the newest is used. A file with any deviation is rejected as a whole.
  */
 export function parseEcbRates(text: string): RateSheet | { readonly problem: string } {
   if (/<!(DOCTYPE|ENTITY)/i.test(text)) return { problem: "it has a document type, which this format never has" };
   const days: { readonly day: string; readonly rates: Record<string, string> }[] = [];
-  for (const [, inside = ""] of text.replace(COMMENT, "").matchAll(CUBE)) {
+  for (const [, attributeText = ""] of text.replace(COMMENT, "").matchAll(CUBE)) {
     const attributes = Object.fromEntries(
-      [...inside.matchAll(ATTRIBUTE)].map(([, name = "", one, two]) => [name, one ?? two ?? ""]),
+      [...attributeText.matchAll(ATTRIBUTE)].map(([, name = "", singleQuoted, doubleQuoted]) => [
+        name,
+        singleQuoted ?? doubleQuoted ?? "",
+      ]),
     );
     const { time, currency, rate } = attributes;
     if (time !== undefined) {

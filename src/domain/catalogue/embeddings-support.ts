@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { count } from "./field-schemas.ts";
 
-/** The wire formats that embeddings are asked in. */
 const EMBEDDING_INTERFACES = [
   "openai",
   "mistral",
@@ -31,7 +30,7 @@ export const embeddingsEntry = z.strictObject({
 });
 export type EmbeddingsEntry = z.infer<typeof embeddingsEntry>;
 
-/** How an endpoint is asked for embeddings. */
+/** Embedding support of an endpoint. */
 export type EmbeddingSupport = {
   readonly interface: (typeof EMBEDDING_INTERFACES)[number];
   readonly batchMax: number | null;

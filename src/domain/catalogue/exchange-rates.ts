@@ -4,42 +4,41 @@ import { DAY_MS } from "../../kit/time.ts";
 import type { CatalogueSnapshot, Currency } from "./catalogue.ts";
 import { FrozenMap } from "./frozen-map.ts";
 
-/** One exchange rate as it was learned: kept for ever, never changed. */
+/** A recorded exchange rate; append-only. */
 export type RateRow = {
   readonly id: string;
   readonly code: string;
-  /** Units of the currency for one euro, as an exact decimal. */
+  /** Units of the currency per euro, as an exact decimal. */
   readonly perEur: string;
-  /** ISO date the rate is of. */
+  /** ISO date of the rate. */
   readonly day: string;
   readonly source: string;
   readonly recordedAtMs: number;
 };
 
 export type RateStore = {
-  /** The row in force of every currency: of the newest day, and of that the one that was recorded last. */
+  /** The current row of each currency: the newest day, and of that the latest recording. */
   latest(): Promise<RateRow[]>;
-  /** Newest first; of one currency, or of all. */
+  /** Newest first, for one currency or all. */
   history(code: string | null, limit: number, cursor: string | null): Promise<{ rows: RateRow[]; next: string | null }>;
   append(rows: readonly RateRow[]): Promise<void>;
 };
 
-/** Rates that somebody or something brings. */
+/** Rates of one day from one source, before evaluation. */
 export type RateSheet = {
-  /** ISO date they are of. */
+  /** ISO date of the rates. */
   readonly day: string;
   readonly source: string;
-  /** Units for one euro, as decimals, by currency. */
+  /** Units per euro as decimals, by currency. */
   readonly rates: Readonly<Record<string, string>>;
 };
 
-/** Where rates can be had from. */
 export type RateSource = {
   readonly name: string;
   fetch(): Promise<RateSheet | { readonly problem: string }>;
 };
 
-/** A rate that moved by more than this, at once or within a day, is a mistake until somebody says it is not. */
+/** A rate that moves by more than this factor, at once or within a day, is rejected unless the operator accepts it. */
 const RATE_JUMP_FACTOR = { numerator: 5n, denominator: 4n } as const;
 
 const BASE_CURRENCY = "EUR";
@@ -48,44 +47,43 @@ const DECIMALS_MAX = 12;
 
 export type RateEvaluation =
   | { readonly is: "taken"; readonly code: string; readonly perEur: string }
-  /** The same rate of the same day is already in force. */
+  /** The same rate for the same day is already in force. */
   | { readonly is: "known"; readonly code: string; readonly perEur: string }
   | { readonly is: "refused"; readonly code: string; readonly perEur: string; readonly why: string };
 
-/** What came of rates that were offered. */
 export type EvaluatedRateSheet = RateSheet & { readonly evaluations: readonly RateEvaluation[] };
 
-/** `jumps`: whether a rate may have moved further than is believed. */
+/** `jumps`: whether a rate may move by more than the jump factor. */
 export type RateEvaluationOptions = {
   readonly today: string;
   readonly jumps: "refused" | "accepted";
-  /** What held a day ago, by currency: many small steps on one day are a jump as well. */
+  /** Rates of a day ago by currency: several small steps within one day add up to a jump. */
   readonly previousDayRates?: ReadonlyMap<string, Decimal>;
 };
 
 /**
- * The rate that held at a moment, of rows that are newest first; of younger ones the oldest. What jumped was vouched for
- * by somebody, so nothing before that counts.
+ * The rate in force at `atMs`, from rows that are newest first; the oldest row if all are later. An accepted jump ends
+ * the search, because older rates are no longer comparable.
  */
 export function rateAt(rows: readonly RateRow[], atMs: number): Decimal | undefined {
-  let held: Decimal | undefined;
+  let rateInForce: Decimal | undefined;
   for (const { perEur, recordedAtMs } of rows) {
     const rate = parseDecimal(perEur);
-    if (rate === undefined || (held !== undefined && isJump(held, rate))) break;
-    held = rate;
+    if (rate === undefined || (rateInForce !== undefined && isJump(rateInForce, rate))) break;
+    rateInForce = rate;
     if (recordedAtMs <= atMs) break;
   }
-  return held;
+  return rateInForce;
 }
 
-/** What becomes of each rate of an offer, against those in force. Pure. */
+/** Evaluates each rate of a sheet against those in force. Pure. */
 export function evaluateRates(
-  offer: RateSheet,
+  sheet: RateSheet,
   inForce: CatalogueSnapshot["currencies"],
-  judging: RateEvaluationOptions,
+  options: RateEvaluationOptions,
 ): RateEvaluation[] {
-  return Object.entries(offer.rates).map(([code, perEur]): RateEvaluation => {
-    const why = rejectionReason(code, perEur, offer.day, inForce.get(code), judging);
+  return Object.entries(sheet.rates).map(([code, perEur]): RateEvaluation => {
+    const why = rejectionReason(code, perEur, sheet.day, inForce.get(code), options);
     if (why === ALREADY_KNOWN) return { is: "known", code, perEur };
     return why === undefined ? { is: "taken", code, perEur } : { is: "refused", code, perEur, why };
   });
@@ -97,11 +95,11 @@ function rejectionReason(
   code: string,
   perEur: string,
   day: string,
-  last: Currency | undefined,
+  current: Currency | undefined,
   { today, jumps, previousDayRates }: RateEvaluationOptions,
 ): string | undefined {
   if (code === BASE_CURRENCY) return "the euro is what rates are counted in: it is always 1";
-  if (last === undefined) return "the catalogue has no such currency: add it to currencies.json first";
+  if (current === undefined) return "the catalogue has no such currency: add it to currencies.json first";
   const rate = parseDecimal(perEur);
   if (
     rate === undefined ||
@@ -111,11 +109,11 @@ function rejectionReason(
   )
     return `write units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${DECIMALS_MAX} places`;
   if (day > today) return `${day} lies in the future`;
-  if (day < last.rateDate) return `it is of ${day}, and the rate in force is of ${last.rateDate}`;
-  if (day === last.rateDate && isSameRate(rate, last.perEur)) return ALREADY_KNOWN;
-  const jumped = [last.perEur, previousDayRates?.get(code) ?? last.perEur].find((was) => isJump(rate, was));
-  if (jumps === "refused" && jumped !== undefined)
-    return `it moved from ${formatDecimal(jumped)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if that is true, send it with accept_jumps`;
+  if (day < current.rateDate) return `it is of ${day}, and the rate in force is of ${current.rateDate}`;
+  if (day === current.rateDate && isSameRate(rate, current.perEur)) return ALREADY_KNOWN;
+  const jumpOrigin = [current.perEur, previousDayRates?.get(code) ?? current.perEur].find((was) => isJump(rate, was));
+  if (jumps === "refused" && jumpOrigin !== undefined)
+    return `it moved from ${formatDecimal(jumpOrigin)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if that is true, send it with accept_jumps`;
   return undefined;
 }
 
@@ -123,7 +121,6 @@ function powerOfTen(power: number): bigint {
   return 10n ** BigInt(power);
 }
 
-/** Both over one denominator. */
 function toCommonScale(a: Decimal, b: Decimal): readonly [bigint, bigint] {
   return [a.digits * powerOfTen(b.scale), b.digits * powerOfTen(a.scale)];
 }
@@ -133,15 +130,15 @@ function isSameRate(a: Decimal, b: Decimal): boolean {
   return left === right;
 }
 
-function isJump(now: Decimal, before: Decimal): boolean {
+function isJump(updated: Decimal, before: Decimal): boolean {
   const { numerator, denominator } = RATE_JUMP_FACTOR;
-  const [is, was] = toCommonScale(now, before);
+  const [is, was] = toCommonScale(updated, before);
   return is * denominator > was * numerator || was * denominator > is * numerator;
 }
 
 /**
- * The catalogue with the exchange rates in force. A new rate makes a new snapshot, which takes the place of the old one
- * in one step: whoever planned with the old one settles with it, whoever plans next sees the new one.
+ * The catalogue with current exchange rates. A new rate replaces the snapshot atomically: a request settles with the
+ * snapshot it was planned with.
  */
 export class RateRegistry {
   readonly #base: CatalogueSnapshot;
@@ -157,7 +154,7 @@ export class RateRegistry {
     return this.#snapshot;
   }
 
-  /** Rows of currencies that the catalogue does not have, or that are older than its own, wait without effect. */
+  /** Rows of unknown currencies, or older than the catalogue's own rate, have no effect. */
   apply(rows: readonly RateRow[]): void {
     for (const row of rows) this.#rows.set(row.code, row);
     const changed: Currency[] = [];
@@ -168,9 +165,9 @@ export class RateRegistry {
         return [code, currency];
       if (row.day < currency.rateDate) return [code, currency];
       if (row.day === currency.rateDate && isSameRate(perEur, currency.perEur)) return [code, currency];
-      const now = Object.freeze({ ...currency, perEur, rateDate: row.day, rateSource: row.source });
-      changed.push(now);
-      return [code, now];
+      const updated = Object.freeze({ ...currency, perEur, rateDate: row.day, rateSource: row.source });
+      changed.push(updated);
+      return [code, updated];
     });
     if (changed.length === 0) {
       this.#snapshot = this.#base;
@@ -185,7 +182,7 @@ export class RateRegistry {
   }
 }
 
-/** Rates of the catalogue's files that the store does not have yet, or has only older ones of. */
+/** Catalogue rates that are missing in the store, or newer than the stored ones. */
 export function newerCatalogueRates(base: CatalogueSnapshot, latest: readonly RateRow[]): readonly Currency[] {
   const known = new Map(latest.map((row) => [row.code, row]));
   return [...base.currencies.values()].filter(({ code, rateDate }) => {
@@ -194,7 +191,7 @@ export function newerCatalogueRates(base: CatalogueSnapshot, latest: readonly Ra
   });
 }
 
-/** Currencies whose rate is older than so many days, the euro apart. */
+/** Currencies whose rate is older than `daysMax`, except the euro. */
 export function staleRates({ currencies }: CatalogueSnapshot, nowMs: number, daysMax: number): Currency[] {
   return [...currencies.values()].filter(
     ({ code, rateDate }) =>

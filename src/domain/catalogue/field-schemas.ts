@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { LEVELS } from "../tenancy/policy.ts";
 
-/** The smallest pieces that both file forms are made of; each error says what to write. */
+/** Field schemas shared by both file layouts; each error says what to write. */
 export const text = z.string().trim().min(1, "must not be empty");
 export const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
-/** Part of the name of a setting, so nothing but letters, digits and hyphens. */
+/** Part of an environment variable name, so only letters, digits and hyphens. */
 export const settingSlug = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits or '-'");
 export const modelId = z
   .string()
@@ -21,7 +21,7 @@ export const yesNo = z.enum(["yes", "no", "unknown"]);
 export const count = z.int("must be a whole number").positive("must be above zero");
 
 const PRICE_MESSAGE = "must be a price: a number or a decimal string, zero or more";
-/** A number, or a string where more digits are needed than a JSON number keeps. */
+/** A string preserves more digits than a JSON number. */
 export const amount = z.union(
   [z.number().nonnegative(PRICE_MESSAGE), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/, PRICE_MESSAGE)],
   PRICE_MESSAGE,

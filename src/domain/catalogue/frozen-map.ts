@@ -1,4 +1,4 @@
-/** A map that cannot be changed once it is built: `Object.freeze` does not reach what a map holds. */
+/** An immutable map: `Object.freeze` does not protect a map's entries. */
 export class FrozenMap<K, V> extends Map<K, V> {
   constructor(entries: Iterable<readonly [K, V]>) {
     super();
@@ -19,7 +19,7 @@ export class FrozenMap<K, V> extends Map<K, V> {
   }
 }
 
-/** Freezes plain objects and arrays all the way down. */
+/** Freezes plain objects and arrays recursively. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

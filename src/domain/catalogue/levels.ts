@@ -1,7 +1,7 @@
 import { DAY_MS } from "../../kit/time.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 
-/** The European Economic Area: the Union, Iceland, Liechtenstein and Norway. Switzerland is not in it. */
+/** The European Economic Area: the EU, Iceland, Liechtenstein and Norway, but not Switzerland. */
 export const EEA: ReadonlySet<string> = new Set(
   "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK".split(" "),
 );
@@ -10,11 +10,11 @@ export type LevelMeaning = {
   readonly level: LevelState;
   readonly name: string;
   readonly meaning: string;
-  /** What has to be shown before an endpoint gets the level; each rung needs the ones below it. */
+  /** Requirements of the level; each level includes those below it. */
   readonly needs: string;
 };
 
-/** The ladder, lowest rung first, then the state that is no rung. */
+/** Lowest level first, then the unclassified state. */
 export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
   {
     level: "L0",
@@ -57,7 +57,6 @@ export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
 
 const EVIDENCE_DAYS_MAX = 180;
 
-/** Evidence is stale when it was read more than 180 days before today. */
 export function isStale(read: string, nowMs: number): boolean {
   return Date.parse(isoDay(nowMs)) - Date.parse(read) > EVIDENCE_DAYS_MAX * DAY_MS;
 }

@@ -10,10 +10,10 @@ export type CatalogueLoadResult =
   | { readonly snapshot: CatalogueSnapshot }
   | { readonly problems: readonly CatalogueProblem[] };
 
-/** A clock that stands before this program was written is wrong, and no judge of which dates lie in the future. */
+/** Release date of this code: an earlier system clock is wrong and cannot judge future dates. */
 const EARLIEST_PLAUSIBLE_DAY = "2026-11-15";
 
-/** Reads, checks and compiles the folders: a snapshot, or everything that is wrong with its file and field. */
+/** Reads, validates and compiles the folders into a snapshot, or returns all problems with file and field. */
 export async function loadCatalogue(
   folders: readonly string[],
   nowMs: number,
@@ -25,7 +25,7 @@ export async function loadCatalogue(
 }
 
 function problemsIn(parsed: CatalogueRecords, nowMs: number): readonly CatalogueProblem[] {
-  // Files that could not be read would be missed by everything that names them: their own problems come first, alone.
+  // An unreadable file would cause problems in every record that refers to it, so parse problems are reported alone.
   if (parsed.problems.length > 0) return parsed.problems;
   const today = isoDay(nowMs);
   return validateRecords(parsed, today > EARLIEST_PLAUSIBLE_DAY ? today : EARLIEST_PLAUSIBLE_DAY);
@@ -33,9 +33,9 @@ function problemsIn(parsed: CatalogueRecords, nowMs: number): readonly Catalogue
 
 export type CatalogueCheck = {
   readonly ok: boolean;
-  /** What keeps the gateway from starting. */
+  /** Problems that prevent startup. */
   readonly problems: readonly CatalogueProblem[];
-  /** What is allowed and worth a look: old evidence, endpoints that cannot be called as they are. */
+  /** Non-fatal findings: stale evidence, endpoints that are not callable. */
   readonly warnings: readonly CatalogueProblem[];
   readonly counts: Readonly<Record<CountedRecord, number>>;
 };
@@ -52,7 +52,7 @@ export type CountedRecord =
   | "currencies"
   | "capabilities";
 
-/** The whole truth about a catalogue for `gateway catalogue check`. */
+/** Backs `gateway catalogue check`. */
 export async function checkCatalogue(
   folders: readonly string[],
   nowMs: number,

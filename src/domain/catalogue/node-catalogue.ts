@@ -3,33 +3,33 @@ import type { AnnouncedModel, WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
 
-/** Rows of a node beside those of the catalogue: what it serves is called, judged and recorded like anything else. */
+/** Catalogue entries for a workspace node: its models are planned, priced and recorded like any others. */
 export type NodeCatalogue = {
   readonly provider: Provider;
   readonly models: readonly Model[];
   readonly endpoints: readonly Endpoint[];
 };
 
-/** A workspace's own machine stands above every floor that the workspace can set for others. */
+/** A workspace's own machine satisfies every sovereignty floor that the workspace can set. */
 const NODE_LEVEL = "L4";
 const NODE_LEVEL_REASON = "the workspace's own machine";
 const NODE_REGION = "own";
 
-/** The first part of the ids of their models. */
+/** Creator slug of node models. */
 export const NODE_CREATOR = "node";
 const PROVIDER_PREFIX = "node-";
 
-/** Whether a provider is a node of some workspace: the catalogue has none that is called so. */
+/** Catalogue providers may not use this prefix. */
 export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
 export const nodeProviderSlug = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
 export const nodeModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
   `${NODE_CREATOR}/${node.name}/${localId}`;
 
-/** `catalogue` finds the models that local ones are mapped to; a mapping to one that is not there has no effect. */
+/** `findModel` resolves mapping targets; a mapping to an unknown model has no effect. */
 export function buildNodeCatalogue(
   node: WorkspaceNode,
   served: readonly AnnouncedModel[],
-  catalogue: (modelId: string) => Model | undefined,
+  findModel: (modelId: string) => Model | undefined,
 ): NodeCatalogue {
   const models: Model[] = [];
   const endpoints: Endpoint[] = [];
@@ -37,7 +37,7 @@ export function buildNodeCatalogue(
     const own = buildModel(node, local);
     models.push(own);
     endpoints.push(buildEndpoint(node, local, own.id));
-    const mapped = Object.hasOwn(node.mapping, local.id) ? catalogue(node.mapping[local.id] ?? "") : undefined;
+    const mapped = Object.hasOwn(node.mapping, local.id) ? findModel(node.mapping[local.id] ?? "") : undefined;
     if (mapped !== undefined) endpoints.push(buildEndpoint(node, local, mapped.id));
   }
   return { provider: buildNodeProvider(node), models, endpoints };
@@ -62,7 +62,7 @@ function buildModel(node: WorkspaceNode, local: AnnouncedModel): Model {
     quality: null,
     benchmarks: [],
     sandbox: false,
-    // A router may choose it like any other model: at no price, and of a quality that nobody knows.
+    // Routers may select it like any model: free, with unknown quality.
     hidden: false,
     note: `Served by the node ${node.name} of this workspace.`,
   };
@@ -100,8 +100,8 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
       logprobs: null,
     },
     supportedParams: null,
-    // The older name of the limit, which every local server understands. Whatever stands behind it is the workspace's own:
-    // signatures and marks that it gave out or is sent are its business.
+    // `max_tokens` is the field that every local server supports. Signatures and cache marks stay within the workspace,
+    // so they are passed through.
     quirks: ["max-tokens", "signed-tool-calls", "cache-marks"],
     decisionsInterface: null,
     decisions: null,
@@ -113,7 +113,7 @@ function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string
   };
 }
 
-/** What is claimed of it: the country is declared by its workspace, the rest follows from whose it is. */
+/** The workspace declares the country; the other claims follow from ownership. */
 export function nodeSovereignty(node: WorkspaceNode): Sovereignty {
   return {
     level: NODE_LEVEL,
@@ -167,7 +167,7 @@ export function buildNodeProvider(node: WorkspaceNode): Provider {
   };
 }
 
-/** The plainest form of it: what every local server takes. */
+/** The subset that every local server supports. */
 const EMBEDDING_SUPPORT: EmbeddingSupport = {
   interface: "openai",
   batchMax: null,
@@ -180,7 +180,7 @@ const EMBEDDING_SUPPORT: EmbeddingSupport = {
 
 const zero: Decimal = { digits: 0n, scale: 0 };
 
-/** Zero, and not unknown: nothing that a node does is ever charged. */
+/** Zero, not unknown: node usage is never charged. */
 const FREE_PRICE: Price = {
   currency: "EUR",
   from: null,

@@ -1,7 +1,7 @@
 import type { CatalogueSnapshot, Endpoint, Model, Provider } from "./catalogue.ts";
 import type { NodeCatalogue } from "./node-catalogue.ts";
 
-/** A map on top of another that stays as it is: thousands of workspaces share what is below. */
+/** A read-only union of two maps: thousands of workspaces share the lower one. */
 class OverlayMap<V> implements ReadonlyMap<string, V> {
   readonly #above: ReadonlyMap<string, V>;
   readonly #below: ReadonlyMap<string, V>;
@@ -46,14 +46,13 @@ class OverlayMap<V> implements ReadonlyMap<string, V> {
   }
 }
 
-/** What a workspace's own nodes serve, alone and together with the catalogue. */
 export type OverlaidCatalogue = {
-  /** Rows of nodes, and the models of the catalogue that they stand behind: nothing else. */
+  /** Only node endpoints, and the catalogue models that they are mapped to. */
   readonly nodesOnly: CatalogueSnapshot;
   readonly combined: CatalogueSnapshot;
 };
 
-/** Rows of the catalogue stay what they are: a node adds to them, and takes the place of none. */
+/** Nodes add endpoints but never replace those of the catalogue. */
 export function overlayNodes(base: CatalogueSnapshot, nodes: readonly NodeCatalogue[]): OverlaidCatalogue {
   const models = new Map<string, Model>();
   const providers = new Map<string, Provider>();

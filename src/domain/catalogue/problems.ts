@@ -1,12 +1,12 @@
 import type { z } from "zod";
 
-/** Where something stands: a file and the path to a field in it, `endpoints[3].prices[0].currency`. */
+/** A file and the path of a field in it, such as `endpoints[3].prices[0].currency`. */
 export type SourceLocation = { readonly file: string; readonly field: string };
 
-/** One thing that is wrong with a catalogue, in words that say what to write. */
+/** A problem in a catalogue file; the message says what to write. */
 export type CatalogueProblem = SourceLocation & { readonly message: string };
 
-/** A value together with where it was read. */
+/** A value with its source location. */
 export type WithLocation<T> = { readonly at: SourceLocation; readonly value: T };
 
 export function problemAt(at: SourceLocation, message: string): CatalogueProblem {
@@ -30,7 +30,7 @@ function appendKey(field: string, key: PropertyKey): string {
 
 type ParseResult<T> = { readonly value: T } | { readonly problems: readonly CatalogueProblem[] };
 
-/** `unknown` to a type, or every fault of it by name. */
+/** Validates `raw`, or returns every problem with its location. */
 export function parseAt<T>(schema: z.ZodType<T>, raw: unknown, at: SourceLocation): ParseResult<T> {
   const result = schema.safeParse(raw);
   if (result.success) return { value: result.data };

@@ -2,7 +2,7 @@ import { sha256Hex } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
 import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "./catalogue.ts";
 
-/** Surfaces on which an endpoint serves only once it was seen to do so. */
+/** Surfaces on which an endpoint is callable only after a successful probe. */
 export const PROVEN_SURFACES = ["decisions", "speech"] as const;
 export type ProvenSurface = (typeof PROVEN_SURFACES)[number];
 
@@ -13,25 +13,25 @@ export function needsProof(surface: Surface): surface is ProvenSurface {
 export const PROOF_RESULTS = ["proven", "failed"] as const;
 export const PROOF_CAUSES = ["start", "schedule", "operator"] as const;
 
-/** One time that an endpoint was asked, and what came of it. Nothing of the answer itself is kept. */
+/** The result of one probe. Response content is not stored. */
 export type SurfaceProof = {
   readonly id: string;
   readonly endpoint: string;
   readonly surface: ProvenSurface;
-  /** What the endpoint was then: a proof of another model, interface or address counts no more. */
+  /** Fingerprint of the probed configuration: a proof of another model, interface or URL does not count. */
   readonly subject: string;
   readonly atMs: number;
   readonly result: (typeof PROOF_RESULTS)[number];
-  /** A clause for the operator, without a full stop, without content and without a provider's own words. */
+  /** A clause for the operator, without a full stop, content or provider messages. */
   readonly reason: string;
   readonly cause: (typeof PROOF_CAUSES)[number];
   readonly durationMs: number;
-  /** What the provider says it used, and will bill the operator for; null: it did not say. */
+  /** Usage reported by the provider, which bills the operator; null: not reported. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
-  /** How long the audio lasts that came back; null: none did. */
+  /** Duration of the returned audio; null: none. */
   readonly audioMs: number | null;
-  /** Proven without the pictures that the catalogue says are taken: the questions were answered, and those not told apart. */
+  /** The questions were answered, but the images were not told apart. */
   readonly withoutImages?: true;
 };
 
@@ -41,7 +41,7 @@ export type ProofFilter = {
   readonly result?: SurfaceProof["result"] | undefined;
 };
 
-/** Proofs as they were made. They are never changed, and leave when they are too old. */
+/** Append-only store of proofs with a retention period. */
 export type ProofStore = {
   append(proofs: readonly SurfaceProof[]): Promise<void>;
   /** Newest first. */
@@ -50,51 +50,51 @@ export type ProofStore = {
     limit: number,
     cursor: string | null,
   ): Promise<{ readonly rows: readonly SurfaceProof[]; readonly next: string | null }>;
-  /** Everything from a time on, oldest first: what the standing of endpoints is worked out from. */
+  /** Oldest first; used to rebuild the status of endpoints. */
   since(atMs: number): Promise<readonly SurfaceProof[]>;
-  /** Removes what is older. */
+  /** Deletes older proofs. */
   sweep(beforeMs: number): Promise<void>;
 };
 
-/** Clocks of two machines, or of one before and after it was set, may differ by this much. */
+/** Maximum clock skew between machines, or across a clock adjustment. */
 const CLOCK_SKEW_MAX_MS = 5 * 60_000;
 
-/** Made by a clock that ran ahead: it would hold, and be the latest, until that time has come. */
+/** Recorded by a clock that was ahead: it would otherwise stay valid and latest until that time. */
 export function isInFuture(atMs: number, nowMs: number): boolean {
   return atMs > nowMs + CLOCK_SKEW_MAX_MS;
 }
 
 export type ProofRules = {
-  /** A success that is older proves nothing any more. */
+  /** A success older than this no longer counts. */
   readonly maxAgeMs: number;
-  /** So many failures in a row take an endpoint off, whatever was proven before. */
+  /** Consecutive failures that revoke the proof. */
   readonly failuresMax: number;
 };
 
 type ProofStreak = {
-  /** Null: it never succeeded. */
+  /** Null: never succeeded. */
   readonly provenAtMs: number | null;
-  /** In a row, since then. */
+  /** Consecutive failures since then. */
   readonly failures: number;
 };
 
-/** Where an endpoint stands on a surface. */
+/** Proof status of an endpoint on a surface. */
 export type ProofStatus = ProofStreak & {
   readonly subject: string;
-  /** The same of its pictures; only of interest where it takes some. */
+  /** The same for image input, if the endpoint declares it. */
   readonly images: ProofStreak;
   readonly last: SurfaceProof;
 };
 
-/** What planning asks. The number changes whenever an answer may have. */
+/** Lookup for planning; `version` changes whenever a result may have. */
 export type ProofLookup = {
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean;
-  /** Pictures go with decisions there: the catalogue says so, and they were told apart. */
+  /** Image input is declared in the catalogue and was verified by a probe. */
   acceptsImages(endpoint: Endpoint, nowMs: number): boolean;
   version(nowMs: number): number;
 };
 
-/** What is proven of an endpoint on a surface: this model, asked this way, at this address. */
+/** Fingerprint of model, interface and base URL. */
 export function proofSubject(
   endpoint: Endpoint,
   surface: ProvenSurface,
@@ -105,37 +105,37 @@ export function proofSubject(
     surface === "decisions"
       ? [decisionsInterface, ...decisionFingerprint(decisions, dialects)]
       : [speech?.interface ?? null];
-  // Simulated providers have another port at every start.
+  // Sandbox ports change at every start.
   const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
   return sha256Hex(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
 }
 
-/** How questions are put and answers read; limits are none of it. */
+/** Request and reply format; limits do not matter. */
 function decisionFingerprint(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialects"]): readonly unknown[] {
   if (decisions === null) return [];
   const { path, images, hasEnvelope, logprobs, topLogprobs, thinkingOff } = decisions;
   return [path, images, hasEnvelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
 }
 
-/** The endpoint as it was seen to answer: who does not tell pictures apart takes none. */
+/** Removes declared image input that no probe has verified. */
 export function limitToProven(endpoint: Endpoint, proofs: Pick<ProofLookup, "acceptsImages">, nowMs: number): Endpoint {
   const { decisions } = endpoint;
   if (decisions === null || decisions.images === null || proofs.acceptsImages(endpoint, nowMs)) return endpoint;
   return { ...endpoint, decisions: { ...decisions, images: null } };
 }
 
-/** Simulated models that show failures are in no list, and could not be proven. */
+/** Unlisted sandbox models that demonstrate failures could never be proven. */
 export function isFailureDemo({ sandbox, model }: Endpoint, { models }: Pick<CatalogueSnapshot, "models">): boolean {
   return sandbox && models.get(model)?.hidden === true;
 }
 
 export type ProofSubjects = {
   subjectOf(endpoint: Endpoint, surface: ProvenSurface): string;
-  /** Called as it is, without any proof. */
+  /** Callable without proof. */
   isExempt(endpoint: Endpoint): boolean;
 };
 
-/** What is proven now, in the memory that requests are planned by. */
+/** In-memory proof status used for planning. */
 export class ProofRegistry implements ProofLookup {
   readonly #rules: ProofRules;
   readonly #subjects: ProofSubjects;
@@ -148,10 +148,10 @@ export class ProofRegistry implements ProofLookup {
     this.#subjects = subjects;
   }
 
-  /** Undefined: never asked, or not as what it is now. */
+  /** Undefined: never probed in its current configuration. */
   standing(endpoint: Endpoint, surface: ProvenSurface): ProofStatus | undefined {
-    const standing = this.#statuses.get(`${surface} ${endpoint.id}`);
-    return standing?.subject === this.#subjects.subjectOf(endpoint, surface) ? standing : undefined;
+    const status = this.#statuses.get(`${surface} ${endpoint.id}`);
+    return status?.subject === this.#subjects.subjectOf(endpoint, surface) ? status : undefined;
   }
 
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean {
@@ -171,7 +171,7 @@ export class ProofRegistry implements ProofLookup {
     return this.#version;
   }
 
-  /** In the order in which they were made. */
+  /** Expects proofs in chronological order. */
   record(proofs: readonly SurfaceProof[]): void {
     for (const proof of proofs) {
       const key = `${proof.surface} ${proof.endpoint}`;
@@ -179,9 +179,9 @@ export class ProofRegistry implements ProofLookup {
       const after = nextStatus(before, proof);
       this.#statuses.set(key, after);
       const { atMs } = proof;
-      const isOther = (one: ProofStreak | undefined, other: ProofStreak) =>
+      const hasChanged = (one: ProofStreak | undefined, other: ProofStreak) =>
         this.#isCurrent(one, atMs) !== this.#isCurrent(other, atMs);
-      if (before?.subject !== after.subject || isOther(before, after) || isOther(before.images, after.images))
+      if (before?.subject !== after.subject || hasChanged(before, after) || hasChanged(before.images, after.images))
         this.#version += 1;
       if (after.provenAtMs === atMs)
         this.#nextExpiryMs = Math.min(this.#nextExpiryMs, after.provenAtMs + this.#rules.maxAgeMs);
@@ -195,7 +195,7 @@ export class ProofRegistry implements ProofLookup {
 
   #expiryAfter(nowMs: number): number {
     const expiries = [...this.#statuses.values()]
-      .flatMap((standing) => [standing, standing.images])
+      .flatMap((status) => [status, status.images])
       .map(({ provenAtMs }) => (provenAtMs ?? 0) + this.#rules.maxAgeMs);
     return Math.min(Number.POSITIVE_INFINITY, ...expiries.filter((atMs) => atMs > nowMs));
   }
@@ -203,11 +203,11 @@ export class ProofRegistry implements ProofLookup {
 
 function nextStatus(before: ProofStatus | undefined, proof: SurfaceProof): ProofStatus {
   const { subject } = proof;
-  const same = before?.subject === subject ? before : undefined;
-  const images = same?.images ?? NO_STREAK;
+  const previous = before?.subject === subject ? before : undefined;
+  const images = previous?.images ?? NO_STREAK;
   const proven = { provenAtMs: proof.atMs, failures: 0 };
-  // Who answers nothing was not asked about pictures.
-  if (proof.result === "failed") return { subject, ...addFailure(same ?? NO_STREAK), images, last: proof };
+  // A failed probe does not reach the image check.
+  if (proof.result === "failed") return { subject, ...addFailure(previous ?? NO_STREAK), images, last: proof };
   return { subject, ...proven, images: proof.withoutImages === true ? addFailure(images) : proven, last: proof };
 }
 

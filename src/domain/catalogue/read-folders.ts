@@ -6,24 +6,24 @@ import { CapabilitiesFile, CreatorFile, CurrenciesFile, ProviderFile } from "./s
 import { parseSeed } from "./seed.ts";
 import { SEED_FILES, type SeedFileName } from "./seed-schema.ts";
 
-/** How files are reached; handed in, so that nothing here touches a disk. */
+/** File access, injected so that this module does no I/O itself. */
 export type CatalogueFiles = {
-  /** Names in a folder; undefined when there is no such folder. */
+  /** File names; undefined when the folder does not exist. */
   list(folder: string): Promise<readonly string[] | undefined>;
   read(file: string): Promise<string>;
 };
 
 export type CatalogueSources = { readonly parsed: CatalogueRecords; readonly texts: readonly string[] };
 
-/** Reads folders in the product's form or in the seven-file form, and puts them together. */
+/** Reads and merges folders in the native layout or in the seven-file layout. */
 export async function readFolders(folders: readonly string[], files: CatalogueFiles): Promise<CatalogueSources> {
   const read = await Promise.all(folders.map((folder) => readFolder(folder, files)));
-  const parsed = mergeRecords(read.map((one) => one.parsed));
+  const parsed = mergeRecords(read.map((source) => source.parsed));
   const problems = [...parsed.problems, ...missingFiles(parsed, folders[0] ?? "")];
   return { parsed: { ...parsed, problems }, texts: read.flatMap(({ texts }) => texts) };
 }
 
-/** What every catalogue needs and no folder has: said once, not by every record that names something in it. */
+/** Reported once, not by every record that refers to a missing file. */
 function missingFiles({ providers, models, currencies, capabilities, problems }: CatalogueRecords, folder: string) {
   const needed = [
     { name: "currencies.json", isMissing: providers.length > 0 && currencies.length === 0 },
@@ -144,7 +144,7 @@ const parseCapabilitiesFile = fileParser(CapabilitiesFile, ({ capabilities }, at
   capabilities: capabilities.map((value, index) => ({ at: childLocation(at, "capabilities", index), value })),
 }));
 
-/** One record, one file of its name: otherwise a second file could silently claim the same slug. */
+/** Each record has a file of its own name; otherwise a second file could silently claim the same slug. */
 function fileNameProblems(slug: string, at: SourceLocation): CatalogueProblem[] {
   const expected = `${slug}.json`;
   if (path.basename(at.file) === expected) return [];

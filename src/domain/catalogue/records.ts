@@ -14,7 +14,7 @@ export type CapabilityEntry = CapabilitiesFile["capabilities"][number];
 export type CreatorRecord = Omit<CreatorFile, "families" | "$schema">;
 export type FamilyRecord = { readonly slug: string; readonly name: string; readonly creator: string };
 
-/** Every record of a catalogue with its place, whatever form of files it came from; not yet checked against each other. */
+/** All parsed records with their source locations, independent of the file layout and not yet cross-validated. */
 export type CatalogueRecords = {
   readonly providers: readonly WithLocation<ProviderRecord>[];
   readonly endpoints: readonly (WithLocation<EndpointEntry> & { readonly provider: string })[];

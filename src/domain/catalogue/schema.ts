@@ -28,8 +28,8 @@ import { speechEntry } from "./speech-support.ts";
 import { transcriptionsEntry } from "./transcriptions-support.ts";
 
 /**
- * The files an operator edits. What is absent is unknown, and unknown is never zero: an endpoint without a price is
- * shown and not called. The JSON Schemas beside the data are printed from here.
+ * Schemas of the operator-edited files. An absent field is unknown and never zero: an endpoint without a price is
+ * listed but not callable. The JSON Schemas beside the data are generated from here.
  */
 const tier = z.strictObject({
   above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
@@ -283,7 +283,7 @@ export const CapabilitiesFile = z.strictObject({
 });
 export type CapabilitiesFile = z.infer<typeof CapabilitiesFile>;
 
-/** Every file schema by the name its JSON Schema has: `<name>.schema.json`. */
+/** File schemas by JSON Schema name: `<name>.schema.json`. */
 const FILE_SCHEMAS = {
   provider: ProviderFile,
   creator: CreatorFile,
@@ -293,7 +293,6 @@ const FILE_SCHEMAS = {
 
 export const FILE_SCHEMA_NAMES = ["provider", "creator", "currencies", "capabilities"] as const;
 
-/** The text of a JSON Schema file, as committed beside the data. */
 export function printSchema(name: (typeof FILE_SCHEMA_NAMES)[number]): string {
   const schema = z.toJSONSchema(FILE_SCHEMAS[name], { target: "draft-2020-12", io: "input" });
   return `${JSON.stringify({ ...schema, title: `Catalogue file: ${name}` }, null, 2)}\n`;

@@ -18,8 +18,8 @@ import {
 } from "./field-schemas.ts";
 
 /**
- * The seven-file form of a catalogue: flat lists with every key written out and null for unknown. Keys that only
- * count other records are not read.
+ * The seven-file layout: flat lists with every key present and null for unknown. Keys that only count other records are
+ * ignored.
  */
 export const SEED_FILES = [
   "providers",
@@ -32,7 +32,7 @@ export const SEED_FILES = [
 ] as const;
 export type SeedFileName = (typeof SEED_FILES)[number];
 
-/** Null is how this form writes unknown; inside the program unknown is absent. */
+/** This layout writes unknown as null; inside the program unknown is absent. */
 const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 const known = <T extends z.ZodType>(schema: T) =>
   z

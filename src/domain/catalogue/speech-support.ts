@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { count, text } from "./field-schemas.ts";
 
-/** The formats that callers can ask for. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 
@@ -21,14 +20,14 @@ export const speechEntry = z.strictObject({
   voices: z.array(text).optional().describe("Voices that the provider names. Any other is passed on all the same."),
 });
 
-/** How an endpoint is asked for speech. */
+/** Speech support of an endpoint. */
 export type SpeechSupport = {
   readonly interface: (typeof SPEECH_INTERFACES)[number];
   readonly formats: readonly AudioFormat[];
   readonly speed: boolean;
   readonly instructions: boolean;
   readonly maxInputChars: number | null;
-  /** Audio comes in events while it is made; an interface whose bytes flow anyway needs none. */
+  /** Audio is streamed in events during synthesis; formats that stream raw bytes do not need it. */
   readonly stream: boolean;
   readonly pcm: "s16" | "f32";
   readonly voices: readonly string[];

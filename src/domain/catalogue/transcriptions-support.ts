@@ -19,7 +19,7 @@ export const transcriptionsEntry = z.strictObject({
 
 export type TranscriptionsEntry = z.infer<typeof transcriptionsEntry>;
 
-/** How an endpoint is asked for a transcript. */
+/** Transcription support of an endpoint. */
 export type TranscriptionSupport = {
   readonly interface: (typeof TRANSCRIPTION_INTERFACES)[number];
   readonly segments: boolean;

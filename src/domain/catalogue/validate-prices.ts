@@ -3,11 +3,10 @@ import { type CatalogueProblem, childLocation, problemAt, type SourceLocation } 
 import type { CatalogueRecords } from "./records.ts";
 import type { EndpointEntry, PriceEntry } from "./schema.ts";
 
-/** In euro per unit. Nothing on the market comes near it: a slip of a factor of a million does. */
+/** In euro per unit; above any market price, so it catches a unit error of a factor of a million. */
 const PRICE_EUR_MAX = 10_000;
-/** A new row whose figure is so many times the old one, or so many times smaller, has its point in the wrong place. */
+/** A price that changes by this factor has a misplaced decimal point. */
 const PRICE_JUMP_FACTOR = 1000;
-/** What token prices may be multiplied by. */
 const EXTRA_MULTIPLIER_MAX = 100;
 
 export function priceProblems(parsed: CatalogueRecords, today: string): CatalogueProblem[] {
@@ -38,7 +37,7 @@ function evidenceProblems(value: EndpointEntry, at: SourceLocation, today: strin
   return [problemAt(childLocation(at, "evidence", "read"), `${read} lies in the future`)];
 }
 
-/** Rows stand oldest first, one per day; only the first may be without a date. */
+/** Rows are oldest first, one per day; only the first may have no date. */
 function dateProblems({ prices = [] }: EndpointEntry, at: SourceLocation): CatalogueProblem[] {
   return prices.flatMap((row, index) => {
     const before = prices[index - 1];
@@ -64,7 +63,7 @@ function jumpProblems({ prices = [] }: EndpointEntry, at: SourceLocation): Catal
   });
 }
 
-/** Giving a model away is said, never slipped into: by a figure of zero alone nobody can tell it from a mistake. */
+/** A free price must be declared, because a zero alone could be a mistake. */
 function zeroPriceProblems({ prices = [], surfaces }: EndpointEntry, at: SourceLocation): CatalogueProblem[] {
   return prices.flatMap((row, index) => {
     const place = childLocation(at, "prices", index);
@@ -77,15 +76,15 @@ function zeroPriceProblems({ prices = [], surfaces }: EndpointEntry, at: SourceL
         : [problemAt(childLocation(place, paid), `${row[paid]} is not 0, and the row says free`)];
     }
     const chats = surfaces.includes("chat");
-    const given = zeros.find(
+    const undeclaredZero = zeros.find(
       (name) =>
         zeros.length === stated.length ||
         (chats && (name === "input_per_1m_tokens" || name === "output_per_1m_tokens")),
     );
-    if (given === undefined) return [];
+    if (undeclaredZero === undefined) return [];
     const message =
       "is 0: leave it out when it is not known; where the provider takes nothing at all, write free: true";
-    return [problemAt(childLocation(place, given), message)];
+    return [problemAt(childLocation(place, undeclaredZero), message)];
   });
 }
 
@@ -106,7 +105,7 @@ function rowProblems(
     problems.push(
       problemAt(childLocation(at, "per_image"), "nothing is charged by it: no surface makes images; leave it out"),
     );
-  const figures = [
+  const amounts = [
     ...PRICE_FIELDS.map((name) => ({ at: childLocation(at, name), figure: row[name] })),
     ...(row.tiers ?? []).flatMap(({ above_input_tokens: _, ...tier }, index) =>
       Object.entries(tier).map(([name, figure]) => ({ at: childLocation(at, "tiers", index, name), figure })),
@@ -114,13 +113,13 @@ function rowProblems(
   ];
   for (const [name, extra] of Object.entries(row.extras ?? {})) {
     const place = childLocation(at, "extras", name);
-    if ("per_use" in extra) figures.push({ at: childLocation(place, "per_use"), figure: extra.per_use });
+    if ("per_use" in extra) amounts.push({ at: childLocation(place, "per_use"), figure: extra.per_use });
     else if (Number(extra.times) > EXTRA_MULTIPLIER_MAX || Number(extra.times) === 0)
       problems.push(
         problemAt(childLocation(place, "times"), `${extra.times} is absurd: write up to ${EXTRA_MULTIPLIER_MAX}`),
       );
   }
-  for (const { at: place, figure } of figures) {
+  for (const { at: place, figure } of amounts) {
     if (figure !== undefined && Number(figure) / (rate ?? 1) > PRICE_EUR_MAX)
       problems.push(problemAt(place, `${figure} ${row.currency} is absurd: no price is above ${PRICE_EUR_MAX} euro`));
   }

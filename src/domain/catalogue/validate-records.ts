@@ -5,7 +5,7 @@ import { type CatalogueRecords, endpointId, type ProviderRecord } from "./record
 import type { EndpointEntry } from "./schema.ts";
 import { priceProblems } from "./validate-prices.ts";
 
-/** What no single file can know: whether names exist, occur once, and levels stand on something. */
+/** Cross-file validation: references exist, names are unique, and levels have evidence. */
 export function validateRecords(parsed: CatalogueRecords, today: string): CatalogueProblem[] {
   return [
     ...duplicateProblems(parsed),
@@ -25,21 +25,21 @@ export function validateRecords(parsed: CatalogueRecords, today: string): Catalo
   ];
 }
 
-/** Workspaces' own machines have these names, and rules name them by it. */
+/** Workspace nodes use these names, and policies refer to them. */
 function reservedNameProblems({ providers, creators }: CatalogueRecords): CatalogueProblem[] {
-  const words = "this name is kept for workspaces' own nodes: take another";
+  const message = "this name is kept for workspaces' own nodes: take another";
   return [
     ...providers.flatMap(({ at, value }) =>
-      problemUnless(!isNodeProvider(value.slug), childLocation(at, "slug"), words),
+      problemUnless(!isNodeProvider(value.slug), childLocation(at, "slug"), message),
     ),
     ...creators.flatMap(({ at, value }) =>
-      problemUnless(value.slug !== NODE_CREATOR, childLocation(at, "slug"), words),
+      problemUnless(value.slug !== NODE_CREATOR, childLocation(at, "slug"), message),
     ),
   ];
 }
 
-function problemUnless(fine: boolean, at: SourceLocation, message: string): CatalogueProblem[] {
-  return fine ? [] : [problemAt(at, message)];
+function problemUnless(isValid: boolean, at: SourceLocation, message: string): CatalogueProblem[] {
+  return isValid ? [] : [problemAt(at, message)];
 }
 
 function hasSlug(list: readonly WithLocation<{ readonly slug: string }>[], slug: string): boolean {
@@ -47,7 +47,7 @@ function hasSlug(list: readonly WithLocation<{ readonly slug: string }>[], slug:
 }
 
 function duplicateProblems(parsed: CatalogueRecords): CatalogueProblem[] {
-  const twice = <T extends { readonly at: SourceLocation }>(
+  const duplicatesIn = <T extends { readonly at: SourceLocation }>(
     list: readonly T[],
     name: (item: T) => string,
     field: string,
@@ -65,15 +65,15 @@ function duplicateProblems(parsed: CatalogueRecords): CatalogueProblem[] {
     });
   };
   return [
-    ...twice(parsed.providers, ({ value }) => value.slug, "slug"),
-    ...twice(parsed.endpoints, ({ provider, value }) => endpointId(provider, value), "model"),
-    ...twice(parsed.creators, ({ value }) => value.slug, "slug"),
-    ...twice(parsed.families, ({ value }) => value.slug, "slug"),
-    ...twice(parsed.models, ({ value }) => value.id, "id"),
-    ...twice(parsed.currencies, ({ value }) => value.code, "code"),
-    ...twice(parsed.capabilities, ({ value }) => value.slug, "slug"),
+    ...duplicatesIn(parsed.providers, ({ value }) => value.slug, "slug"),
+    ...duplicatesIn(parsed.endpoints, ({ provider, value }) => endpointId(provider, value), "model"),
+    ...duplicatesIn(parsed.creators, ({ value }) => value.slug, "slug"),
+    ...duplicatesIn(parsed.families, ({ value }) => value.slug, "slug"),
+    ...duplicatesIn(parsed.models, ({ value }) => value.id, "id"),
+    ...duplicatesIn(parsed.currencies, ({ value }) => value.code, "code"),
+    ...duplicatesIn(parsed.capabilities, ({ value }) => value.slug, "slug"),
     ...parsed.providers.flatMap(({ at, value }) =>
-      twice(
+      duplicatesIn(
         value.regions.map((region, index) => ({ at: childLocation(at, "regions", index), region })),
         ({ region }) => region.id,
         "id",
@@ -87,18 +87,18 @@ function modelProblems(
   parsed: CatalogueRecords,
 ): CatalogueProblem[] {
   const known = new Set(parsed.capabilities.map((capability) => capability.value.slug));
-  const home = parsed.families.find((candidate) => candidate.value.slug === family);
+  const familyRecord = parsed.families.find((candidate) => candidate.value.slug === family);
   return [
     ...problemUnless(
       hasSlug(parsed.creators, creator),
       childLocation(at, "creator"),
       `there is no creator "${creator}"`,
     ),
-    ...problemUnless(home !== undefined, childLocation(at, "family"), `there is no family "${family}"`),
+    ...problemUnless(familyRecord !== undefined, childLocation(at, "family"), `there is no family "${family}"`),
     ...problemUnless(
-      home === undefined || home.value.creator === creator,
+      familyRecord === undefined || familyRecord.value.creator === creator,
       childLocation(at, "family"),
-      `the family "${family}" belongs to ${home?.value.creator}, not to ${creator}`,
+      `the family "${family}" belongs to ${familyRecord?.value.creator}, not to ${creator}`,
     ),
     ...problemUnless(
       value.id.startsWith(`${creator}/`),
@@ -169,7 +169,7 @@ type LevelClaim = {
   readonly hasEvidence: boolean;
 };
 
-/** A level above L0 is a promise about location: it needs a reason, evidence and countries in the EEA only. */
+/** A level above L0 claims a location, so it needs a reason, evidence and EEA countries only. */
 function levelProblems({ level, reason, countries, hasEvidence }: LevelClaim, at: SourceLocation): CatalogueProblem[] {
   if (level === undefined || level === "UNCLASSIFIED") return [];
   const problems = problemUnless(
@@ -211,8 +211,8 @@ function countryProblems(
 }
 
 /**
- * Countries of its own are held against the level that an endpoint has from its region: that was shown for others. Why the
- * region has it is the region's to say.
+ * An endpoint's own countries are validated against the level inherited from its region, whose evidence covers other
+ * countries. The region states the reason.
  */
 function endpointLevelProblems(
   { level, level_reason: reason, countries, evidence }: EndpointEntry,
@@ -230,7 +230,7 @@ function endpointProblems(parsed: CatalogueRecords): CatalogueProblem[] {
   const providers = new Map(parsed.providers.map((provider) => [provider.value.slug, provider.value]));
   return parsed.endpoints.flatMap(({ at, value, provider: slug }) => {
     const provider = providers.get(slug);
-    // An unknown provider has its own problem: without it nothing else can be said.
+    // An unknown provider is reported elsewhere, and nothing else can be checked without it.
     if (provider === undefined) return [];
     const model = models.get(value.model);
     const region = provider.regions.find(({ id }) => id === value.region);

@@ -22,14 +22,14 @@ export function labelsFor(question: DecisionQuestion): QuestionLabels {
     case "choice": {
       const names = question.options.map((_, index) => LETTERS[index] ?? "");
       const lines = question.options.map((option, index) => `${names[index]}: ${optionText(option)}`);
-      const text = `${heading}\n\nOptions:\n${lines.join("\n")}\n\nAnswer with the letter of one option only.`;
-      return { names, prompt: text, caseRule: "exact" };
+      const prompt = `${heading}\n\nOptions:\n${lines.join("\n")}\n\nAnswer with the letter of one option only.`;
+      return { names, prompt, caseRule: "exact" };
     }
     case "score": {
       const names = question.levels.map((_, level) => String(level));
       const lines = question.levels.map((level, index) => `${index}: ${level}`);
-      const text = `${heading}\n\nLevels, lowest first:\n${lines.join("\n")}\n\nAnswer with the number of one level only.`;
-      return { names, prompt: text, caseRule: "exact" };
+      const prompt = `${heading}\n\nLevels, lowest first:\n${lines.join("\n")}\n\nAnswer with the number of one level only.`;
+      return { names, prompt, caseRule: "exact" };
     }
   }
 }
@@ -87,12 +87,12 @@ export function labelDistributionOf(
   return { shares: labelMasses.map((mass) => mass / total), labelMass };
 }
 
-function isLabel(token: string, name: string, { caseRule: written }: QuestionLabels): boolean {
+function isLabel(token: string, name: string, { caseRule }: QuestionLabels): boolean {
   const word = token.replace(TOKENIZER_PREFIX, "").trimEnd();
-  return written === "any" ? word.toLowerCase() === name : word === name;
+  return caseRule === "any" ? word.toLowerCase() === name : word === name;
 }
 
-const sumOf = (figures: readonly number[]) => figures.reduce((sum, figure) => sum + figure, 0);
+const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
 
 export function answerFromLabels(question: DecisionQuestion, { shares, labelMass }: LabelDistribution): RawAnswer {
   switch (question.type) {
