@@ -75,7 +75,7 @@ export async function openProber(config: Config, store: Store, deps: ProberBoots
       const lacksImages = proof.withoutImages === true;
       if (proof.result === "proven" && !lacksImages) return;
       // Logged as a warning on the first failure and when the endpoint is disabled; repetitions are debug.
-      const standing = proofs.standing(endpoint, surface);
+      const standing = proofs.status(endpoint, surface);
       const failures = (lacksImages ? standing?.images : standing)?.failures ?? 1;
       const isTransition = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
       const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };

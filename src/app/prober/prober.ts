@@ -117,7 +117,7 @@ export class Prober {
       for (const surface of surfaces) {
         const target = probeTargetOf(endpoint, surface, context, snapshot());
         if (target === undefined) continue;
-        const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.standing(endpoint, surface)];
+        const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.status(endpoint, surface)];
         const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
         found.push({
           ...target,

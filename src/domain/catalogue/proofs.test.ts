@@ -80,7 +80,7 @@ describe("DEC-02 TTS-09 an endpoint", () => {
     become("s2");
     expect(is(3)).toBe(false);
     book.record([proofOf("q1", 4, { endpoint: judge.id, subject: "s2", result: "failed" })]);
-    expect(book.standing(judge, "decisions")).toMatchObject({ failures: 1, provenAtMs: null });
+    expect(book.status(judge, "decisions")).toMatchObject({ failures: 1, provenAtMs: null });
     book.record([proofOf("q2", 5, { endpoint: judge.id, subject: "s2" })]);
     expect(is(6)).toBe(true);
   });

@@ -149,18 +149,18 @@ export class ProofRegistry implements ProofLookup {
   }
 
   /** Undefined: never probed in its current configuration. */
-  standing(endpoint: Endpoint, surface: ProvenSurface): ProofStatus | undefined {
+  status(endpoint: Endpoint, surface: ProvenSurface): ProofStatus | undefined {
     const status = this.#statuses.get(`${surface} ${endpoint.id}`);
     return status?.subject === this.#subjects.subjectOf(endpoint, surface) ? status : undefined;
   }
 
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean {
-    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.standing(endpoint, surface), nowMs);
+    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.status(endpoint, surface), nowMs);
   }
 
   acceptsImages(endpoint: Endpoint, nowMs: number): boolean {
     if (endpoint.decisions?.images == null) return false;
-    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.standing(endpoint, "decisions")?.images, nowMs);
+    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.status(endpoint, "decisions")?.images, nowMs);
   }
 
   version(nowMs: number): number {

@@ -11,7 +11,7 @@ import {
   type TranscriptUsage,
   transcriptionUsage,
 } from "./reply.ts";
-import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
+import type { FormField, TranscriptionEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
 /** Mistral's format: always JSON, timestamp granularities by name, and its own events. */
 export const mistralTranscriptions: TranscriptionWireFormat = {
@@ -61,7 +61,7 @@ function decodeTokens(usage: JsonObject): Usage | undefined {
   return transcriptionUsage(input, output, details["audio_tokens"]);
 }
 
-function decodeEvent(data: unknown): TranscriptEvent {
+function decodeEvent(data: unknown): TranscriptionEvent {
   if (!isJsonObject(data)) return { is: "malformed" };
   const { type, text } = data;
   if (type === "transcription.text.delta")
@@ -76,7 +76,7 @@ function decodeEvent(data: unknown): TranscriptEvent {
   return { is: "nothing" };
 }
 
-function decodeSegmentEvent(data: JsonObject): TranscriptEvent {
+function decodeSegmentEvent(data: JsonObject): TranscriptionEvent {
   const [segment] = decodeSegments([data]) ?? [];
   if (segment === undefined) return { is: "malformed" };
   const { start, end, text } = segment;

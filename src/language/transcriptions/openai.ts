@@ -10,7 +10,7 @@ import {
   type TranscriptUsage,
   transcriptionUsage,
 } from "./reply.ts";
-import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
+import type { FormField, TranscriptionEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
 /** OpenAI's format. Usage is in JSON only, so text formats are never requested upstream. */
 export const openaiTranscriptions: TranscriptionWireFormat = {
@@ -78,7 +78,7 @@ function decodeTokens(usage: JsonObject): Usage | undefined {
   return transcriptionUsage(usage["input_tokens"], usage["output_tokens"], details["audio_tokens"]);
 }
 
-function decodeEvent(data: unknown): TranscriptEvent {
+function decodeEvent(data: unknown): TranscriptionEvent {
   if (!isJsonObject(data)) return { is: "malformed" };
   if (data["error"] !== undefined || data["type"] === "error")
     return { is: "problem", problem: decodeProblem(data, null) };

@@ -7,7 +7,7 @@ import type { Transcript } from "./reply.ts";
 export type FormField = readonly [name: string, value: string];
 
 /** A decoded event of a provider's stream. */
-export type TranscriptEvent =
+export type TranscriptionEvent =
   /** A text delta in the caller's event format; `providerFields` are the event's other fields. */
   | { readonly is: "text"; readonly text: string; readonly providerFields: JsonObject }
   /** A timed segment, which callers may want beside the text deltas. */
@@ -28,6 +28,6 @@ export type TranscriptionWireFormat = {
   encode(call: TranscriptionCall, upstreamModel: string, replyKind: "plain" | "timed"): FormField[];
   /** Undefined when the body is not a transcript. */
   decode(body: unknown): Transcript | undefined;
-  decodeEvent(data: unknown): TranscriptEvent;
+  decodeEvent(data: unknown): TranscriptionEvent;
   decodeProblem(body: unknown, status: number | null): UpstreamProblem;
 };
