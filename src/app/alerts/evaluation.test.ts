@@ -19,7 +19,7 @@ import { deliverDue } from "./outbox.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 9);
 
-test("BILL-10 however many limits are passed, a workspace is told so many alerts an hour; the rest later, the balance at once, and the log names whose were given up", async () => {
+test("BILL-10 limit alerts are capped per workspace and hour, others are not, and failed deliveries are logged", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-alerts-"));
   const store = await openSqlite(folder, systemClock);
   onTestFinished(async () => {

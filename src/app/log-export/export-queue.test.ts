@@ -6,7 +6,7 @@ import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { withExportQueue } from "./export-queue.ts";
 
-test("LOG-01 a request that is in the log is not sent once more as interrupted, when a replay finds its begin alone", async () => {
+test("LOG-01 a logged request is not exported again as interrupted when a replay finds only its start", async () => {
   const folder = tempFolder("gateway-queueing-");
   const store = await openSqlite(folder.path, systemClock);
   onTestFinished(async () => {

@@ -63,7 +63,7 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
   return { store, logExport, standing, queue, empty };
 }
 
-test("OPS-03 one line that a receiver refuses is given up alone; the rest arrives, and what is too old is counted as lost", async () => {
+test("OPS-03 a rejected record is dropped alone, the rest arrives, and expired records count as dropped", async () => {
   const { store, logExport, standing, queue, empty } = await opened((ids) =>
     ids.includes("bad") ? "refused" : "sent",
   );
@@ -79,7 +79,7 @@ test("OPS-03 one line that a receiver refuses is given up alone; the rest arrive
   expect(standing.sent.flat().toSorted()).toEqual(["a", "b", "c", "d", "e"]);
 });
 
-test("OPS-03 only the instance that leads sends; a target that fails is tried again, and its lag is shown", async () => {
+test("OPS-03 only the leader sends; a failing target is retried, and its lag is shown", async () => {
   let tries = 0;
   let answer: ExportResult = "later";
   const { logExport, standing, queue, empty } = await opened(() => {
@@ -100,7 +100,7 @@ test("OPS-03 only the instance that leads sends; a target that fails is tried ag
   expect(standing.sent).toEqual([["a"]]);
 });
 
-test("OPS-03 what waits for a target that is set no more is given up after its time, by the one that leads", async () => {
+test("OPS-03 the leader drops expired records of targets that are no longer configured", async () => {
   const { store, logExport, standing } = await opened(() => "sent");
   const waiting = (requestId: string, queuedAtMs: number) => ({
     requestId,

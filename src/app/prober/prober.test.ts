@@ -148,7 +148,7 @@ async function open(more: Partial<ProberDeps> = {}) {
 }
 
 describe("DEC-02 the schedule", () => {
-  test("begins with whoever has no proof and repeats within a day, not before most of it is over", async () => {
+  test("starts with unproven endpoints and repeats within a day, after most of it has passed", async () => {
     const { prober, time, told, made } = await open();
     prober.start();
     await made(1);
@@ -159,7 +159,7 @@ describe("DEC-02 the schedule", () => {
     expect(told()).toEqual(["proven start", "proven schedule"]);
   });
 
-  test("asks one that failed again soon, then ever later, and takes it off and on by what it says", async () => {
+  test("retries a failed endpoint with backoff, and its proof follows the results", async () => {
     const { prober, time, upstream, told, made, is } = await open();
     upstream.always({ status: 500 });
     prober.start();
@@ -179,7 +179,7 @@ describe("DEC-02 the schedule", () => {
     await made(3);
   });
 
-  test("goes on after a restart from what was kept: a fresh proof is not made again", async () => {
+  test("continues after a restart with stored proofs, and does not repeat fresh ones", async () => {
     const { prober, make, time, upstream, made, is } = await open();
     prober.start();
     await made(1);
@@ -195,7 +195,7 @@ describe("DEC-02 the schedule", () => {
     await next.stop();
   });
 
-  test("asks nobody where it is never, and by command all the same", async () => {
+  test("makes no calls if it is `never`, except on demand", async () => {
     const { prober, time, upstream, is } = await open({ everyMs: null });
     prober.start();
     await time.rested();
@@ -212,7 +212,7 @@ describe("DEC-02 the schedule", () => {
     expect(is()).toBe(false);
   });
 
-  test("forgets what is too old to keep", async () => {
+  test("deletes expired proofs", async () => {
     const { prober, store, time, made } = await open({ keepMs: 2 * DAY_MS });
     prober.start();
     await made(1);
@@ -223,7 +223,7 @@ describe("DEC-02 the schedule", () => {
   });
 });
 
-test("a request that cannot be begun at all is told as such", async () => {
+test("a call that cannot be started is reported as such", async () => {
   const at: { url?: string } = {};
   const broken = { kind: "bearer" as const, token: "a\nb" };
   const connections = {
@@ -238,7 +238,7 @@ test("a request that cannot be begun at all is told as such", async () => {
   expect(proofs).toMatchObject([{ result: "failed", reason: "it could not be reached" }]);
 });
 
-test("two who ask for the same proof at once get one", async () => {
+test("concurrent requests for the same proof share one probe", async () => {
   const { prober, upstream } = await open();
   const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
   const [one, other] = await Promise.all([prober.prove(wanted, "operator"), prober.prove(wanted, "schedule")]);
@@ -246,7 +246,7 @@ test("two who ask for the same proof at once get one", async () => {
   expect(upstream.requests).toHaveLength(2);
 });
 
-test("an endpoint that says nothing is given up in time, and the gateway that stops counts nothing against anybody", async () => {
+test("a silent endpoint times out, and a shutdown records no failure", async () => {
   const { prober, store, time, upstream } = await open();
   upstream.always({ end: { is: "stall", after: "before_headers" } });
   const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
@@ -262,8 +262,8 @@ test("an endpoint that says nothing is given up in time, and the gateway that st
   expect(await store.proofs.since(0)).toHaveLength(1);
 });
 
-describe("a clock that ran ahead", () => {
-  test("DEC-02 proves nothing once it is set right: the endpoint is asked again within the hour", async () => {
+describe("a clock in the future", () => {
+  test("DEC-02 proves nothing after its correction: the endpoint is probed again within the hour", async () => {
     const { prober, time, made, is } = await open();
     time.jump(400 * DAY_MS);
     prober.start();
@@ -275,7 +275,7 @@ describe("a clock that ran ahead", () => {
     expect(is()).toBe(true);
   });
 
-  test("DEC-02 proves nothing after a restart either, and does not stand in front of what is right", async () => {
+  test("DEC-02 proves nothing after a restart either, and does not hide valid proofs", async () => {
     const { prober, make, time, is } = await open();
     const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
     await prober.prove(wanted, "operator");
@@ -290,7 +290,7 @@ describe("a clock that ran ahead", () => {
   });
 });
 
-test("DEC-02 a proof is one of a way to ask: with other facts it counts no more, with other limits it does", async () => {
+test("DEC-02 a proof is bound to the call's facts: other facts invalidate it, other limits do not", async () => {
   const { prober } = await open();
   const endpoint = prober.all().find((one) => one.endpoint.id === ENDPOINT)?.endpoint;
   if (endpoint?.decisions == null) throw new Error("no endpoint to ask");

@@ -30,7 +30,7 @@ function candidate(id: string, surface: ProvenSurface): ProbeTarget {
   return { endpoint, model, price, surface, baseUrl: "http://127.0.0.1/v1" };
 }
 
-describe("DEC-05 pictures", () => {
+describe("DEC-05 images", () => {
   /** A server of System One with pictures among the items of its state, which it sees or not. */
   const server =
     (seeing: "sees" | "blind"): ProbeCall =>
@@ -53,14 +53,14 @@ describe("DEC-05 pictures", () => {
       return { is: "whole", answer: read };
     };
 
-  test("are proven apart where the catalogue says that they are taken: red and blue are told apart", async () => {
+  test("are proven separately if the catalogue lists them: red and blue are distinguished", async () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("sees"));
     expect(found).toMatchObject({ result: "proven", inputTokens: 36, outputTokens: 4, audioMs: null });
     expect(found.reason).toContain("it tells pictures apart");
     expect(found.withoutImages).toBeUndefined();
   });
 
-  test("that a server takes and ignores are left out of what is proven", async () => {
+  test("that a server ignores are not proven", async () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("blind"));
     expect(found).toMatchObject({ result: "proven", withoutImages: true, inputTokens: 36 });
     expect(found.reason).toContain("does not tell pictures apart");
@@ -102,17 +102,17 @@ describe("TTS-09 audio", () => {
     },
   );
 
-  test("that has a header and no sound fails", async () => {
+  test("with a header and no sound fails", async () => {
     const found = await proveSpeech(inFormat("wav"), sending(wavHeader({ rateHz: 24_000, channels: 1 })));
     expect(found).toMatchObject({ result: "failed" });
   });
 
-  test("that lasts no longer than a click fails, whatever its header says", async () => {
+  test("of a click's duration fails, whatever its header says", async () => {
     const short = await proveSpeech(inFormat("wav"), sending(synthesizeSpeech("wav", 0.2)));
     expect(short).toMatchObject({ result: "failed", reason: "its audio lasts 0.20 s", audioMs: 200 });
   });
 
-  test("cannot be asked for without a voice, and nobody is asked", async () => {
+  test("cannot be requested without a voice, and no call is made", async () => {
     const { endpoint, ...rest } = us();
     if (endpoint.speech === null) throw new Error("no speech");
     const mute = { ...rest, endpoint: { ...endpoint, speech: { ...endpoint.speech, voices: [] } } };

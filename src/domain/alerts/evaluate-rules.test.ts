@@ -18,22 +18,22 @@ const facts = (more: Partial<AlertFacts> = {}): AlertFacts => ({ balanceNanos: 1
 const spent = (spentNanos: bigint, more: Partial<LimitUsage> = {}) =>
   facts({ limits: [{ ...LIMIT, spentNanos, ...more }] });
 
-/** What is told by one look after the other, with what stands between them. */
-function follow(...looks: AlertFacts[]): string[][] {
-  let standing: ActiveAlert[] = [];
-  return looks.map((look) => {
-    const { raised, cleared } = evaluateRules(RULES, look, standing);
-    const isOver = (one: ActiveAlert) =>
+/** The subjects alerted by successive evaluations. */
+function evaluateAll(...rounds: AlertFacts[]): string[][] {
+  let active: ActiveAlert[] = [];
+  return rounds.map((round) => {
+    const { raised, cleared } = evaluateRules(RULES, round, active);
+    const isCleared = (one: ActiveAlert) =>
       cleared.some(({ subject, mark }) => subject === one.subject && mark === one.mark);
-    standing = [...standing.filter((one) => !isOver(one)), ...raised];
+    active = [...active.filter((one) => !isCleared(one)), ...raised];
     return raised.flatMap(({ condition, subject }) => (condition === null ? [] : [subject]));
   });
 }
 
-describe("what is told", () => {
-  test("BILL-10 a balance below its amount is told once, and again after it was back", () => {
+describe("evaluation", () => {
+  test("BILL-10 a low balance is alerted once, and again after it recovered", () => {
     const at = (balanceNanos: bigint) => facts({ balanceNanos });
-    expect(follow(at(10n), at(9n), at(8n), at(-1n), at(10n), at(9n))).toEqual([
+    expect(evaluateAll(at(10n), at(9n), at(8n), at(-1n), at(10n), at(9n))).toEqual([
       [],
       ["balance"],
       [],
@@ -43,49 +43,49 @@ describe("what is told", () => {
     ]);
   });
 
-  test("BILL-10 every share of a limit is told once in its period, and again in the next", () => {
+  test("BILL-10 every percentage of a limit is alerted once per period", () => {
     const next = { period: "2026-11-16" };
     expect(
-      follow(spent(79n), spent(80n), spent(99n), spent(100n), spent(120n), spent(0n, next), spent(80n, next)),
+      evaluateAll(spent(79n), spent(80n), spent(99n), spent(100n), spent(120n), spent(0n, next), spent(80n, next)),
     ).toEqual([[], ["limit/ws_1/day/80"], [], ["limit/ws_1/day/100"], [], [], ["limit/ws_1/day/80"]]);
   });
 
-  test("BILL-10 two shares that are passed at once are told as one, the higher", () => {
-    expect(follow(spent(0n), spent(100n), spent(110n))).toEqual([[], ["limit/ws_1/day/100"], []]);
+  test("BILL-10 of two percentages reached at once only the higher is alerted", () => {
+    expect(evaluateAll(spent(0n), spent(100n), spent(110n))).toEqual([[], ["limit/ws_1/day/100"], []]);
   });
 
-  test("BILL-10 a limit that refuses requests is used up, whatever was spent of it; the lower share is not told after it", () => {
+  test("BILL-10 a limit that refuses requests counts as reached, and lower percentages are not alerted after it", () => {
     const refused = { refused: true };
-    expect(follow(spent(50n, refused), spent(50n), spent(85n))).toEqual([["limit/ws_1/day/100"], [], []]);
+    expect(evaluateAll(spent(50n, refused), spent(50n), spent(85n))).toEqual([["limit/ws_1/day/100"], [], []]);
   });
 
-  test("BILL-10 a limit that was changed is another one; a limit of nothing is nobody's news", () => {
+  test("BILL-10 a changed limit is alerted again, and a limit of zero never", () => {
     const raised = { limitNanos: 101n };
-    expect(follow(spent(80n), spent(85n, raised), facts(), spent(80n))).toEqual([
+    expect(evaluateAll(spent(80n), spent(85n, raised), facts(), spent(80n))).toEqual([
       ["limit/ws_1/day/80"],
       ["limit/ws_1/day/80"],
       [],
       ["limit/ws_1/day/80"],
     ]);
-    expect(follow(spent(0n, { limitNanos: 0n, refused: true }))).toEqual([[]]);
+    expect(evaluateAll(spent(0n, { limitNanos: 0n, refused: true }))).toEqual([[]]);
   });
 
-  test("BILL-10 a refused key is told once, and again when it is another one", () => {
+  test("BILL-10 a refused key is alerted once, and again after it is replaced", () => {
     const key = (mark: string, status?: number) => facts({ keys: [{ provider: "mistral", mark, status }] });
-    const told = follow(key("a"), key("a", 401), key("a"), key("a", 401), key("b"), key("b", 403));
-    expect(told).toEqual([[], ["credential/mistral"], [], [], [], ["credential/mistral"]]);
+    const alerted = evaluateAll(key("a"), key("a", 401), key("a"), key("a", 401), key("b"), key("b", 403));
+    expect(alerted).toEqual([[], ["credential/mistral"], [], [], [], ["credential/mistral"]]);
   });
 
-  test("BILL-10 what nobody wants to be told is not told, and is over", () => {
+  test("BILL-10 conditions without a rule are not alerted, and their active alerts are cleared", () => {
     const quiet = { ...RULES, lowBalanceNanos: null, limitPercents: [], credentialRefused: false };
     const key = { provider: "mistral", mark: "a", status: 401 };
     const all = { balanceNanos: -5n, limits: [{ ...LIMIT, spentNanos: 100n }], keys: [key] };
-    const standing = [{ subject: "balance", mark: "" }];
-    expect(evaluateRules(quiet, all, standing)).toEqual({ crossed: [], over: standing });
+    const active = [{ subject: "balance", mark: "" }];
+    expect(evaluateRules(quiet, all, active)).toEqual({ raised: [], cleared: active });
   });
 });
 
-describe("in which words", () => {
+describe("text", () => {
   const workspace = {
     id: "ws_1",
     slug: "research",
@@ -99,7 +99,7 @@ describe("in which words", () => {
     workspace: { ...workspace, policy: OPEN_POLICY, keyPolicy: { personalKeys: true, approval: false } },
   };
 
-  test("BILL-10 a mail names the figures with their currency, and a name in it begins no line of its own", () => {
+  test("BILL-10 a mail states amounts with their currency, and names cannot add lines", () => {
     const low = { is: "balance_low", balanceNanos: 9_876_543_210n, thresholdNanos: 10_000_000_000n } as const;
     const { subject, text } = mailContentOf(
       parseAlertEvent(JSON.stringify(buildAlertEvent(about, low, NO_SPENDER_NAMES))),

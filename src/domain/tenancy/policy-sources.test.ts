@@ -13,7 +13,7 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   allowedModels: names,
 });
 
-test("POL-01 a rule is in force exactly when someone is named for it", () => {
+test("POL-01 a rule is in force exactly if it has a source", () => {
   fc.assert(
     fc.property(policies, fc.option(policies), fc.option(policies), (workspace, key, router) => {
       const layers: PolicyLayer[] = [
@@ -30,7 +30,7 @@ test("POL-01 a rule is in force exactly when someone is named for it", () => {
   );
 });
 
-test("of several floors the strictest is named, of lists everyone who wrote one", () => {
+test("of several floors the strictest is the source, of lists every layer with one", () => {
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: { ...OPEN_POLICY, floor: "L1", countries: ["DE", "FR"] } },
     { from: "key", policy: { floor: "L3", countries: ["DE"] } },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LEVELS, levelRank, OPEN_POLICY, type Policy, tightenPolicy } from "./policy.ts";
 
-test("POL-01 floors combine to the strictest, whoever sets them", () => {
+test("POL-01 floors combine to the strictest in any order", () => {
   const floors = [null, ...LEVELS];
   for (const one of floors)
     for (const other of floors) {
@@ -12,7 +12,7 @@ test("POL-01 floors combine to the strictest, whoever sets them", () => {
     }
 });
 
-test("POL-02 allow-lists keep what both allow, and nothing when they have nothing in common", () => {
+test("POL-02 allowlists intersect, and disjoint lists allow nothing", () => {
   const policy: Policy = { ...OPEN_POLICY, countries: ["DE", "FR"], allowedModels: ["a/b"] };
   expect(tightenPolicy(policy, { countries: ["FR", "IT"] }).countries).toEqual(["FR"]);
   expect(tightenPolicy(policy, { countries: ["IT"], allowedModels: [] })).toMatchObject({
@@ -22,7 +22,7 @@ test("POL-02 allow-lists keep what both allow, and nothing when they have nothin
   expect(tightenPolicy(OPEN_POLICY, { countries: ["IT"] }).countries).toEqual(["IT"]);
 });
 
-test("POL-02 demands and blocked providers add up", () => {
+test("POL-02 requirements and blocked providers are united", () => {
   const policy: Policy = { ...OPEN_POLICY, zeroDataRetention: true, blockedProviders: ["p"] };
   expect(tightenPolicy(policy, { zeroDataRetention: false, noTraining: true, blockedProviders: ["q", "p"] })).toEqual({
     ...policy,
@@ -61,7 +61,7 @@ const meaning = (policy: Policy) => ({
   allowedModels: policy.allowedModels === null ? null : new Set(policy.allowedModels),
 });
 
-test("POL-01 tightening never loosens, twice is once, and the order does not matter", () => {
+test("POL-01 tightening never loosens, is idempotent and commutative", () => {
   fc.assert(
     fc.property(policies, some, some, (policy, one, other) => {
       const once = tightenPolicy(policy, one);
@@ -82,7 +82,7 @@ test("POL-01 tightening never loosens, twice is once, and the order does not mat
   );
 });
 
-test("nothing added gives the very same policy", () => {
+test("adding nothing returns the same object", () => {
   for (const nothing of [null, undefined, {}, OPEN_POLICY])
     expect(tightenPolicy(OPEN_POLICY, nothing)).toBe(OPEN_POLICY);
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.close());
 
-test("BILL-06 SCALE-02 of several instances the one that leads asks the source, and one that takes over asks at its next turn", async () => {
+test("BILL-06 SCALE-02 only the leader fetches rates, and a new leader fetches at its next interval", async () => {
   const { store, snapshot, nowMs } = room;
   let asks = 0;
   let isLeading = false;

@@ -139,7 +139,7 @@ describe.each(["before", "after"] as const)(
   },
 );
 
-describe.each(STEPS)("SCALE-04 BILL-02 a worker that dies over a change of money, after it is %s", (step) => {
+describe.each(STEPS)("SCALE-04 BILL-02 a worker that dies during a posting, after it is %s", (step) => {
   test.each([topupOf(posting), payoutOf(posting)])("$kind: the live balance is what the books say", async (made) => {
     const one = await crew();
     await bookUntil(step, made, one);
@@ -147,7 +147,7 @@ describe.each(STEPS)("SCALE-04 BILL-02 a worker that dies over a change of money
     expect(await one.bury()).toBe(inBooks);
   });
 
-  test.each([1, 1000])("one that was booked before, at %i, and is sent again, brings nothing", async (createdAtMs) => {
+  test.each([1, 1000])("a repeated posting of an earlier one, at %i, changes nothing", async (createdAtMs) => {
     const one = await crew();
     one.books.set("b1", topupOf({ ...posting, createdAtMs }));
     await bookUntil(step, topupOf(posting), one);

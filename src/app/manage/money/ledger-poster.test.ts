@@ -49,7 +49,7 @@ const topup = topupOf(posting("t", 10n));
 const payout = payoutOf(posting("o", 4n));
 const take = { workspaceId: "ws", nanos: 4n, isAllOrNothing: true, reserveNanos: 0n } as const;
 
-test("BILL-01 a credit whose answer was lost is in the live balance once, when it is sent again or looked up", async () => {
+test("BILL-01 a credit with a lost commit result is in the live balance once, after a retry or a lookup", async () => {
   for (const lost of ["before", "after"] as const) {
     const again = open();
     await expect(again.bookings.post(topup, 0n, again.post(topup, lost))).rejects.toThrow(
@@ -75,7 +75,7 @@ test("BILL-01 a credit whose answer was lost is in the live balance once, when i
   }
 });
 
-test("BILL-01 a credit that an earlier process booked is not credited again when the answer to its repetition is lost", async () => {
+test("BILL-01 a credit of an earlier process is not credited again when its repetition's result is lost", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait } = open();
     await post(topup)();
@@ -88,7 +88,7 @@ test("BILL-01 a credit that an earlier process booked is not credited again when
   }
 });
 
-test("BILL-01 a store that is away before anything was written leaves no doubt: nothing is credited again, and what was taken comes back", async () => {
+test("BILL-01 a store outage before the write leaves no uncertainty, and the debit is returned", async () => {
   const { bookings, state, post, balance, wait, away } = open();
   await post(topup)();
   await state.credit("ws", 10n);
@@ -101,7 +101,7 @@ test("BILL-01 a store that is away before anything was written leaves no doubt: 
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
-test("BILL-01 money that was taken for a booking comes back when the booking is not there, and only then", async () => {
+test("BILL-01 a debit is returned only if its transaction was not committed", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait } = open();
     await state.credit("ws", 10n);
@@ -119,7 +119,7 @@ test("BILL-01 money that was taken for a booking comes back when the booking is 
   }
 });
 
-test("BILL-01 a booking that is refused or was there before gives back what was taken, a doubt about a repetition moves nothing", async () => {
+test("BILL-01 a rejected or repeated posting returns its debit; an uncertain repetition changes nothing", async () => {
   const { bookings, state, post, balance, wait } = open();
   await state.credit("ws", 10n);
   const refuse = async () => {
@@ -136,7 +136,7 @@ test("BILL-01 a booking that is refused or was there before gives back what was 
   expect(await balance()).toBe(6n);
 });
 
-test("BILL-01 SCALE-02 a booking that is saved and that others could not be told of is in the live balance", async () => {
+test("BILL-01 SCALE-02 a committed posting is in the live balance even if its replication failed", async () => {
   const { bookings, state, post, balance, wait } = open();
   const untold = (transaction: Transaction) => async () => {
     await post(transaction)();
@@ -156,7 +156,7 @@ test("BILL-01 SCALE-02 a booking that is saved and that others could not be told
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 6n]);
 });
 
-test("BILL-01 SCALE-02 what is in doubt here and was booked by another instance meanwhile is credited there alone", async () => {
+test("BILL-01 SCALE-02 an uncertain posting that another instance committed is credited only there", async () => {
   const { bookings, other, state, post, balance, wait } = open();
   await bookings.post(topup, 0n, post(topup));
   await expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
@@ -172,7 +172,7 @@ test("BILL-01 SCALE-02 what is in doubt here and was booked by another instance 
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 11n]);
 });
 
-test("BILL-01 SCALE-03 live balances that were filled from the books again have what was in doubt before", async () => {
+test("BILL-01 SCALE-03 reloaded live balances already include earlier uncertain postings", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait, fill } = open();
     await bookings.post(topup, 0n, post(topup));
@@ -187,7 +187,7 @@ test("BILL-01 SCALE-03 live balances that were filled from the books again have 
   }
 });
 
-test("BILL-01 SCALE-03 what was taken for a booking before live balances were filled again is not given back with what was taken since", async () => {
+test("BILL-01 SCALE-03 a debit from before a reload is not returned with a debit since then", async () => {
   const { bookings, state, post, balance, wait, fill } = open();
   await bookings.post(topup, 0n, post(topup));
   const doubted = async () =>
@@ -200,7 +200,7 @@ test("BILL-01 SCALE-03 what was taken for a booking before live balances were fi
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
-test("BILL-01 a booking that the store rejects is certainly not written: what was taken is back at once", async () => {
+test("BILL-01 a posting that the store rejects returns its debit at once", async () => {
   for (const failure of ["rejected", "conflict"] as const) {
     const { bookings, state, balance } = open();
     await state.credit("ws", 10n);
@@ -212,7 +212,7 @@ test("BILL-01 a booking that the store rejects is certainly not written: what wa
   }
 });
 
-test("BILL-01 a doubt is looked up once its statement must be over, thirty seconds later and not before", async () => {
+test("BILL-01 an uncertain posting is looked up after thirty seconds and not before", async () => {
   const { bookings, post, balance, wait } = open();
   await expect(bookings.post(topup, 0n, post(topup, "after"))).rejects.toThrow("not known");
   wait(29_999);
@@ -221,7 +221,7 @@ test("BILL-01 a doubt is looked up once its statement must be over, thirty secon
   expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
-test("BILL-01 SCALE-03 a refused repetition does not end a booking whose first try is in doubt: others still watch over it", async () => {
+test("BILL-01 SCALE-03 a rejected repetition keeps the intent of an uncertain first attempt", async () => {
   let nowMs = 0;
   const ended: (string | undefined)[] = [];
   const bookings = new LedgerPoster({

@@ -217,7 +217,7 @@ describe("promotional credit", () => {
     return new World(store, `ws_${worlds}`);
   };
 
-  test("BILL-01 whatever happens in whatever order: what expires is what a model of single coins says, in the ledger and live", async () => {
+  test("BILL-01 random histories expire the same amount as a coin-by-coin model, in ledger and live balance", async () => {
     const property = fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 30 }), async (ops) => {
       const one = world();
       await one.topUp(10_000);
@@ -236,7 +236,7 @@ describe("promotional credit", () => {
     expect(await store.ledger.audit()).toEqual([]);
   }, 120_000);
 
-  test("BILL-03 a wallet with nothing but promotional credit is never overdrawn by its end, and no hold is", async () => {
+  test("BILL-03 expiry never overdraws a wallet or a hold that has only promotional credit", async () => {
     const property = fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 30 }), async (ops) => {
       const one = world();
       for (const step of ops) {
@@ -255,7 +255,7 @@ describe("promotional credit", () => {
     expect(await store.ledger.audit()).toEqual([]);
   }, 120_000);
 
-  test("BILL-01 of two promotions the one that ends sooner is spent first, and what is left is shown", async () => {
+  test("BILL-01 the promotion that expires first is spent first, and the remaining amount is shown", async () => {
     const one = world();
     await one.topUp(100);
     await one.do({ is: "grant", nanos: 50, forMs: 1000 });
@@ -273,7 +273,7 @@ describe("promotional credit", () => {
     expect((await one.state.wallet(one.id)).balanceNanos).toBe(100n);
   });
 
-  test("BILL-01 a correction that is being booked at the date used the credit up: nothing expires beside it", async () => {
+  test("BILL-01 a correction posted at the expiry uses the credit up, so nothing expires", async () => {
     const one = world();
     await one.topUp(5);
     await one.do({ is: "grant", nanos: 10, forMs: 10 });
@@ -298,7 +298,7 @@ describe("promotional credit", () => {
     expect((await store.ledger.wallet(one.id))?.balanceNanos).toBe(3n);
   });
 
-  test("BILL-01 while charges are added up for an expiry, changes of others have their turn", async () => {
+  test("BILL-01 summing charges for an expiry does not block other changes", async () => {
     const one = world();
     await one.do({ is: "grant", nanos: 10, forMs: 10 });
     await one.do({ is: "wait", ms: 10 });
@@ -315,7 +315,7 @@ describe("promotional credit", () => {
     expect([one.warned, await one.expired()]).toEqual([[], [10]]);
   });
 
-  test("BILL-03 what is charged or granted between the sum and the turn is not taken twice", async () => {
+  test("BILL-03 charges and grants between the sum and the lock are not withdrawn twice", async () => {
     const one = world();
     await one.do({ is: "grant", nanos: 50, forMs: 10 });
     await one.do({ is: "begin", hold: 30 });
@@ -338,7 +338,7 @@ describe("promotional credit", () => {
     expect([one.warned, await one.expired()]).toEqual([[], [35, 0]]);
   });
 
-  test("BILL-03 what running requests reserved stays until they have ended; the rest goes at the date", async () => {
+  test("BILL-03 held amounts stay until their requests end; the rest expires on time", async () => {
     const one = world();
     await one.do({ is: "grant", nanos: 50, forMs: 10 });
     await one.do({ is: "begin", hold: 30 });
@@ -358,7 +358,7 @@ describe("promotional credit", () => {
     expect(one.looks).toBe(looked);
   });
 
-  test("BILL-03 what running requests reserved keeps one promotion back, not each of those that end together", async () => {
+  test("BILL-03 a held amount delays one promotion, not all that expire together", async () => {
     const one = world();
     await one.do({ is: "grant", nanos: 20, forMs: 10 });
     await one.do({ is: "grant", nanos: 30, forMs: 10 });
@@ -374,7 +374,7 @@ describe("promotional credit", () => {
     ]);
   });
 
-  test("BILL-01 a request that arrived before the date and was admitted after it took nothing that was paid", async () => {
+  test("BILL-01 a request that arrived before the expiry and was admitted after it uses no paid credit", async () => {
     const one = world();
     await one.topUp(5);
     await one.do({ is: "grant", nanos: 10, forMs: 10 });
@@ -393,7 +393,7 @@ describe("promotional credit", () => {
     expect(await store.ledger.audit()).toEqual([]);
   });
 
-  test("BILL-01 credit that ended while nothing ran is not settled before what is taken up at the start is over", async () => {
+  test("BILL-01 credit that expired during a downtime becomes final after resumed requests end", async () => {
     const one = world();
     await one.topUp(5);
     await one.do({ is: "grant", nanos: 10, forMs: 10 });
@@ -409,7 +409,7 @@ describe("promotional credit", () => {
     expect((await store.promotions.list(one.id))[0]?.closedAtMs).toBe(one.nowMs);
   });
 
-  test("BILL-01 a hold that never ends does not keep promotional credit for ever", async () => {
+  test("BILL-01 a hold that never ends does not keep promotional credit forever", async () => {
     const one = world();
     await one.topUp(100);
     await one.do({ is: "grant", nanos: 50, forMs: 10 });
@@ -422,7 +422,7 @@ describe("promotional credit", () => {
     expect(await one.expired()).toEqual([50]);
   });
 
-  test("BILL-01 a wallet that cannot be moved is told of, and keeps no other's credit alive", async () => {
+  test("BILL-01 a failing wallet is logged and does not block the expiry of others", async () => {
     const one = world();
     await one.do({ is: "grant", nanos: 30, forMs: 10 });
     // Due before it, and of a wallet that is in another currency than its workspace.
@@ -436,7 +436,7 @@ describe("promotional credit", () => {
     expect([await one.expired(), (await one.state.wallet("aa_odd")).balanceNanos]).toEqual([[30], 5n]);
   });
 
-  test("BILL-01 settled promotions that ran beside an open one still count, others do not", () => {
+  test("BILL-01 closed promotions count only if they overlapped an open one", () => {
     const made = (id: string, from: number, to: number, closedAtMs: number | null): Promotion => ({
       ...{ id, workspaceId: "ws", nanos: 10n, grantedAtMs: from, expiresAtMs: to },
       ...{ expiredNanos: 0n, expiryParts: 0, closedAtMs },

@@ -17,7 +17,7 @@ const refusal = async (id: string, body: unknown) => {
   return [status, param];
 };
 
-test("BILL-01 BILL-04 a thousand million is the most that is booked or set as a limit at once, and no nano-unit more", async () => {
+test("BILL-01 BILL-04 amounts and limits are at most 1,000,000,000, to the nano-unit", async () => {
   const [most, more] = ["1000000000", "1000000000.000000001"];
   const ways: readonly [string, object][] = [
     ["manageCreditWallet", {}],
@@ -37,7 +37,7 @@ test("BILL-01 BILL-04 a thousand million is the most that is booked or set as a 
   expect(await send("managePutAlerts", { low_balance: most })).toMatchObject({ low_balance: "1000000000.00" });
 });
 
-test("BILL-01 promotional credit ends later than now and at most ten years from now, to the millisecond", async () => {
+test("BILL-01 promotional credit expires in the future and within ten years, to the millisecond", async () => {
   const id = "manageGrantPromotion";
   const until = (atMs: number, reference: string) => ({
     ...{ amount: "1", reference, expires_at: new Date(atMs).toISOString() },
@@ -57,7 +57,7 @@ test("BILL-01 promotional credit ends later than now and at most ten years from 
   expect(await states()).toEqual(["ending", "running"]);
 });
 
-test("BILL-01 only what was paid in is paid back: credit that was given or corrected is no top-up", async () => {
+test("BILL-01 only top-ups are paid out, not promotions or adjustments", async () => {
   const given = { amount: "2", reference: "gift" };
   const booked = [
     await send("manageGrantPromotion", { ...given, expires_at: "2030-01-01" }),
@@ -68,7 +68,7 @@ test("BILL-01 only what was paid in is paid back: credit that was given or corre
     expect(await refusal("manageRefund", { topup: id, reference: "x", reason: "r" })).toEqual([404, "topup"]);
 });
 
-test("BILL-02 a request that the log has forgotten is still refunded: its id says when it was charged", async () => {
+test("BILL-02 a request that the log has expired can still be refunded, by the time in its id", async () => {
   const id = createIdGenerator(room.nowMs).next("chatcmpl-");
   const workspaceId = room.directory.workspace("lab")?.id ?? "";
   await room.store.ingest([finishedRecord(id, { workspaceId, createdAtMs: room.nowMs() })]);
@@ -78,7 +78,7 @@ test("BILL-02 a request that the log has forgotten is still refunded: its id say
   expect(await send("manageRefund", body)).toMatchObject({ kind: "refund", amount: "0.0015", repeated: false });
 });
 
-test("BILL-01 a statement is of its month to the millisecond, and the next one begins with what it ended with", async () => {
+test("BILL-01 a statement covers its month to the millisecond, and the next one opens with its closing balance", async () => {
   await room.ask("manageCreateWorkspace", { body: { slug: "monthly" } });
   const monthly = { params: { workspace: "monthly" } };
   room.wait(Date.UTC(2026, 11) - 1 - room.nowMs());

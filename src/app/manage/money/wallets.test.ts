@@ -20,7 +20,7 @@ async function stateAway(times: number) {
   return { ...state, wallet };
 }
 
-test("BILL-02 SCALE-03 what is booked is answered as booked, also where the live state is away for a moment", async () => {
+test("BILL-02 SCALE-03 a posted credit is reported as posted, even if the live state is briefly unavailable", async () => {
   const view = await walletViewAfterPosting({ state: await stateAway(2), clock: systemClock }, WORKSPACE, {
     id: "credit_1",
   });

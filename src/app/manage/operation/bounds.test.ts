@@ -35,7 +35,7 @@ describe("alerts", () => {
   const put = (body: unknown) => send("managePutAlerts", body);
   const many = (length: number) => Array.from({ length }, (_, at) => `ada-${at}@example.eu`);
 
-  test("BILL-10 shares are whole percents from 1 to 100, ten at most; each is kept once, the lowest first", async () => {
+  test("BILL-10 limit percentages are integers from 1 to 100, at most ten, unique and ascending", async () => {
     expect(await put({ limit_percents: [100, 1, 50, 50] })).toMatchObject({ limit_percents: [1, 50, 100] });
     expect(await refusal("managePutAlerts", { limit_percents: [101] })).toEqual([400, "limit_percents.0"]);
     const shares = Array.from({ length: 11 }, (_, at) => at + 1);
@@ -44,13 +44,13 @@ describe("alerts", () => {
     expect(await put({ limit_percents: null })).toMatchObject({ limit_percents: [] });
   });
 
-  test("BILL-10 mail goes to twenty addresses at most, and once to each however it is written", async () => {
+  test("BILL-10 mail goes to at most twenty addresses, once to each regardless of case", async () => {
     expect(await put({ mail_to: ["Ada@Example.eu", "ada@example.eu"] })).toMatchObject({ mail_to: ["ada@example.eu"] });
     expect(await refusal("managePutAlerts", { mail_to: many(21) })).toEqual([400, "mail_to"]);
     expect(await put({ mail_to: many(20) })).toMatchObject({ recipients: many(20) });
   });
 
-  test("BILL-10 what is not named stays; another address keeps the secret, and a webhook that was taken away leaves none", async () => {
+  test("BILL-10 missing fields stay, a new URL keeps the secret, and a removed webhook deletes it", async () => {
     const first = await put({ webhook_url: "https://one.example.eu/", low_balance: "5", credential_refused: false });
     const { webhook } = first;
     room.wait(1000);
@@ -68,7 +68,7 @@ describe("alerts", () => {
     expect(again["webhook_secret"]).not.toBe(first["webhook_secret"]);
   });
 
-  test("BILL-10 the secret before a rotation signs for a day more, and removed rules are gone", async () => {
+  test("BILL-10 the previous secret signs for another day, and removed rules are deleted", async () => {
     await put({ webhook_url: "https://one.example.eu/" });
     expect(await send("manageRotateAlertSecret")).toMatchObject({ previous_until: iso(room.nowMs() + DAY_MS) });
     await send("manageDeleteAlerts");
@@ -89,7 +89,7 @@ describe("nodes", () => {
       expect(await refusal("manageCreateNode", { name })).toEqual([400, "name"]);
   });
 
-  test("NODE-01 two hundred models are mapped at most, each by an id without blanks", async () => {
+  test("NODE-01 a mapping has at most two hundred models with ids without spaces", async () => {
     // No catalogue that is at hand has so many that a node may stand behind.
     expect(NodeCreate.safeParse({ name: "rack", mapping: mapped(200) }).success).toBe(true);
     expect(NodeCreate.safeParse({ name: "rack", mapping: mapped(201) }).success).toBe(false);
@@ -100,7 +100,7 @@ describe("nodes", () => {
     }
   });
 
-  test("NODE-01 POL-02 a change is held to what a new node is: no country that is none, no model that is not there or twice", async () => {
+  test("NODE-01 POL-02 a change has the same checks as a new node: country, known models, no duplicates", async () => {
     await create({ name: "rack", country: "DE", mapping: { tiny: "sandbox/chat" } });
     const node = { node: "rack" };
     for (const [body, param] of [
@@ -134,7 +134,7 @@ describe("capture windows", () => {
     rowsOf(await room.ask("manageListCaptures", { query: `workspace=${workspace}` })).map(({ state }) => state);
   const close = (id: string, body: unknown = {}) => send("manageCloseCapture", body, { id });
 
-  test("LOG-03 the shortest and the longest that may be asked for are taken, and nothing beside them", async () => {
+  test("LOG-03 minimum and maximum durations are accepted, and nothing beyond them", async () => {
     expect(await open({ minutes: 1, retention: "1s" })).toMatchObject({
       closes_at: iso(room.nowMs() + 60_000),
       retention: "1s",
@@ -154,7 +154,7 @@ describe("capture windows", () => {
     expect(await states()).toEqual(["open", "open"]);
   });
 
-  test("LOG-03 an empty list is every one; what is named is kept once, and stands in the audit log", async () => {
+  test("LOG-03 an empty list means all; duplicates are removed, and the audit log has the scope", async () => {
     const every = { keys: null, surfaces: null, environment: null };
     expect(await open({ minutes: 5, keys: [], surfaces: [] })).toMatchObject({ scope: every });
     const { id } = await send("manageCreateKey", { name: "key" });
@@ -167,7 +167,7 @@ describe("capture windows", () => {
     expect(detail).toMatchObject({ minutes: 5, scope, retention: "7d", reason: said.reason });
   });
 
-  test("LOG-03 a window is open until its last moment and then closed; closing it then changes nothing", async () => {
+  test("LOG-03 a window is open until its end, and closing it afterwards changes nothing", async () => {
     const window = await open({ minutes: 1 });
     room.wait(59_999);
     expect(await states()).toEqual(["open"]);
@@ -177,7 +177,7 @@ describe("capture windows", () => {
     expect((await audited()).map(([action]) => action)).not.toContain("capture.close");
   });
 
-  test("LOG-03 closing by the name of a workspace closes all of its windows, and none of another's", async () => {
+  test("LOG-03 closing by workspace closes all its windows and no others", async () => {
     const theirs = workspace;
     await open({ minutes: 5 });
     workspace = `${theirs}-two`;
@@ -190,7 +190,7 @@ describe("capture windows", () => {
   });
 });
 
-test("PORTAL-11 a workspace has a hundred management tokens at most, and one that is removed makes room", async () => {
+test("PORTAL-11 a workspace has at most a hundred management tokens, and a removal frees one", async () => {
   const body = { name: "terraform", access: "read" };
   const { id } = await send("manageCreateToken", body);
   const [token] = room.directory.tokens.inWorkspace(room.directory.workspace(workspace)?.id ?? "");

@@ -30,7 +30,7 @@ function room() {
 
 const BEGUN = "2026-11-16T00:00:00.000Z";
 
-test("BILL-01 books that balance are ok, broken ones are not, and each who asks later is told of a proof of their own", async () => {
+test("BILL-01 a balanced ledger passes, a broken one fails, and every later check runs a new audit", async () => {
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.resolve([]);
@@ -40,7 +40,7 @@ test("BILL-01 books that balance are ok, broken ones are not, and each who asks 
   expect(await second).toMatchObject({ ok: false, detail: expect.stringMatching(/^broken 0; .*; broken 9$/) });
 });
 
-test("BILL-01 a proof that takes long is no failure: it goes on, is not begun twice, and its end is told to who asks next", async () => {
+test("BILL-01 a slow audit is no failure: it continues, runs once, and the next check gets its result", async () => {
   const { check, audits, late } = room();
   const asked = [check.run(), check.run()];
   late();
@@ -54,7 +54,7 @@ test("BILL-01 a proof that takes long is no failure: it goes on, is not begun tw
   expect(await next).toEqual({ ok: true, detail: "the books balance" });
 });
 
-test("BILL-01 a proof that the database cut off for its time claims nothing; a store that is away is a failure", async () => {
+test("BILL-01 an audit that times out in the database claims nothing; a store outage fails", async () => {
   const { check, audits } = room();
   const first = check.run();
   audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "statement_timeout"));

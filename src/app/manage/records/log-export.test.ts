@@ -87,7 +87,7 @@ describe("an export of a long log", () => {
     return handler.handle(exchange, sink);
   }
 
-  test("LOG-02 goes out while it is read, one page ahead at most", async () => {
+  test("LOG-02 is streamed while it is read, at most one page ahead", async () => {
     let [read, written, ahead, longest] = [0, 0, 0, 0];
     const ids = new Set<string>();
     const { sink, heads, ended } = slowSink((text) => {
@@ -109,7 +109,7 @@ describe("an export of a long log", () => {
     expect(heads).toEqual([expect.objectContaining({ "content-type": "application/x-ndjson" })]);
   }, 60_000);
 
-  test("LOG-02 as CSV has a header row, quotes, and nothing that runs", async () => {
+  test("LOG-02 as CSV has a header row, quoting and no formulas", async () => {
     let text = "";
     const { sink, heads } = slowSink((piece) => {
       text += piece;
@@ -123,7 +123,7 @@ describe("an export of a long log", () => {
     expect(heads[0]?.["content-disposition"]).toBe('attachment; filename="long-requests.csv"');
   });
 
-  test("LOG-02 ends with its reader, and breaks where the store does", async () => {
+  test("LOG-02 ends when the client disconnects, and aborts when the store fails", async () => {
     let pieces = 0;
     const reader = slowSink(() => {
       pieces += 1;
@@ -143,7 +143,7 @@ describe("an export of a long log", () => {
     expect(broken.ended()).toBe(0);
   });
 
-  test("LOG-02 refuses what it does not know before it begins", async () => {
+  test("LOG-02 rejects unknown parameters before it starts", async () => {
     const { sink, heads } = slowSink();
     await expect(run("format=xml", sink)).rejects.toMatchObject({ code: "invalid_value", param: "format" });
     await expect(run("limit=5", sink)).rejects.toMatchObject({ code: "unsupported_parameter", param: "limit" });

@@ -30,7 +30,7 @@ function openRetention(keepMs: number | null, old: number) {
   return { retention, asked, warnings, left: () => left, pauses: () => pauses };
 }
 
-test("LOG-03 what is older than the setting leaves in small steps, with a pause after each", async () => {
+test("LOG-03 expired requests are deleted in batches with pauses", async () => {
   const { retention, asked, left, pauses } = openRetention(4_000, 1200);
   await Promise.all([retention.run(), retention.run()]);
   expect(left()).toBe(0);
@@ -42,7 +42,7 @@ test("LOG-03 what is older than the setting leaves in small steps, with a pause 
   expect(pauses()).toBe(2);
 });
 
-test("LOG-03 `forever` removes nothing, and a store that is away is asked again the next time", async () => {
+test("LOG-03 `forever` deletes nothing, and a store outage is retried at the next run", async () => {
   const forever = openRetention(null, 10);
   await forever.retention.run();
   expect(forever.asked).toEqual([]);
@@ -52,7 +52,7 @@ test("LOG-03 `forever` removes nothing, and a store that is away is asked again 
   expect(away.warnings).toHaveLength(2);
 });
 
-test("LOG-03 a stop ends a run after its step", async () => {
+test("LOG-03 a stop ends a run after its batch", async () => {
   const { retention, left } = openRetention(1, 1_000_000);
   const run = retention.run();
   await retention.stop();

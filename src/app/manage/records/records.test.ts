@@ -104,7 +104,7 @@ function record(id: string, over: Partial<RequestRecord> = {}): RequestRecord {
 describe("wallet", () => {
   const credit = (body: unknown) => room.ask("manageCreditWallet", { params, body });
 
-  test("a credit is in the live wallet, in the ledger and in the list of entries", async () => {
+  test("a credit is in the live balance, the ledger and the list of entries", async () => {
     const booked = await credit({ amount: "25.5", note: "Invoice 17" });
     expect(booked).toMatchObject({
       amount: "25.50",
@@ -131,7 +131,7 @@ describe("wallet", () => {
     expect(await room.store.ledger.audit()).toEqual([]);
   });
 
-  test("a credit with a name of its own is booked once; the name for another amount is a conflict", async () => {
+  test("a credit with an idempotency key is posted once; the key with another amount is a conflict", async () => {
     const before = (await room.state.wallet(workspaceId)).balanceNanos;
     const first = await credit({ amount: "1", id: "inv-1" });
     const second = await credit({ amount: "1.00", id: "inv-1" });
@@ -144,7 +144,7 @@ describe("wallet", () => {
     expect(await room.ask("manageCreditWallet", elsewhere)).toMatchObject({ repeated: false });
   });
 
-  test("a hold shows at once", async () => {
+  test("a hold is visible at once", async () => {
     const hold = { requestId: "r", workspaceId, keyId, memberId: null, nanos: 500_000_000n, atMs: 0, limits: [] };
     expect(await room.state.hold(hold)).toEqual({ is: "held" });
     expect(await room.ask("manageShowWallet", { params })).toMatchObject({ balance: "26.50", held: "0.50" });
@@ -167,7 +167,7 @@ describe("wallet", () => {
 });
 
 describe("request log", () => {
-  test("LOG-01 a row has every field by its name, and the detail adds the decision", async () => {
+  test("LOG-01 a row has every field, and the detail adds the decision", async () => {
     await room.store.ingest([record("chatcmpl-1")]);
     const { data, next } = await room.ask("manageListRequests", { params });
     const row = {
@@ -288,7 +288,7 @@ describe("request log", () => {
     expect(Array.isArray(data) && data.map((row) => row.id)).toEqual(ids);
   });
 
-  test("LOG-02 pages go by cursor", async () => {
+  test("LOG-02 pages follow the cursor", async () => {
     const first = await room.ask("manageListRequests", { params, query: "limit=1" });
     expect(first).toMatchObject({ data: [{ id: "chatcmpl-2" }] });
     const second = await room.ask("manageListRequests", { params, query: `limit=1&cursor=${first["next"]}` });
@@ -316,14 +316,14 @@ describe("request log", () => {
 });
 
 describe("operation", () => {
-  test("providers are listed with what connects them", async () => {
+  test("providers are listed with their credential source", async () => {
     const { data } = await room.ask("manageListProviders");
     expect(data).toContainEqual(
       expect.objectContaining({ slug: "sandbox-de", sandbox: true, connected: false, levels: ["L2"], setting: null }),
     );
   });
 
-  test("doctor is not ok when one check fails or throws, and says which", async () => {
+  test("doctor fails if one check fails or throws, and names it", async () => {
     const { ok, checks } = await room.ask("manageDoctor");
     expect(ok).toBe(false);
     expect(checks).toContainEqual({ name: "sound", ok: true, detail: "fine" });
@@ -332,7 +332,7 @@ describe("operation", () => {
     expect(checks).toContainEqual(expect.objectContaining({ name: "providers", ok: true }));
   });
 
-  test("LOG-01 what nobody was refused with is told in words, too", async () => {
+  test("LOG-01 error codes that only appear in the log have an explanation too", async () => {
     const other = await openRoom();
     onTestFinished(() => other.close());
     const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
@@ -345,7 +345,7 @@ describe("operation", () => {
     }
   });
 
-  test("BILL-07 doctor says of money that is not in the books where it may be: in the journal of who was killed", async () => {
+  test("BILL-07 doctor points to the journal of a killed instance if SQL lacks charges", async () => {
     const other = await openRoom();
     onTestFinished(() => other.close());
     const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
@@ -356,7 +356,7 @@ describe("operation", () => {
   });
 });
 
-test("what the management API answers fits its published schemas", async () => {
+test("management responses match their published schemas", async () => {
   const said: Record<string, Parameters<ManageRoom["ask"]>[1]> = {
     manageShowKey: { params: { id: keyId } },
     manageShowRequest: { params: { id: "chatcmpl-1" } },

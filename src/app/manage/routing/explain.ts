@@ -1,3 +1,4 @@
+import { type DecodedChatRequest } from "../../pipeline/decode.ts";
 import type { z } from "zod";
 import { Fault, invalidValue } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
@@ -8,7 +9,6 @@ import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.
 import { formatNanos } from "../../../kit/money.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import type { ChatInferenceRequest } from "../../pipeline/chat-request.ts";
-import type { DecodedChatRequest } from "../../pipeline/decoded.ts";
 import { explainRouting, type RoutingExplanation } from "../../pipeline/explain-routing.ts";
 import type { PlanningDeps } from "../../pipeline/plan.ts";
 import { printable } from "../../printable.ts";

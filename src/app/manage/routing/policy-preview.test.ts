@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => room.close());
 
-test("PORTAL-06 the whole catalogue is every endpoint but retired ones, and no simulated model that cannot be called", async () => {
+test("PORTAL-06 the catalogue scope has every endpoint except retired ones and uncallable simulated models", async () => {
   const { endpoints, models } = room.snapshot;
   const preview = await room.ask("managePreviewPolicy", {
     ...{ params: { workspace: "lab" }, query: "scope=catalogue", body: {} },

@@ -17,7 +17,7 @@ const compared = (
 });
 
 describe("the sums", () => {
-  test("ROUTE-07 cost is summed exactly, latency and quality are means of what both sides know", () => {
+  test("ROUTE-07 cost is summed exactly; latency and quality are means over requests with both values", () => {
     const tally = new ReplayTally();
     tally.add(compared([1n, 2n]));
     tally.add(compared([9_007_199_254_740_993n, 5n]));
@@ -43,7 +43,7 @@ describe("the sums", () => {
     });
   });
 
-  test("models stand beside each other, on the side they are of", () => {
+  test("recorded and replayed models are listed side by side", () => {
     const tally = new ReplayTally();
     tally.add(compared([1n, 2n]));
     const nothing = { requests: 0, cost: "0.00", latency_ms: null, quality: null };
@@ -80,7 +80,7 @@ describe("many requests", () => {
   });
   afterAll(() => room.close());
 
-  test("others get their turn while a long replay runs, and every page is read", async () => {
+  test("a long replay yields to the event loop and reads every page", async () => {
     let turns = 0;
     let over = false;
     const asked = room.ask("manageReplayRouter", { params, body: { limit: 10_000 } }).finally(() => {
@@ -102,7 +102,7 @@ describe("many requests", () => {
     expect(turns).toBeGreaterThanOrEqual(450 / 25);
   });
 
-  test("a limit is kept to the request", async () => {
+  test("the limit is exact", async () => {
     for (const limit of [1, 25, 26, 449]) {
       const answer = await room.ask("manageReplayRouter", { params, body: { limit } });
       expect(answer).toMatchObject({ found: limit, more: true });
@@ -111,7 +111,7 @@ describe("many requests", () => {
   });
 });
 
-test("a surface whose requests nobody reads is refused by name", async () => {
+test("a surface without a decoder is rejected by name", async () => {
   const room = await openRoom();
   try {
     await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });

@@ -39,12 +39,12 @@ const OPEN = {
   nodes: null,
 };
 
-test("the contract and the canon name the same efforts", () => {
+test("contract and canon have the same reasoning efforts", () => {
   expect(EffortName.options).toEqual(EFFORTS);
 });
 
 describe("putting", () => {
-  test("ROUTE-01 a router is answered as it was put, with its slug, version, time and the name to call it by", async () => {
+  test("ROUTE-01 a router is returned as stored, with slug, version, time and model name", async () => {
     const made = await put("whole", WHOLE);
     expect(made).toEqual({
       slug: "whole",
@@ -61,7 +61,7 @@ describe("putting", () => {
     );
   });
 
-  test("what is not named, null and the empty list are open; weights that are not there count alike", async () => {
+  test("missing fields, null and empty lists are unrestricted, and missing weights are equal", async () => {
     expect(await put("open", {})).toMatchObject(OPEN);
     const nothing = { weights: null, floor: null, quality_floor: null, countries: null, models: null };
     expect(await put("open", { ...nothing, fallback: null, reasoning_effort: null })).toMatchObject(OPEN);
@@ -69,11 +69,11 @@ describe("putting", () => {
     expect(await put("open", empty)).toMatchObject({ ...OPEN, version: 1 });
   });
 
-  test("a part of the weights that is not named counts nothing", async () => {
+  test("a missing weight is zero", async () => {
     expect(await put("part", { weights: { cost: 3 } })).toMatchObject({ weights: { quality: 0, cost: 3, latency: 0 } });
   });
 
-  test("countries are written as ISO has them, and names are kept once", async () => {
+  test("countries are normalized to ISO codes, and duplicates are removed", async () => {
     const made = await put("tidy", { countries: ["de", "DE", "fr"], models: ["sandbox/chat", "sandbox/chat"] });
     expect(made).toMatchObject({ countries: ["DE", "FR"], models: ["sandbox/chat"] });
   });
@@ -144,7 +144,7 @@ describe("putting", () => {
 });
 
 describe("versions", () => {
-  test("ROUTE-01 every change makes the next version, and all are kept, newest first", async () => {
+  test("ROUTE-01 every change adds a version, and all versions are listed newest first", async () => {
     await put("v", { floor: "L1" });
     room.wait(1);
     await put("v", { floor: "L2" });
@@ -163,7 +163,7 @@ describe("versions", () => {
     expect(await history("v", `cursor=${first["next"]}`)).toMatchObject({ data: [{ version: 1 }], next: null });
   });
 
-  test("removing is a version too; the router is gone, its history is not, and it can be restored", async () => {
+  test("a removal is a version; the history stays, and the router can be restored", async () => {
     await put("gone", { floor: "L3" });
     expect(await room.ask("manageRemoveRouter", at("gone"))).toEqual({ slug: "gone", version: 2, removed: true });
     expect((await room.refusal("manageShowRouter", at("gone"))).code).toBe("not_found");
@@ -179,7 +179,7 @@ describe("versions", () => {
     expect(await put("gone", {})).toMatchObject({ version: 4 });
   });
 
-  test("ROUTE-01 a version that chose a model which is gone from the catalogue is not restored, as a choice or as a fallback", async () => {
+  test("ROUTE-01 a version with a model that left the catalogue cannot be restored", async () => {
     const { spec } = room.directory.router(room.directory.workspace("lab")?.id ?? "", "v") ?? {};
     if (spec === undefined) throw new Error("there is no router to take as a pattern");
     const workspaceId = room.directory.workspace("lab")?.id ?? "";
@@ -203,7 +203,7 @@ describe("versions", () => {
     expect(await room.ask("manageRestoreRouter", restore(3))).toMatchObject({ version: 4, models: ["sandbox/chat"] });
   });
 
-  test("of changes that come at the same time none is lost", async () => {
+  test("concurrent changes are all applied", async () => {
     await Promise.all(["L0", "L1", "L2", "L3", "L4"].map((floor) => put("busy", { floor })));
     const rows = rowsOf(await history("busy"));
     expect(rows).toHaveLength(5);
@@ -226,7 +226,7 @@ describe("finding", () => {
     expect((await room.refusal("manageRestoreRouter", { ...at("mine"), body: { version: 1 } })).code).toBe("not_found");
   });
 
-  test("changes are in the audit log with what was before and after", async () => {
+  test("changes are in the audit log with before and after", async () => {
     await put("audited", { floor: "L1" });
     room.wait(1);
     await put("audited", { floor: "L2" });

@@ -27,7 +27,7 @@ function standing(secret: unknown): string {
 }
 
 describe("creating", () => {
-  test("KEY-01 the prefix says workspace or personal, live or test", async () => {
+  test("KEY-01 the prefix encodes kind and environment", async () => {
     await room.ask("manageChangeKeyPolicy", { params: { workspace: "lab" }, body: { personal_keys: true } });
     const prefixes = [
       [{}, "sk_svc_live_"],
@@ -42,7 +42,7 @@ describe("creating", () => {
     }
   });
 
-  test("KEY-02 AUTH-11 only the SHA-256 of a key is kept, and no later answer shows the key", async () => {
+  test("KEY-02 AUTH-11 only the SHA-256 of a key is stored, and no later response contains the key", async () => {
     const issued = await create({ name: "once" });
     expect(Object.keys(issued)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at"]);
     const secret = String(issued["key"]);
@@ -57,7 +57,7 @@ describe("creating", () => {
     expect(JSON.stringify(later)).not.toContain(secret.slice("sk_svc_live_".length));
   });
 
-  test("KEY-06 settings are kept as said, and both null and an empty list lift a restriction", async () => {
+  test("KEY-06 settings are stored as given, and null or an empty list lifts a restriction", async () => {
     const issued = await create({
       scopes: ["inference:chat", "inference:chat"],
       ip_allowlist: ["10.0.0.0/8", "2001:DB8::/32"],
@@ -81,7 +81,7 @@ describe("creating", () => {
     expect(stored?.version).toBe(2);
   });
 
-  test("POL-01 a key has a policy of its own: what is not named stays, null and empty lists lift", async () => {
+  test("POL-01 a key's policy is patched: missing fields stay, null and empty lists lift", async () => {
     const issued = await create({ policy: { floor: "L3", countries: ["de"], no_training: true } });
     const params = { id: String(issued["id"]) };
     const shown = {
@@ -116,7 +116,7 @@ describe("creating", () => {
     ]);
   });
 
-  test("LOG-05 the audit log has every setting of a key by its name in the API: at first, and before and after a change", async () => {
+  test("LOG-05 the audit log has every key setting by its API name, at creation and before and after a change", async () => {
     const settings = {
       name: "loader",
       scopes: ["inference:embeddings"],
@@ -141,7 +141,7 @@ describe("creating", () => {
     ]);
   });
 
-  test("a change of other settings leaves a key's policy alone", async () => {
+  test("changing other settings keeps a key's policy", async () => {
     const issued = await create({ policy: { floor: "L1" } });
     const changed = await room.ask("manageChangeKey", { params: { id: String(issued["id"]) }, body: { rpm: 5 } });
     expect(changed).toMatchObject({ rpm: 5, policy: { floor: "L1" } });
@@ -169,14 +169,14 @@ describe("creating", () => {
     expect([refused.status, refused.code, refused.param]).toEqual([400, "invalid_value", param]);
   });
 
-  test("an unknown field is refused by its name", async () => {
+  test("an unknown field is rejected by name", async () => {
     const refused = await room.refusal("manageCreateKey", { params: { workspace: "lab" }, body: { secret: "mine" } });
     expect([refused.code, refused.param]).toEqual(["unsupported_parameter", "secret"]);
   });
 });
 
 describe("rotating", () => {
-  test("KEY-03 the new key inherits everything, the old one works for the grace and is expired after it", async () => {
+  test("KEY-03 the new key inherits all settings; the old one is valid for the grace period and then expired", async () => {
     const expires_at = new Date(room.nowMs() + 365 * DAY_MS).toISOString();
     const old = await create({
       name: "worker",
@@ -210,7 +210,7 @@ describe("rotating", () => {
     expect((await show(old["id"]))["state"]).toBe("expired");
   });
 
-  test("KEY-03 AUTH-05 the grace can be named; a grace of nothing ends the old key at once", async () => {
+  test("KEY-03 AUTH-05 the grace period is configurable, and zero ends the old key at once", async () => {
     const first = await create();
     const second = await rotate(first["id"], { grace: "2s" });
     room.wait(1_999);
@@ -221,7 +221,7 @@ describe("rotating", () => {
     expect(standing(second["key"])).toBe("expired");
   });
 
-  test("both keys of a rotation are in the store as the request path sees them", async () => {
+  test("both keys of a rotation are equal in store and memory", async () => {
     const old = await create();
     const issued = await rotate(old["id"]);
     const { keys } = await room.store.tenancy.loadAll();
@@ -229,7 +229,7 @@ describe("rotating", () => {
       expect(keys.find((key) => key.id === id)).toEqual(room.directory.key(String(id)));
   });
 
-  test("only an active key can be rotated, and the refusal says what the key is", async () => {
+  test("only an active key can be rotated, and the refusal names its state", async () => {
     const deprecated = await create();
     await rotate(deprecated["id"]);
     const revoked = await create();
@@ -246,7 +246,7 @@ describe("rotating", () => {
     }
   });
 
-  test("a grace that is no duration, or longer than ten years, is refused", async () => {
+  test("an invalid grace period, or one over ten years, is rejected", async () => {
     const { id } = await create();
     for (const grace of ["soon", "1w", "3651d", ""]) {
       const refused = await room.refusal("manageRotateKey", { params: { id: String(id) }, body: { grace } });
@@ -258,7 +258,7 @@ describe("rotating", () => {
 });
 
 describe("revoking and expiry", () => {
-  test("KEY-04 a revoked key is unknown to the very next request, from active and from deprecated", async () => {
+  test("KEY-04 an active or deprecated key that is revoked is unknown to the next request", async () => {
     const active = await create();
     await room.ask("manageRevokeKey", { params: { id: String(active["id"]) } });
     expect(standing(active["key"])).toBe("invalid");
@@ -279,7 +279,7 @@ describe("revoking and expiry", () => {
     expect((await room.refusal("manageChangeKey", { params, body: { rpm: 5 } })).code).toBe("conflict");
   });
 
-  test("KEY-05 AUTH-05 a key is expired from its expiry on", async () => {
+  test("KEY-05 AUTH-05 a key is invalid from its expiry on", async () => {
     const issued = await create({ expires_at: new Date(room.nowMs() + 5_000).toISOString() });
     room.wait(4_999);
     expect(standing(issued["key"])).toBe("valid");
@@ -293,14 +293,14 @@ describe("personal keys", () => {
   const policy = (body: JsonObject) => room.ask("manageChangeKeyPolicy", { params: { workspace: "lab" }, body });
   const ada = { member: "ada@example.eu" };
 
-  test("KEY-07 they are refused while the key policy does not enable them, with what to do", async () => {
+  test("KEY-07 they are rejected with advice unless the key policy enables them", async () => {
     await policy({ personal_keys: false });
     const refused = await room.refusal("manageCreateKey", { params: { workspace: "lab" }, body: ada });
     expect([refused.status, refused.code]).toEqual([403, "not_allowed"]);
     expect(refused.message).toContain("member policy lab --personal-keys on");
   });
 
-  test("KEY-07 those that exist do not work while they are switched off", async () => {
+  test("KEY-07 existing ones are invalid while they are switched off", async () => {
     await policy({ personal_keys: true, approval: false });
     const issued = await create(ada);
     expect(standing(issued["key"])).toBe("valid");
@@ -311,7 +311,7 @@ describe("personal keys", () => {
     expect(standing(issued["key"])).toBe("valid");
   });
 
-  test("KEY-07 with approval required they wait as pending and work once approved", async () => {
+  test("KEY-07 with approval required they are pending until approved", async () => {
     await policy({ personal_keys: true, approval: true });
     const issued = await create(ada);
     expect((await show(issued["id"]))["state"]).toBe("pending");

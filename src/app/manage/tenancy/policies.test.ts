@@ -16,7 +16,7 @@ const inForce = () => {
 const patch = (body: Record<string, unknown>) =>
   room.ask("manageChangePolicy", { params: { workspace: "research" }, body });
 
-test("LOG-05 while a policy is written both versions hold, so that nothing is served under one that it breaks", async () => {
+test("LOG-05 while a policy is written both versions apply, so that no request violates its own version", async () => {
   await patch({ floor: "L2" });
   const gate = Promise.withResolvers<void>();
   const before = room.store.change(async () => {
@@ -30,7 +30,7 @@ test("LOG-05 while a policy is written both versions hold, so that nothing is se
   expect(inForce()).toEqual({ floor: null, noTraining: true });
 });
 
-test("POL-02 what is no country of ISO 3166-1 is refused, though it has a code and a name: no endpoint is ever there", async () => {
+test("POL-02 region codes that are no ISO 3166-1 countries are rejected", async () => {
   const codes = "AC CP CQ DG EA EU EZ IC QO TA UN XA XB ZZ UK DD SU AA";
   for (const code of codes.split(" ")) {
     const said = { params: { workspace: "research" }, body: { countries: ["DE", code] } };

@@ -16,7 +16,7 @@ test("every management route has a handler, and every handler a route", () => {
   expect(Object.keys(room.handlers).toSorted()).toEqual(MANAGE_ROUTES.map((route) => route.id).toSorted());
 });
 
-test("the contract and the domain name the same things", () => {
+test("contract and domain have the same names", () => {
   const { scopes, environment, state } = KeyView.shape;
   expect(scopes.unwrap().element.options).toEqual(SCOPES);
   expect(environment.options).toEqual(ENVIRONMENTS);
@@ -25,7 +25,7 @@ test("the contract and the domain name the same things", () => {
 });
 
 describe("workspaces", () => {
-  test("a workspace is made once, found by slug and id, and is in the store", async () => {
+  test("a workspace is created once, found by slug and id, and stored", async () => {
     const made = await room.ask("manageCreateWorkspace", { body: { slug: "a-1", name: "First", currency: "USD" } });
     expect(made).toMatchObject({ slug: "a-1", name: "First", currency: "USD", created_at: "2026-11-15T12:00:00.000Z" });
     for (const workspace of ["a-1", String(made["id"])])
@@ -35,7 +35,7 @@ describe("workspaces", () => {
     expect([again.status, again.code, again.param]).toEqual([409, "conflict", "slug"]);
   });
 
-  test("of two that are made at the same time with one slug, one is refused", async () => {
+  test("of two concurrent creations with one slug, one is rejected", async () => {
     const both = await Promise.allSettled(
       [1, 2].map(() => room.ask("manageCreateWorkspace", { body: { slug: "twin" } })),
     );
@@ -59,7 +59,7 @@ describe("workspaces", () => {
       expect((await room.refusal("manageCreateWorkspace", { body: { slug: "x", currency } })).param).toBe("currency");
   });
 
-  test("a workspace is renamed, in memory and in the store, and keeps its slug", async () => {
+  test("a rename changes memory and store and keeps the slug", async () => {
     await room.ask("manageCreateWorkspace", { body: { slug: "renamed", name: "Before" } });
     const params = { workspace: "renamed" };
     const after = await room.ask("manageChangeWorkspace", { params, body: { name: "  After  " } });
@@ -76,7 +76,7 @@ describe("workspaces", () => {
       expect((await room.refusal("manageChangeWorkspace", { params, body: { name } })).param).toBe("name");
   });
 
-  test("what is not there is 404 with its name", async () => {
+  test("an unknown name is 404 and quoted", async () => {
     for (const id of ["manageShowWorkspace", "manageListKeys", "manageShowWallet", "manageShowPolicy"]) {
       const refused = await room.refusal(id, { params: { workspace: "nowhere" } });
       expect([refused.status, refused.code]).toEqual([404, "not_found"]);
@@ -85,7 +85,7 @@ describe("workspaces", () => {
     expect((await room.refusal("manageShowKey", { params: { id: "key_none" } })).code).toBe("not_found");
   });
 
-  test("a list is newest first and pages by cursor", async () => {
+  test("lists are newest first and paginated", async () => {
     room.wait(1);
     await room.ask("manageCreateWorkspace", { body: { slug: "newest" } });
     const first = await room.ask("manageListWorkspaces", { query: "limit=1" });
@@ -101,14 +101,14 @@ describe("workspaces", () => {
 describe("members", () => {
   const params = { workspace: "a-1" };
 
-  test("an address is a member once, whatever its case", async () => {
+  test("an address is a member once, case-insensitively", async () => {
     const made = await room.ask("manageAddMember", { params, body: { email: "Cy@Example.eu", role: "owner" } });
     expect(made).toMatchObject({ email: "cy@example.eu", role: "owner" });
     expect((await room.refusal("manageAddMember", { params, body: { email: "cy@example.EU" } })).code).toBe("conflict");
     expect((await room.ask("manageListMembers", { params }))["data"]).toMatchObject([made]);
   });
 
-  test("what is no address or no role is refused; who is no member cannot be removed", async () => {
+  test("invalid addresses and roles are rejected, and only members can be removed", async () => {
     expect((await room.refusal("manageAddMember", { params, body: { email: "cy" } })).param).toBe("email");
     const bad = { email: "dee@example.eu", role: "king" };
     expect((await room.refusal("manageAddMember", { params, body: bad })).param).toBe("role");
@@ -117,7 +117,7 @@ describe("members", () => {
     );
   });
 
-  test("the key policy changes only what is named", async () => {
+  test("a key policy patch changes only the given fields", async () => {
     expect(await room.ask("manageChangeKeyPolicy", { params, body: { approval: true } })).toEqual({
       personal_keys: false,
       approval: true,
@@ -130,7 +130,7 @@ describe("policy", () => {
   const params = { workspace: "a-1" };
   const set = (body: unknown) => room.ask("manageChangePolicy", { params, body });
 
-  test("only what is named changes, and it is the policy of the next request", async () => {
+  test("a policy patch changes only the given fields, for the next request", async () => {
     const provider = [...room.snapshot.providers.keys()][0] ?? "";
     await set({ floor: "L2", countries: ["de", "FR", "DE"], blocked_providers: [provider] });
     const changed = await set({ no_training: true });
@@ -148,7 +148,7 @@ describe("policy", () => {
     expect(stored?.policy).toEqual(room.directory.workspace("a-1")?.policy);
   });
 
-  test("none, null and the empty list clear", async () => {
+  test("none, null and the empty list lift a rule", async () => {
     await set({ floor: "L4", countries: ["DE"], allowed_models: ["sandbox/chat"] });
     const cleared = await set({ floor: "none", countries: [], allowed_models: [], blocked_providers: null });
     expect(cleared).toMatchObject({ floor: null, countries: null, allowed_models: null, blocked_providers: [] });
@@ -172,7 +172,7 @@ describe("policy", () => {
     expect(await room.ask("manageShowPolicy", { params })).toEqual(before);
   });
 
-  test("changes at the same time are all kept", async () => {
+  test("concurrent changes are all applied", async () => {
     await Promise.all([set({ floor: "L1" }), set({ no_training: false }), set({ zero_data_retention: true })]);
     expect(await room.ask("manageShowPolicy", { params })).toMatchObject({
       floor: "L1",
@@ -182,7 +182,7 @@ describe("policy", () => {
   });
 });
 
-test("every change is in the audit log, newest first, with what was before and after", async () => {
+test("every change is in the audit log, newest first, with before and after", async () => {
   room.wait(1);
   await room.ask("manageChangePolicy", { params: { workspace: "a-1" }, body: { floor: "L3" } });
   const { data } = await room.ask("manageListAudit", { query: "workspace=a-1&limit=1" });

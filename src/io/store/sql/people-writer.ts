@@ -1,7 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
-import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
+import { erasedAddress, type PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { beginEpoch, lockPerson } from "./people-epoch.ts";
-import { erasureChanges } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import {
   deleteResets,
@@ -12,7 +11,7 @@ import {
 } from "./people-store.ts";
 import type { Database } from "./schema.ts";
 
-/** A code is waited for within minutes, and a device needs none for weeks: by that they are told apart, whoever's clock it was. */
+/** Distinguishes pending codes, which expire within minutes, from trusted devices, which last for weeks. */
 const CODE_TTL_MAX_MS = 3_600_000;
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
@@ -36,8 +35,8 @@ function personChanges(
   | "setDisabled"
   | "confirmSecondFactor"
   | "dropSecondFactor"
-  | "startOver"
-  | "setUnproven"
+  | "resetCredentials"
+  | "markEmailUnverified"
 > {
   const change = async (
     id: string,
@@ -119,7 +118,7 @@ async function setPassword(db: Kysely<Database>, userId: string, password: strin
     .execute();
 }
 
-function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "resetPassword" | "addReset"> {
+function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "resetPassword" | "addPasswordReset"> {
   const replace = async (id: string, hash: string, nowMs: number) => {
     await setPassword(db, id, hash, nowMs);
     await db.deleteFrom("people_sessions").where("user_id", "=", id).execute();
@@ -136,7 +135,7 @@ function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "r
       await beginEpoch(db, id);
       const kept = db.deleteFrom("people_verifications").where("identifier", "=", identifier).where("value", "=", id);
       const { numDeletedRows } = await kept.where("expires_at", ">", toIso(nowMs)).executeTakeFirst();
-      // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
+      // A passkey that an attacker added must not survive the recovery of the account.
       await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
       await replace(id, hash, nowMs);
       return numDeletedRows > 0n;
@@ -151,7 +150,7 @@ function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "r
   };
 }
 
-/** Invitations that were accepted in a person's name, open links to a new password for them, and what they have made. */
+/** Accepted invitations and open reset links of a person, and the open links they created. */
 async function revokeLinksOf(db: Kysely<Database>, email: string, nowMs: number): Promise<void> {
   await db
     .updateTable("people_links")
@@ -169,7 +168,7 @@ async function revokeLinksOf(db: Kysely<Database>, email: string, nowMs: number)
 
 function sessionChanges(
   db: Kysely<Database>,
-): WriterPart<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "begunAfter"> {
+): WriterPart<"lockSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "startedAfter"> {
   const theirs = (userId: string) => db.deleteFrom("people_sessions").where("user_id", "=", userId);
   return {
     async lockSession(userId, sessionId, asOf) {
@@ -197,7 +196,7 @@ function sessionChanges(
       await lockPerson(db, userId);
       const { numDeletedRows } = await theirs(userId).where("id", "!=", except).executeTakeFirst();
       const forgotten = await revokePendingAndDevices(db, userId);
-      // Who takes nothing away must not be able to keep others from signing in.
+      // A call that revokes nothing must not start an epoch, which would reject concurrent sign-ins.
       if (numDeletedRows > 0n || forgotten > 0) await beginEpoch(db, userId);
       return Number(numDeletedRows);
     },
@@ -232,7 +231,7 @@ async function endSessions(db: Kysely<Database>, userId: string): Promise<number
   return Number(numDeletedRows);
 }
 
-function linkChanges(db: Kysely<Database>): WriterPart<"addLink" | "useLink" | "revokeLink" | "revokeLinks"> {
+function linkChanges(db: Kysely<Database>): WriterPart<"addLink" | "consumeLink" | "revokeLink" | "revokeLinks"> {
   const open = () => db.updateTable("people_links").where("used_at_ms", "is", null).where("revoked_at_ms", "is", null);
   return {
     async addLink(link) {
@@ -272,4 +271,46 @@ function linkChanges(db: Kysely<Database>): WriterPart<"addLink" | "useLink" | "
       return (await there.returning("id").execute()).map(({ id }) => id);
     },
   };
+}
+
+/** Tables with credentials and sessions of a person. */
+const CREDENTIAL_TABLES = ["people_sessions", "people_passkeys", "people_two_factors", "people_accounts"] as const;
+
+function erasureChanges(db: Kysely<Database>): WriterPart<"erase" | "eraseReferences"> {
+  return {
+    async eraseReferences(workspaceId, { id, email }) {
+      const erased = erasedAddress(id);
+      const nodes = db.updateTable("nodes").set({ created_by: erased }).where("created_by", "=", email);
+      await nodes.where("workspace_id", "=", workspaceId).execute();
+      const keys = db.updateTable("workspace_credentials").set({ changed_by: erased }).where("changed_by", "=", email);
+      await keys.where("workspace_id", "=", workspaceId).execute();
+    },
+    async erase({ id, email }, nowMs) {
+      const erased = erasedAddress(id);
+      await beginEpoch(db, id);
+      for (const table of CREDENTIAL_TABLES) await db.deleteFrom(table).where("user_id", "=", id).execute();
+      await revokePendingAndDevices(db, id);
+      await deleteResets(db, id);
+      await eraseLinks(db, email, erased, nowMs);
+      await db
+        .updateTable("platform_credentials")
+        .set({ changed_by: erased })
+        .where("changed_by", "=", email)
+        .execute();
+      const flags = { email_verified: 0, two_factor_enabled: 0, operator: 0, disabled: 1 };
+      await db
+        .updateTable("people")
+        .set({ name: "Erased", email: erased, image: null, ...flags, updated_at: toIso(nowMs) })
+        .where("id", "=", id)
+        .execute();
+    },
+  };
+}
+
+async function eraseLinks(db: Kysely<Database>, email: string, erased: string, nowMs: number): Promise<void> {
+  const addressed = db.updateTable("people_links").where("email", "=", email);
+  const open = addressed.where("used_at_ms", "is", null).where("revoked_at_ms", "is", null);
+  await open.set({ revoked_at_ms: Math.trunc(nowMs) }).execute();
+  await addressed.set({ email: erased }).execute();
+  await db.updateTable("people_links").set({ made_by: erased }).where("made_by", "=", email).execute();
 }

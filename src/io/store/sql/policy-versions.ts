@@ -4,13 +4,13 @@ import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
 import { partialPolicySchema } from "./stored-policy.ts";
 
-/** The workspace itself, among the keys that have a policy of their own. */
-const WORKSPACE = "";
+/** The subject of the workspace's own policy; other subjects are key ids. */
+const WORKSPACE_SUBJECT = "";
 
-export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "keepPolicy" | "policyHistory"> {
+export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "savePolicyVersion" | "policyHistory"> {
   return {
     async savePolicyVersion({ workspaceId, keyId, createdAtMs, policy }) {
-      const subject = keyId ?? WORKSPACE;
+      const subject = keyId ?? WORKSPACE_SUBJECT;
       const text = policy === null ? null : JSON.stringify(policy);
       await inTransaction(db, async (session) => {
         const last = await session
@@ -40,7 +40,7 @@ export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "keepPo
         .execute();
       return rows.map((row) => ({
         workspaceId: row.workspace_id,
-        keyId: row.subject === WORKSPACE ? null : row.subject,
+        keyId: row.subject === WORKSPACE_SUBJECT ? null : row.subject,
         version: row.version,
         createdAtMs: row.created_at_ms,
         policy: row.policy === null ? null : partialPolicySchema.parse(JSON.parse(row.policy)),

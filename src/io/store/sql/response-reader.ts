@@ -12,13 +12,13 @@ import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 import { type SealedRows, SUMMARY, toSummary } from "./sealed-rows.ts";
 
-/** A conversation longer than this is not put together any more. */
+/** Longer conversations are refused. */
 const CHAIN_LINKS_MAX = 1000;
 const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
-/** Rows of events that are read at once. */
+/** Event rows per read. */
 const EVENT_BATCHES_MAX = 8;
 
-type ReadOperations = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished" | "wanted">;
+type ReadOperations = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished" | "activeRuns">;
 
 export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOperations {
   const readable = (workspaceId: string, nowMs: number) =>
@@ -35,16 +35,16 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
     async items(workspaceId, ids, nowMs) {
       const owners = await findOwners(db, workspaceId, ids);
       if (owners === undefined) return undefined;
-      const asked = new Set(ids);
+      const requestedIds = new Set(ids);
       const found = new Map<string, JsonObject>();
       for (const owner of owners) {
         const stored = await find(workspaceId, owner, nowMs);
         if (stored === undefined) continue;
-        for (const [place, item] of [...stored.input, ...outputItems(stored.response)].entries()) {
-          // What is itself only a reference is not the item.
+        for (const [cursorPosition, item] of [...stored.input, ...outputItems(stored.response)].entries()) {
+          // A reference is not the item itself.
           if (item["type"] === "item_reference") continue;
-          for (const id of [itemIdOf(item), derivedItemId(owner, item, place)])
-            if (id !== undefined && asked.has(id)) found.set(id, { ...item, type: itemTypeOf(item), id });
+          for (const id of [itemIdOf(item), derivedItemId(owner, item, cursorPosition)])
+            if (id !== undefined && requestedIds.has(id)) found.set(id, { ...item, type: itemTypeOf(item), id });
         }
       }
       return found;
@@ -65,11 +65,11 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
 
     async list(workspaceId, nowMs, limit, cursor) {
       const size = pageSize(limit);
-      const place = cursor === null ? undefined : decodeCursor(cursor);
+      const cursorPosition = cursor === null ? undefined : decodeCursor(cursor);
       let query = readable(workspaceId, nowMs).select(SUMMARY).orderBy("created_at_ms", "desc").orderBy("id", "desc");
-      if (place !== undefined)
+      if (cursorPosition !== undefined)
         query = query.where(({ eb, refTuple, tuple }) =>
-          eb(refTuple("created_at_ms", "id"), "<", tuple(place.atMs, place.id)),
+          eb(refTuple("created_at_ms", "id"), "<", tuple(cursorPosition.atMs, cursorPosition.id)),
         );
       const found = await query.limit(size + 1).execute();
       const { page, next } = slicePage(found, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
@@ -98,10 +98,7 @@ export function responseReader(db: Kysely<Database>, rows: SealedRows): ReadOper
   };
 }
 
-/**
- * The responses that items are of: the output's by the index, the input's by the name they were given. Undefined when
- * they are more than is read at once.
- */
+/** The responses that contain the items: output items by index, input items by their generated id. Undefined when there are too many. */
 async function findOwners(
   db: Kysely<Database>,
   workspaceId: string,
@@ -130,7 +127,7 @@ async function findOwners(
 
 type ChainStart = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };
 
-/** From the newest link back to the first. Their sizes are asked before their contents. */
+/** From the newest link back to the first; sizes are checked before contents are read. */
 async function readChain(
   db: Kysely<Database>,
   { workspaceId, id, nowMs }: ChainStart,
@@ -152,7 +149,7 @@ async function readChain(
   const links: StoredResponse[] = [];
   for (const row of rows) {
     const link = await find(row.id);
-    // Deleted since: what is older than it no longer belongs to the conversation.
+    // Deleted meanwhile: older links no longer belong to the conversation.
     if (link === undefined) links.length = 0;
     else links.push(link);
   }

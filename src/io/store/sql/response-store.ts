@@ -10,7 +10,7 @@ import type { Database } from "./schema.ts";
 import { fromSummary, SealedRows, toContent, WORK_PHASE } from "./sealed-rows.ts";
 import { type ResponseSize, readSizes, type StoredBytes } from "./stored-bytes.ts";
 
-type ResponseEngine = Pick<Engine, "db" | "held">;
+type ResponseEngine = Pick<Engine, "db" | "lockRows">;
 
 export function responseStore(engine: ResponseEngine, vault: Vault, bytes: StoredBytes): ResponseStore {
   const { db } = engine;
@@ -29,7 +29,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
         value === undefined ? "" : JSON.stringify(value),
       );
       const [responseText = "", inputText = "", requestText = ""] = texts;
-      // At once: others who ask for room while it is written are to see that it is taken.
+      // Counted before the write, so that concurrent quota checks see it.
       let counted = texts.reduce((sum, text) => sum + text.length, 0);
       bytes.change(workspaceId, counted);
       try {
@@ -57,11 +57,11 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   };
 }
 
-type RunOperations = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack">;
+type RunOperations = Pick<ResponseStore, "startRun" | "markAnswering" | "cancel" | "claimEnd" | "releaseEnd">;
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
-/** Who works on a response, and what has become of that. */
+/** Ownership of the work on a response. */
 function responseRuns({ db }: ResponseEngine): RunOperations {
   return {
     async startRun(id) {
@@ -131,24 +131,24 @@ function responseRuns({ db }: ResponseEngine): RunOperations {
   };
 }
 
-type WorkOperations = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
+type WorkOperations = Pick<ResponseStore, "saveCompleted" | "finish" | "appendEvents">;
 
-/** What the work on a response has made. */
+/** Results of the work on a response. */
 function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): WorkOperations {
   return {
-    async saveCompleted(place, answer) {
-      const sealed = await rows.seal(place, "made", toContent(answer));
+    async saveCompleted(ref, answer) {
+      const sealed = await rows.seal(ref, "made", toContent(answer));
       const grown = await db.transaction().execute(async (transaction) => {
-        const before = await readSizes(transaction, [place.id]);
+        const before = await readSizes(transaction, [ref.id]);
         await transaction
           .updateTable("stored_responses")
           .set({ answering: WORK_PHASE.made, request: sealed })
-          .where("id", "=", place.id)
+          .where("id", "=", ref.id)
           .where("status", "in", UNFINISHED)
           .execute();
-        return totalBytes(await readSizes(transaction, [place.id])) - totalBytes(before);
+        return totalBytes(await readSizes(transaction, [ref.id])) - totalBytes(before);
       });
-      bytes.change(place.workspaceId, grown);
+      bytes.change(ref.workspaceId, grown);
     },
 
     async finish(end) {
@@ -168,8 +168,7 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
           );
         if (lastRun !== undefined) ending = ending.where("runs", "<=", lastRun);
         const changed = await ending.executeTakeFirst();
-        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Taken by another, or
-        // begun anew before its end was taken: it is another's.
+        // Deleted, already finished, or claimed by a newer run: nothing is written.
         if (changed.numUpdatedRows === 0n) return undefined;
         await indexItems(transaction, workspaceId, id, response);
         await replaceEvents(transaction, last);
@@ -204,9 +203,8 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
 const totalBytes = (sizes: readonly ResponseSize[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
 
 /**
- * Writes rows of events that follow each other. What is there from the first of them on goes: it was written by whoever
- * then did not hear of it, and sends it again with what came since, or is of another run. Answers by how many bytes they
- * have grown.
+ * Writes consecutive event rows and replaces existing ones from the first on: those come from an unacknowledged write that is
+ * being retried, or from an earlier run. Returns the change in bytes.
  */
 async function replaceEvents(
   transaction: SqlTransaction<Database>,
