@@ -272,14 +272,14 @@ const MONEY: readonly Mutant[] = [
   one(
     "held-twice-over",
     "BILL-03",
-    "src/io/state/memory.ts",
+    "src/io/state/memory-state.ts",
     "if (availableNanos < nanos)",
     "if (wallet.balanceNanos < nanos)",
   ),
   one(
     "hold-kept-after-settling",
     "BILL-03",
-    "src/io/state/memory.ts",
+    "src/io/state/memory-state.ts",
     "    if (hold === undefined) return;\n    this.#holds.delete(requestId);",
     "    if (hold === undefined) return;",
   ),
@@ -352,10 +352,10 @@ const RETRIES: readonly Mutant[] = [
     patches: [
       {
         file: BUDGET,
-        find: "if (this.#retries >= Math.max(this.#least, Math.floor(this.#active * this.#share)))",
+        find: "if (this.#retries >= Math.max(this.#minimum, Math.floor(this.#active * this.#share)))",
         put: "if (false)",
       },
-      { file: BUDGET, find: "if (this.#retries >= this.#least && this.#credit < 1)", put: "if (false)" },
+      { file: BUDGET, find: "if (this.#retries >= this.#minimum && this.#credit < 1)", put: "if (false)" },
     ],
   },
   one("budget-never-given-back", "ROUTE-04", TRIES, "if (isFurther) budget.give();", ""),
@@ -404,15 +404,15 @@ const RETRIES: readonly Mutant[] = [
   one(
     "queue-without-end",
     "RATE-06",
-    "src/domain/admission/queue.ts",
-    "if (this.#waiting >= this.#rules.waitingMax && !this.#makesRoom(workspaceId))",
+    "src/domain/admission/admission-queue.ts",
+    "if (this.#queued >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))",
     "if (false)",
   ),
   one(
     "endpoint-place-ignored",
     "ROUTE-04",
-    "src/domain/admission/endpoint-places.ts",
-    'if (taken + 1 > most) return "full";',
+    "src/domain/admission/concurrency-limiter.ts",
+    'if (inUse + 1 > limit) return "full";',
     "",
   ),
   one(

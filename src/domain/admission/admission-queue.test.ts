@@ -4,107 +4,107 @@ import { AdmissionQueue, type AdmissionQueueLimits } from "./admission-queue.ts"
 import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
-function open(rules: Partial<AdmissionQueueLimits> = {}) {
+function open(limits: Partial<AdmissionQueueLimits> = {}) {
   const timers = new Set<() => void>();
-  const queue = new AdmissionQueue({ slots: 1, queuedMax: 10, waitMs: 100, ...rules }, (_ms, then) => {
+  const queue = new AdmissionQueue({ slots: 1, queuedMax: 10, waitMs: 100, ...limits }, (_ms, then) => {
     timers.add(then);
     return () => timers.delete(then);
   });
   const order: string[] = [];
-  const wait = (workspace: string) => {
-    const waiting = queue.enqueue(workspace);
-    void waiting.admission.then((end) => order.push(end === "served" ? workspace : `${workspace}:${end}`));
-    return waiting;
+  const enqueue = (workspace: string) => {
+    const queued = queue.enqueue(workspace);
+    void queued.admission.then((end) => order.push(end === "served" ? workspace : `${workspace}:${end}`));
+    return queued;
   };
-  return { queue, wait, order, timers };
+  return { queue, enqueue, order, timers };
 }
 
-const soon = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
-test("RATE-06 places go round by workspace: a crowd waits behind its own", async () => {
-  const { queue, wait, order } = open();
+test("RATE-06 slots are assigned round-robin by workspace", async () => {
+  const { queue, enqueue, order } = open();
   expect(queue.tryEnter()).toBe("served");
   expect(queue.tryEnter()).toBe("wait");
-  for (let at = 0; at < 4; at += 1) wait("crowd");
-  wait("quiet");
-  wait("third");
+  for (let at = 0; at < 4; at += 1) enqueue("busy");
+  enqueue("quiet");
+  enqueue("third");
   for (let at = 0; at < 6; at += 1) {
     queue.leave();
-    await soon();
+    await nextTick();
   }
-  expect(order).toEqual(["crowd", "quiet", "third", "crowd", "crowd", "crowd"]);
+  expect(order).toEqual(["busy", "quiet", "third", "busy", "busy", "busy"]);
   queue.leave();
   expect([queue.inUse, queue.queued]).toEqual([0, 0]);
 });
 
-test("RATE-06 nobody who comes later passes those who wait", () => {
-  const { queue, wait } = open({ slots: 2 });
+test("RATE-06 a new request does not overtake queued ones", () => {
+  const { queue, enqueue } = open({ slots: 2 });
   queue.tryEnter();
   queue.tryEnter();
-  wait("a");
-  wait("a");
+  enqueue("a");
+  enqueue("a");
   queue.leave();
   expect(queue.tryEnter()).toBe("wait");
 });
 
-test("RATE-06 the wait and the queue have an end: too long, and full at once", async () => {
-  const { queue, wait, order, timers } = open({ queuedMax: 1 });
+test("RATE-06 the wait times out, and a full queue rejects at once", async () => {
+  const { queue, enqueue, order, timers } = open({ queuedMax: 1 });
   queue.tryEnter();
-  wait("a");
-  wait("b");
-  await soon();
+  enqueue("a");
+  enqueue("b");
+  await nextTick();
   expect(order).toEqual(["b:full"]);
-  for (const ring of timers) ring();
-  await soon();
+  for (const fire of timers) fire();
+  await nextTick();
   expect(order).toEqual(["b:full", "a:too_long"]);
   expect(queue.queued).toBe(0);
   queue.leave();
   expect(queue.inUse).toBe(0);
 });
 
-test("RATE-06 a crowd that fills the queue keeps nobody else out: who came last of the longest line makes room", async () => {
-  const { queue, wait, order, timers } = open({ queuedMax: 4 });
+test("RATE-06 a workspace that fills the queue loses its newest request to another workspace", async () => {
+  const { queue, enqueue, order, timers } = open({ queuedMax: 4 });
   queue.tryEnter();
-  for (let at = 0; at < 4; at += 1) wait("crowd");
-  wait("quiet");
-  wait("quiet");
-  await soon();
-  expect(order).toEqual(["crowd:full", "crowd:full"]);
-  // Lines as long as each other: nobody is sent away for a newcomer, and the crowd not for its own.
-  wait("quiet");
-  wait("crowd");
-  await soon();
-  expect(order.slice(2)).toEqual(["quiet:full", "crowd:full"]);
+  for (let at = 0; at < 4; at += 1) enqueue("busy");
+  enqueue("quiet");
+  enqueue("quiet");
+  await nextTick();
+  expect(order).toEqual(["busy:full", "busy:full"]);
+  // Equally long queues: neither workspace evicts a request.
+  enqueue("quiet");
+  enqueue("busy");
+  await nextTick();
+  expect(order.slice(2)).toEqual(["quiet:full", "busy:full"]);
   expect([queue.queued, timers.size]).toEqual([4, 4]);
   for (let at = 0; at < 4; at += 1) {
     queue.leave();
-    await soon();
+    await nextTick();
   }
-  expect(order.slice(4)).toEqual(["crowd", "quiet", "crowd", "quiet"]);
+  expect(order.slice(4)).toEqual(["busy", "quiet", "busy", "quiet"]);
 });
 
-test("RATE-06 who leaves the queue frees the place, and its timer", async () => {
-  const { queue, wait, order, timers } = open();
+test("RATE-06 a cancelled request leaves the queue and stops its timer", async () => {
+  const { queue, enqueue, order, timers } = open();
   queue.tryEnter();
-  const gone = wait("a");
-  wait("b");
-  gone.cancel();
-  gone.cancel();
+  const cancelled = enqueue("a");
+  enqueue("b");
+  cancelled.cancel();
+  cancelled.cancel();
   expect(timers.size).toBe(1);
   queue.leave();
-  await soon();
+  await nextTick();
   expect(order).toEqual(["a:left", "b"]);
 });
 
-test("RATE-06 no limit: everyone is served and nobody waits", () => {
+test("RATE-06 without a limit every request is served at once", () => {
   const { queue } = open({ slots: 0 });
   for (let at = 0; at < 100; at += 1) expect(queue.tryEnter()).toBe("served");
 });
 
-test("RATE-06 whatever happens, never more than the places, and nobody is forgotten", async () => {
+test("RATE-06 in any order of events: never more than the slots in use, and no request is lost", async () => {
   const step = fc.oneof(
-    fc.record({ does: fc.constant("come" as const), who: fc.constantFrom("a", "b", "c") }),
-    fc.record({ does: fc.constantFrom("finish" as const, "give_up" as const, "ring" as const) }),
+    fc.record({ does: fc.constant("arrive" as const), workspace: fc.constantFrom("a", "b", "c") }),
+    fc.record({ does: fc.constantFrom("finish" as const, "cancel" as const, "time_out" as const) }),
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 3 }), async (steps, slots) => {
@@ -117,19 +117,19 @@ test("RATE-06 whatever happens, never more than the places, and nobody is forgot
           if (end === "served") inside += 1;
         });
       for (const one of steps) {
-        if (one.does === "come") {
+        if (one.does === "arrive") {
           if (queue.tryEnter() === "served") inside += 1;
           else {
-            const mine = queue.enqueue(one.who);
+            const mine = queue.enqueue(one.workspace);
             waiting.push(mine);
             follow(mine);
           }
         } else if (one.does === "finish" && inside > 0) {
           inside -= 1;
           queue.leave();
-        } else if (one.does === "give_up") waiting[0]?.cancel();
-        else if (one.does === "ring") [...timers][0]?.();
-        await soon();
+        } else if (one.does === "cancel") waiting[0]?.cancel();
+        else if (one.does === "time_out") [...timers][0]?.();
+        await nextTick();
         expect(inside).toBeLessThanOrEqual(slots);
         expect(queue.inUse).toBe(inside);
         expect(queue.queued).toBe(waiting.length);
@@ -140,7 +140,7 @@ test("RATE-06 whatever happens, never more than the places, and nobody is forgot
   );
 });
 
-test("ROUTE-04 further attempts are a fifth of the active requests, and three in any case", () => {
+test("ROUTE-04 concurrent retries are at most a fifth of the active requests, and at least three", () => {
   const budget = new RetryBudget();
   for (let at = 0; at < 100; at += 1) {
     budget.requestStarted();
@@ -162,10 +162,10 @@ test("ROUTE-04 further attempts are a fifth of the active requests, and three in
   expect(budget.acquire()).toBe("spent");
 });
 
-test("ROUTE-04 attempts that fail at once are a fifth of the requests too, however few run together", () => {
+test("ROUTE-04 retries that fail fast are at most a fifth of the requests, however few run concurrently", () => {
   const budget = new RetryBudget();
   for (let at = 0; at < 20; at += 1) budget.requestStarted();
-  // The three that anyone may have: what is tried beyond them has to be earned.
+  // Uses up the minimum: further retries need credit.
   for (let at = 0; at < 3; at += 1) budget.acquire();
   const storm = (requests: number): number => {
     let retries = 0;
@@ -184,19 +184,20 @@ test("ROUTE-04 attempts that fail at once are a fifth of the requests too, howev
   expect(storm(1000)).toBeLessThanOrEqual(201);
 });
 
-test("an endpoint has a bounded number of requests, and 0 bounds nothing", () => {
-  const places = new ConcurrencyLimiter(2);
-  expect([places.acquire("a"), places.acquire("a"), places.acquire("a"), places.acquire("b")]).toEqual([
+test("ROUTE-04 concurrent requests per endpoint are bounded, and 0 means no limit", () => {
+  const limiter = new ConcurrencyLimiter(2);
+  expect([limiter.acquire("a"), limiter.acquire("a"), limiter.acquire("a"), limiter.acquire("b")]).toEqual([
     "taken",
     "taken",
     "full",
     "taken",
   ]);
-  places.release("a");
-  expect(places.acquire("a")).toBe("taken");
-  const open = new ConcurrencyLimiter(0);
-  for (let at = 0; at < 10; at += 1) expect([open.acquire("a"), open.acquireExtra("a")]).toEqual(["taken", "taken"]);
-  open.release("a");
+  limiter.release("a");
+  expect(limiter.acquire("a")).toBe("taken");
+  const unlimited = new ConcurrencyLimiter(0);
+  for (let at = 0; at < 10; at += 1)
+    expect([unlimited.acquire("a"), unlimited.acquireExtra("a")]).toEqual(["taken", "taken"]);
+  unlimited.release("a");
 });
 
 test.each([
@@ -204,11 +205,11 @@ test.each([
   [3, 0],
   [4, 1],
   [9, 3],
-])("RATE-06 of %i places of an endpoint a request in parts has %i beside its first", (most, further) => {
-  const places = new ConcurrencyLimiter(most);
-  places.acquire("a");
-  for (let at = 0; at < further; at += 1) expect(places.acquireExtra("a")).toBe("taken");
-  expect(places.acquireExtra("a")).toBe("full");
-  expect(places.inUse("a")).toBe(1 + further);
-  if (most > 1) expect(places.acquire("a")).toBe("taken");
+])("RATE-06 of %i slots of an endpoint, a request in parts gets %i besides its first", (limit, further) => {
+  const limiter = new ConcurrencyLimiter(limit);
+  limiter.acquire("a");
+  for (let at = 0; at < further; at += 1) expect(limiter.acquireExtra("a")).toBe("taken");
+  expect(limiter.acquireExtra("a")).toBe("full");
+  expect(limiter.inUse("a")).toBe(1 + further);
+  if (limit > 1) expect(limiter.acquire("a")).toBe("taken");
 });

@@ -1,40 +1,39 @@
 export type AdmissionQueueLimits = {
-  /** Requests that are served at once; 0: no limit. */
+  /** Requests that run concurrently; 0: no limit. */
   readonly slots: number;
-  /** Requests that may wait, in all. */
+  /** Requests that may wait, over all workspaces. */
   readonly queuedMax: number;
   readonly waitMs: number;
 };
 
+/** `left`: the caller cancelled. */
 export type QueueRejection = "full" | "too_long" | "left";
 
-/** A request that waits for a place. */
 export type QueuedRequest = {
   readonly admission: Promise<"served" | QueueRejection>;
-  /** The caller does not want it any more. */
   cancel(): void;
 };
 
-/** Sets a timer and answers how to stop it: handed in, so that a run can be replayed. */
+/** Returns how to cancel the timer. */
 export type StartTimer = (ms: number, then: () => void) => () => void;
 
-type Waiter = { readonly workspaceId: string; readonly settle: (end: "served" | QueueRejection) => void };
+type QueueEntry = { readonly workspaceId: string; readonly settle: (end: "served" | QueueRejection) => void };
 
 /**
- * A bounded number of requests at once and a bounded wait before it. Places go round by workspace: one that sends a
- * thousand requests waits behind its own, not in front of everybody else's.
+ * Bounds concurrent requests and the queue before them. Slots are assigned round-robin by workspace, so that one with a
+ * thousand requests delays only itself.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionQueueLimits;
   readonly #startTimer: StartTimer;
-  /** In the order in which workspaces have their turn; a map keeps the order of insertion. */
-  readonly #queues = new Map<string, Waiter[]>();
+  /** By workspace, in round-robin order: the order of insertion. */
+  readonly #queues = new Map<string, QueueEntry[]>();
   #inUse = 0;
   #queued = 0;
 
-  constructor(rules: AdmissionQueueLimits, after: StartTimer) {
-    this.#limits = rules;
-    this.#startTimer = after;
+  constructor(limits: AdmissionQueueLimits, startTimer: StartTimer) {
+    this.#limits = limits;
+    this.#startTimer = startTimer;
   }
 
   get queued(): number {
@@ -45,7 +44,7 @@ export class AdmissionQueue {
     return this.#inUse;
   }
 
-  /** A place at once. Nobody who comes later gets it before those who wait. */
+  /** Takes a free slot; `wait` also while others are queued, so that no request overtakes them. */
   tryEnter(): "served" | "wait" {
     if (this.#limits.slots > 0 && (this.#inUse >= this.#limits.slots || this.#queued > 0)) return "wait";
     this.#inUse += 1;
@@ -56,48 +55,48 @@ export class AdmissionQueue {
     if (this.#queued >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))
       return { admission: Promise.resolve("full"), cancel() {} };
     const { promise, resolve } = Promise.withResolvers<"served" | QueueRejection>();
-    const end = (how: QueueRejection) => {
-      if (this.#remove(waiter)) waiter.settle(how);
+    const reject = (reason: QueueRejection) => {
+      if (this.#remove(entry)) entry.settle(reason);
     };
-    const stop = this.#startTimer(this.#limits.waitMs, () => end("too_long"));
-    const waiter: Waiter = {
+    const cancelTimer = this.#startTimer(this.#limits.waitMs, () => reject("too_long"));
+    const entry: QueueEntry = {
       workspaceId,
-      settle: (how) => {
-        stop();
-        resolve(how);
+      settle: (end) => {
+        cancelTimer();
+        resolve(end);
       },
     };
-    const line = this.#queues.get(workspaceId);
-    if (line === undefined) this.#queues.set(workspaceId, [waiter]);
-    else line.push(waiter);
+    const queue = this.#queues.get(workspaceId);
+    if (queue === undefined) this.#queues.set(workspaceId, [entry]);
+    else queue.push(entry);
     this.#queued += 1;
-    return { admission: promise, cancel: () => end("left") };
+    return { admission: promise, cancel: () => reject("left") };
   }
 
-  /** Gives a place back, to whoever's turn it is. */
+  /** Frees a slot for the next workspace in order. */
   leave(): void {
     this.#inUse -= 1;
     while (this.#inUse < this.#limits.slots && this.#queued > 0) this.#admitNext();
   }
 
-  /** The first workspace in line sends one in and goes to the end. */
+  /** Admits one request of the first workspace, which moves to the end. */
   #admitNext(): void {
-    for (const [workspaceId, line] of this.#queues) {
+    for (const [workspaceId, queue] of this.#queues) {
       this.#queues.delete(workspaceId);
-      const waiter = line.shift();
-      if (line.length > 0) this.#queues.set(workspaceId, line);
-      if (waiter === undefined) continue;
+      const entry = queue.shift();
+      if (queue.length > 0) this.#queues.set(workspaceId, queue);
+      if (entry === undefined) continue;
       this.#queued -= 1;
       this.#inUse += 1;
-      waiter.settle("served");
+      entry.settle("served");
       return;
     }
   }
 
-  /** A full queue is shared too: who came last in the longest line goes, unless the newcomer's own is as long. */
+  /** Evicts the newest request of the workspace with the most queued, unless the newcomer's has as many. */
   #evictForFairness(workspaceId: string): boolean {
-    let longest: readonly Waiter[] = [];
-    for (const line of this.#queues.values()) if (line.length > longest.length) longest = line;
+    let longest: readonly QueueEntry[] = [];
+    for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue;
     const last = longest.at(-1);
     if (last === undefined || longest.length <= (this.#queues.get(workspaceId)?.length ?? 0) + 1) return false;
     this.#remove(last);
@@ -105,12 +104,12 @@ export class AdmissionQueue {
     return true;
   }
 
-  #remove(waiter: Waiter): boolean {
-    const line = this.#queues.get(waiter.workspaceId);
-    const at = line?.indexOf(waiter) ?? -1;
-    if (line === undefined || at < 0) return false;
-    line.splice(at, 1);
-    if (line.length === 0) this.#queues.delete(waiter.workspaceId);
+  #remove(entry: QueueEntry): boolean {
+    const queue = this.#queues.get(entry.workspaceId);
+    const at = queue?.indexOf(entry) ?? -1;
+    if (queue === undefined || at < 0) return false;
+    queue.splice(at, 1);
+    if (queue.length === 0) this.#queues.delete(entry.workspaceId);
     this.#queued -= 1;
     return true;
   }

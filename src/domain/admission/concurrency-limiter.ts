@@ -1,37 +1,37 @@
-/** How many requests one endpoint has at once. Who finds it full asks the next one. */
+/** Bounds concurrent requests per endpoint; a full endpoint is skipped, not waited for. */
 export class ConcurrencyLimiter {
   readonly #limit: number;
-  /** Endpoints with requests now; bounded by the catalogue. */
+  /** By endpoint; bounded by the catalogue. */
   readonly #slotsInUse = new Map<string, number>();
 
   /** 0: no limit. */
-  constructor(most: number) {
-    this.#limit = most === 0 ? Infinity : most;
+  constructor(limit: number) {
+    this.#limit = limit === 0 ? Infinity : limit;
   }
 
   acquire(endpointId: string): "taken" | "full" {
     return this.#acquireWithin(this.#limit, endpointId);
   }
 
-  /** One more for a request that has one: half of all places are left to other requests. */
+  /** A further slot for a request that already has one: half of all slots stay for other requests. */
   acquireExtra(endpointId: string): "taken" | "full" {
     return this.#acquireWithin(this.#limit / 2, endpointId);
   }
 
-  #acquireWithin(most: number, endpointId: string): "taken" | "full" {
-    const taken = this.inUse(endpointId);
-    if (taken + 1 > most) return "full";
-    this.#slotsInUse.set(endpointId, taken + 1);
+  #acquireWithin(limit: number, endpointId: string): "taken" | "full" {
+    const inUse = this.inUse(endpointId);
+    if (inUse + 1 > limit) return "full";
+    this.#slotsInUse.set(endpointId, inUse + 1);
     return "taken";
   }
 
-  /** Requests at the endpoint now; one that is asked in parts counts for each that runs. */
+  /** A request that is sent in parts counts once per part. */
   inUse(endpointId: string): number {
     return this.#slotsInUse.get(endpointId) ?? 0;
   }
 
   release(endpointId: string): void {
-    // The row stays at zero: taking it out and putting it back for every request costs more than it holds.
+    // The entry stays at zero: deleting and adding it for every request costs more than it saves.
     this.#slotsInUse.set(endpointId, (this.#slotsInUse.get(endpointId) ?? 1) - 1);
   }
 }

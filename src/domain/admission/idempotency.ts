@@ -1,9 +1,9 @@
 import { hmacSha256Hex, sha256Hex } from "../../kit/secret.ts";
 
-/** What one `Idempotency-Key` was sent with. Digests only: neither the key nor the body can be read back from them. */
+/** One use of an `Idempotency-Key`: digests of the key and of the call, from which neither can be read back. */
 export type IdempotencyKeyUse = { readonly key: string; readonly body: string };
 
-/** Who served a call, at which level and where. */
+/** The endpoint that served a call, as response headers name it. Stored in Redis as JSON. */
 export type ServedCall = {
   readonly model: string;
   readonly provider: string;
@@ -11,7 +11,7 @@ export type ServedCall = {
   readonly countries: readonly string[];
 };
 
-/** A call under a key that was charged. */
+/** A use whose call was charged. */
 export type ChargedKeyUse = IdempotencyKeyUse & {
   readonly workspaceId: string;
   readonly requestId: string;
@@ -19,23 +19,22 @@ export type ChargedKeyUse = IdempotencyKeyUse & {
   readonly nanos: bigint;
   readonly currency: string;
   readonly expiresAtMs: number;
-  /** Absent where SQL tells of the use: it keeps no more than what was charged, and the log has the rest. */
+  /** Absent when it comes from SQL, which stores only the charge; the log has the rest. */
   readonly served?: ServedCall | undefined;
 };
 
-/** What the record of a request tells of the use of a key. */
+/** The fields of a request record that describe the use of a key. */
 type KeyUseRecord = Pick<ChargedKeyUse, "workspaceId" | "status"> & {
   readonly id: string;
   readonly charge?: { readonly nanos: string; readonly currency: string } | null | undefined;
   readonly idempotency?: (IdempotencyKeyUse & { readonly untilMs: number }) | undefined;
 } & ServingFields;
 
-/** What it tells of who served. */
 type ServingFields = { readonly countries?: readonly string[] | null | undefined } & {
   readonly [Name in "model" | "provider" | "level"]?: string | null | undefined;
 };
 
-/** The use of a key that a record tells of; undefined for one that nothing was charged for. */
+/** Undefined without a key or without a charge. */
 export function chargedKeyUseOf(record: KeyUseRecord): ChargedKeyUse | undefined {
   const { id, workspaceId, status, charge, idempotency } = record;
   if (idempotency === undefined || charge === null || charge === undefined) return undefined;
@@ -46,61 +45,61 @@ export function chargedKeyUseOf(record: KeyUseRecord): ChargedKeyUse | undefined
   return served === undefined ? use : { ...use, served };
 }
 
-/** Undefined where nobody served it. */
+/** Undefined when no endpoint served the call. */
 export function servedCall({ model, provider, level, countries }: ServingFields): ServedCall | undefined {
   if (!model || !provider || !level) return undefined;
   return { model, provider, level, countries: countries ?? [] };
 }
 
 export type ClaimVerdict =
-  /** The caller is the first. `known`: whether all charged uses are in memory, or older ones only in SQL. */
+  /** `known`: whether all charged uses were checked, or only the newest, so that SQL must be asked. */
   | { readonly is: "claimed"; readonly known: "all" | "newest" }
   | { readonly is: "running"; readonly requestId: string }
   | { readonly is: "remembered"; readonly first: ChargedKeyUse }
   | { readonly is: "other_body"; readonly requestId: string };
 
-/** Charged uses as SQL has them: written with the charge, in its transaction. */
+/** Charged uses in SQL: written in the transaction of the charge. */
 export type IdempotencyStore = {
-  /** Those that are in force, the ones that last longest first. */
+  /** Unexpired uses, latest expiry first. */
   newest(nowMs: number, limit: number): Promise<ChargedKeyUse[]>;
   find(key: string, nowMs: number): Promise<ChargedKeyUse | undefined>;
-  /** Removes what has had its time, at most so many; how many it were. */
+  /** Removes at most `rowsMax` expired uses; returns how many. */
   sweep(nowMs: number, rowsMax: number): Promise<number>;
 };
 
-/** JSON text, and the headers that say who served it. */
+/** The JSON body of a reply, and the headers that name its endpoint. */
 export type StoredReply = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
 
-/** What the request path is given for calls with an `Idempotency-Key`. */
+/** What the request path needs for calls with an `Idempotency-Key`. */
 export type IdempotencyLookup = {
-  /** How long a charged call is remembered. */
+  /** How long a charged call answers its key. */
   readonly ttlMs: number;
-  /** A charged use that is not in memory any more, by the digest of its key. */
+  /** A charged use that is no longer in shared state, by the digest of its key. */
   find(key: string): Promise<ChargedKeyUse | undefined>;
-  /** The answer of a request, where it is kept for its callers anyway. */
+  /** The reply of a request, if the caller had it stored. */
   storedReply(workspaceId: string, requestId: string): Promise<StoredReply | undefined>;
-  /** Who served a request, as its row in the log tells; undefined where that is not to be had. */
+  /** From the request log; undefined when the row is not available. */
   servedCall(requestId: string): Promise<ServedCall | undefined>;
-  /** Forgets in SQL what has had its time. */
+  /** Removes expired uses from SQL. */
   sweep(): Promise<void>;
 };
 
-/** What makes a call the same call, beside the bytes of its body. */
+/** What identifies a call, besides the bytes of its body. */
 export type CallIdentity = {
   readonly workspaceId: string;
-  /** Whose personal key it is: what one member was answered is nothing that another may be told. */
+  /** The owner of a personal key: a reply to one member must not reach another. */
   readonly memberId: string | undefined;
-  /** Test traffic is a world of its own: a rehearsal must not answer for the real call. */
+  /** A test call must not answer for a live one. */
   readonly environment: "live" | "test";
   readonly key: string;
   readonly route: string;
-  /** Headers that change the answer. */
+  /** Headers that change the reply. */
   readonly headers: readonly (string | null)[];
 };
 
 /**
- * Two workspaces that send the same key have nothing in common here. The body's digest is keyed by the key itself,
- * which is kept nowhere: who reads the store cannot try out what a body may have said.
+ * The key is scoped to the workspace. The digest of the body is an HMAC under the key itself, which is stored nowhere, so
+ * that a reader of the store cannot guess bodies.
  */
 export function keyUseOf(call: CallIdentity, body: Uint8Array): IdempotencyKeyUse {
   const { workspaceId, memberId, environment, key, route, headers } = call;

@@ -1,11 +1,10 @@
-/** Credit that a quiet time can save up: enough for the moment in which a provider goes down. */
+/** Bounds the credit of a quiet period; enough for the moment in which a provider goes down. */
 const CREDIT_MAX = 100;
 
 /**
- * How many further attempts may run at once: a share of the requests that are active, and a few in any case. Without it
- * a provider that fails makes every request cost its others several times over, exactly when they are needed most.
- * Attempts that fail at once are many although few run together, so beyond those few the share also holds by number:
- * every request earns its part of an attempt.
+ * Bounds concurrent retries to a share of the active requests, with a minimum. It prevents a retry storm: a failing
+ * provider must not multiply the load on the others. Retries that fail fast are many although few run concurrently, so
+ * above the minimum each one also costs credit, of which every request earns its share.
  */
 export class RetryBudget {
   readonly #share: number;
@@ -14,12 +13,11 @@ export class RetryBudget {
   #retries = 0;
   #credit = 0;
 
-  constructor(share = 0.2, least = 3) {
+  constructor(share = 0.2, minimum = 3) {
     this.#share = share;
-    this.#minimum = least;
+    this.#minimum = minimum;
   }
 
-  /** A request begins. */
   requestStarted(): void {
     this.#active += 1;
     this.#credit = Math.min(CREDIT_MAX, this.#credit + this.#share);
@@ -29,11 +27,11 @@ export class RetryBudget {
     this.#active -= 1;
   }
 
-  /** Takes a place for one further attempt; every place taken is given back. */
+  /** `release` follows after the attempt. */
   acquire(): "taken" | "spent" {
     if (this.#retries >= Math.max(this.#minimum, Math.floor(this.#active * this.#share))) return "spent";
     if (this.#retries >= this.#minimum && this.#credit < 1) return "spent";
-    // The few that need no credit are paid for by later requests, within reason.
+    // Retries within the minimum go into debt, which later requests repay.
     this.#credit = Math.max(-this.#minimum, this.#credit - 1);
     this.#retries += 1;
     return "taken";

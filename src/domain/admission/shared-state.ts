@@ -2,33 +2,31 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
 import type { ChargedKeyUse, ClaimVerdict, IdempotencyKeyUse } from "./idempotency.ts";
 
-/** State that several requests share: rate windows, wallet balances, holds and what was spent. One process keeps it in memory. */
 export type RateWindowVerdict = {
   readonly isAllowed: boolean;
   readonly limit: number;
   readonly remaining: number;
   /** When the oldest counted request leaves the window: milliseconds since the Unix epoch. */
   readonly resetAtMs: number;
-  /** How long it is until then, by the clock that judged: that of this machine may say otherwise. */
+  /** Until then, by the clock that decided, which may differ from that of this machine. */
   readonly waitMs: number;
-  /** Of the workspace, where several instances must know when something of it changes. */
+  /** Version of the workspace's configuration, if several instances share it. */
   readonly version?: string;
 };
 
-/** A key, and the workspace that it is of. */
 export type KeyRef = { readonly id: string; readonly workspaceId: string };
 
 export type HoldRequest = {
   readonly requestId: string;
   readonly workspaceId: string;
-  /** Of a rotated key the first of its line: a successor goes on with what was spent. */
+  /** For a rotated key, the first of its line: successors share its spend. */
   readonly keyId: string;
   /** The owner of a personal key. */
   readonly memberId: string | null;
   readonly nanos: bigint;
-  /** When the request began: the day and the month it is counted in, here as in the roll-ups. */
+  /** Start of the request: decides the day and month it counts for, here and in the roll-ups. */
   readonly atMs: number;
-  /** What it must keep besides the wallet; the first that is reached is told. */
+  /** Checked with the wallet; the verdict names the first that is reached. */
   readonly limits: readonly SpendLimit[];
 };
 
@@ -41,82 +39,83 @@ export type HoldVerdict =
       readonly is: "spend_limit_reached";
       readonly limit: SpendLimit;
       readonly neededNanos: bigint;
-      /** When its day or month is over: milliseconds since the Unix epoch. */
+      /** End of its day or month: milliseconds since the Unix epoch. */
       readonly resetsAtMs: number;
     } & SpendState);
 
 export type Withdrawal = {
   readonly workspaceId: string;
-  /** At most this; where there is less, that, or with `whole` nothing at all. */
   readonly nanos: bigint;
+  /** Otherwise as much of `nanos` as is free. */
   readonly isAllOrNothing: boolean;
-  /** What must stay besides the holds. */
+  /** Must stay in the wallet, besides the holds. */
   readonly reserveNanos: bigint;
 };
 
 export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: bigint };
 
-/** Charged so far, and reserved by requests that are running. */
+/** Charged so far, and reserved by requests in flight. */
 export type SpendState = { readonly spentNanos: bigint; readonly heldNanos: bigint };
-/** The id of a workspace, a member or a key, and the workspace that it is of. */
+/** A workspace, a member or a key. */
 export type SpenderRef = { readonly id: string; readonly workspaceId: string };
 export type Spending = { readonly day: SpendState; readonly month: SpendState };
 
-/** What one key spent on one day of UTC. A key that nobody knows is an empty text: it counts for its workspace alone. */
+/** Spend of one key on one UTC day. An unknown key is an empty string: it counts for its workspace only. */
 export type DailySpend = Pick<HoldRequest, "workspaceId" | "keyId" | "memberId" | "nanos"> & {
   /** An ISO date. */
   readonly day: string;
 };
 
-/** `again`: work that was left, taken up under the id that it had. Whoever began it may go on with it all the same. */
+/** `again`: interrupted work resumed under its old id; the earlier run may still be active. */
 export type ExecutionKind = "first" | "again";
 
 /**
- * Each method is one atomic step, so that two requests can never both take the last credit or the last place. Those on
- * the path of every request answer at once where the state is in the process. What ends something (`settle`, `leave`,
- * `giveBack`, `credit`, `remember`, `release`) does not fail where the state does not answer: it is done once it does.
+ * State that requests share: rate windows, balances, holds, spend, idempotency keys. Each method is one atomic step, so
+ * that two requests can never both take the last credit. Those on the path of every request return synchronously when the
+ * state is in the process. What ends something (`settle`, `handOver`, `releaseHold`, `credit`, `recordKeyUse`,
+ * `releaseClaim`) does not fail while the state is unavailable: it is retried until it succeeds.
  */
 export type SharedState = {
-  /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
+  /** Counts a call in the sliding 60-second window, unless it is full. */
   consumeRateWindow(key: KeyRef, limit: number): MaybePromise<RateWindowVerdict>;
-  /** How the window stands, without counting anything. */
+  /** Reads the window without counting. */
   peekRateWindow(key: KeyRef, limit: number): MaybePromise<RateWindowVerdict>;
-  /** Something of a workspace changed: from now on the window tells another version of it. */
+  /** The configuration of a workspace changed: rate windows return a new version from now on. */
   bumpVersion(workspaceId: string): Promise<void>;
-  /** Reserves money before any byte goes upstream: of the wallet and of every limit, or of none of them. */
+  /** Reserves an amount before any byte goes upstream: in the wallet and in every limit, or nowhere. */
   hold(request: HoldRequest): MaybePromise<HoldVerdict>;
-  /** Ends a hold with what was really used; a second call for the same request changes nothing. */
+  /** Ends a hold with the charge; idempotent. */
   settle(hold: HoldRef, chargedNanos: bigint): MaybePromise<void>;
-  /** Another run of the same request goes on: hold and claim, which both have by its id, are for that one to end. */
+  /** Another run of the same request continues and will end its hold and claim. */
   handOver(hold: HoldRef): MaybePromise<void>;
-  /** No run of the request goes on: what one before held is free, as if it were swept. A charge that comes all the same counts. */
+  /** No run of the request continues: its hold becomes free, as if swept. A late charge still counts. */
   releaseHold(hold: HoldRef): MaybePromise<void>;
   /**
-   * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
-   * back from outside, whatever the balance. `booking`: with this the one that `intend` named is over.
+   * Adds money that SQL has. A negative amount was taken back by a payment provider, whatever the balance. `booking`
+   * completes the one that `announceBooking` named.
    */
   credit(workspaceId: string, nanos: bigint, booking?: string): Promise<void>;
   /**
-   * A transaction of this name is about to be written, by who has a lock on money: if it dies over it, or before it
-   * knows what came of it, the state knows that the books must be asked. None where the state is lost with its process.
+   * A ledger transaction with this id is about to be written, under a wallet lock. If the process crashes before it knows
+   * the outcome, the state is rebuilt from SQL. Absent when the state is lost with the process.
    */
   announceBooking?(id: string, workspaceId: string, createdAtMs: number): Promise<void>;
-  /** Takes money out, but never what a hold needs; answers how much it took. */
+  /** Takes free credit, never what a hold needs; returns the amount. */
   withdraw(taking: Withdrawal): Promise<bigint>;
   wallet(workspaceId: string): Promise<WalletState>;
-  /** What was spent before, at start from SQL: limits go on from it. */
+  /** At start, from SQL: limits continue from it. */
   restoreSpend(spends: readonly DailySpend[]): Promise<void>;
-  /** What a workspace, a member or a key has spent in the day and the month of a moment. */
+  /** Spend in the day and the month of a moment. */
   spending(spender: SpenderRef, atMs: number): Promise<Spending>;
   /**
-   * Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. Where it
-   * fails, the request does not have it; one that is run `again` may have it from before, and still has it then.
+   * Claims an `Idempotency-Key` for a request, unless another one runs or was charged under it; idempotent. After a failure
+   * the request does not have it, unless an earlier run of the same request has.
    */
   claimIdempotencyKey(use: IdempotencyKeyUse, requestId: string, run?: ExecutionKind): MaybePromise<ClaimVerdict>;
-  /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */
+  /** Ends the claim of a charged request; the key answers with it from now on. Also used at start, oldest first. */
   recordKeyUse(use: ChargedKeyUse): MaybePromise<void>;
-  /** The request was not charged: its claim ends, and the key is free. After `remember` it changes nothing. */
+  /** Ends the claim of a request without a charge. No effect after `recordKeyUse`. */
   releaseClaim(key: string, requestId: string): MaybePromise<void>;
-  /** Holds older than `maxAgeMs` are given back; answers how many. */
+  /** Releases holds older than `maxAgeMs`; returns how many. */
   sweepHolds(maxAgeMs: number): Promise<number>;
 };

@@ -1,19 +1,19 @@
 import type { ChargedKeyUse, ClaimVerdict, IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
 import type { Clock } from "../../kit/clock.ts";
 
-/** Uses of `Idempotency-Key`: those that run, which are as many as requests run, and those that were charged. */
+/** Uses of `Idempotency-Key`: running claims, bounded by the requests in flight, and charged uses. */
 export class MemoryIdempotencyClaims {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #running = new Map<string, { readonly body: string; readonly requestId: string }>();
-  /** In the order in which they came, which is the order in which they expire. */
+  /** In the order of expiry. */
   readonly #chargedUses = new Map<string, ChargedKeyUse>();
   /** Until then some charged uses are only in SQL. */
   #incompleteUntilMs = 0;
 
-  constructor(clock: Clock, most: number) {
+  constructor(clock: Clock, max: number) {
     this.#clock = clock;
-    this.#max = most;
+    this.#max = max;
   }
 
   claim({ key, body }: IdempotencyKeyUse, requestId: string): ClaimVerdict {
@@ -30,16 +30,16 @@ export class MemoryIdempotencyClaims {
     return { is: "claimed", known: nowMs < this.#incompleteUntilMs ? "newest" : "all" };
   }
 
-  /** The claim ends with a charge: from now on the key answers with it. */
+  /** Ends the claim with a charge. */
   record(use: ChargedKeyUse): void {
     this.release(use.key, use.requestId);
-    // Out first, so that the order stays the order of expiry.
+    // Deleted first, to keep the order of expiry.
     this.#chargedUses.delete(use.key);
     this.#chargedUses.set(use.key, use);
     this.#evictOldest();
   }
 
-  /** The claim ends without a charge: the key is free. Whoever does not have the claim changes nothing. */
+  /** Ends the claim without a charge. No effect for a request that does not have it. */
   release(key: string, requestId: string): void {
     if (this.#running.get(key)?.requestId === requestId) this.#running.delete(key);
   }
@@ -52,7 +52,7 @@ export class MemoryIdempotencyClaims {
     }
   }
 
-  /** The oldest leave memory. They are in SQL, and whoever is not found here is looked for there meanwhile. */
+  /** Evicted uses are still in SQL; until they expire, `claim` reports `newest`. */
   #evictOldest(): void {
     for (const [key, { expiresAtMs }] of this.#chargedUses) {
       if (this.#chargedUses.size <= this.#max) break;

@@ -13,29 +13,29 @@ import { RateWindows } from "./rate-window.ts";
 import { addHeld, addSpent, SpendCounters, type SpendTarget } from "./spend-counters.ts";
 
 export type MemoryStateLimits = {
-  /** Charged uses of `Idempotency-Key` that are kept here; the ones before them are found in SQL. */
+  /** Charged uses of `Idempotency-Key` in memory; older ones are only in SQL. */
   readonly keyUsesMax?: number;
 };
 
-const CLAIMS_MAX = 100_000;
+const KEY_USES_MAX = 100_000;
 
-/** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
-export function memoryState(clock: Clock, { keyUsesMax = CLAIMS_MAX }: MemoryStateLimits = {}): SharedState {
+/** The state of a single process. Every method runs synchronously, so each is atomic. */
+export function memoryState(clock: Clock, { keyUsesMax = KEY_USES_MAX }: MemoryStateLimits = {}): SharedState {
   const windows = new RateWindows(clock);
   const wallets = new MemoryWallets(clock);
   const claims = new MemoryIdempotencyClaims(clock, keyUsesMax);
   return {
     consumeRateWindow: ({ id }, limit) => windows.count(id, limit),
     peekRateWindow: ({ id }, limit) => windows.peek(id, limit),
-    // Nobody else has a copy of anything.
+    // No other instance caches configuration.
     bumpVersion: async () => undefined,
     hold: (request) => wallets.hold(request),
     settle: ({ requestId }, chargedNanos) => wallets.settle(requestId, chargedNanos),
-    // Nobody is asked for what it holds.
+    // Holds are not published to other instances.
     handOver: () => undefined,
     releaseHold: ({ requestId }) => void wallets.releaseHold(requestId),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
-    withdraw: async (taking) => wallets.withdraw(taking),
+    withdraw: async (withdrawal) => wallets.withdraw(withdrawal),
     wallet: async (workspaceId) => wallets.state(workspaceId),
     restoreSpend: async (spends) => {
       for (const spend of spends) wallets.spend.restore(spend);
@@ -56,11 +56,10 @@ export function memoryState(clock: Clock, { keyUsesMax = CLAIMS_MAX }: MemorySta
 type MemoryWallet = { balanceNanos: bigint; heldNanos: bigint };
 type MemoryHold = {
   readonly wallet: MemoryWallet;
-  /** Where it is counted, beside the wallet. */
-  readonly place: SpendTarget;
+  readonly spendTarget: SpendTarget;
   readonly sinceMs: number;
   nanos: bigint;
-  swept: "no" | "yes";
+  isSwept: boolean;
 };
 
 class MemoryWallets {
@@ -77,8 +76,8 @@ class MemoryWallets {
     const { requestId, workspaceId, nanos, atMs } = request;
     if (nanos < 0n) throw new RangeError(`a hold of ${nanos} would create money`);
     const known = this.#holds.get(requestId);
-    if (known?.swept === "no") {
-      // From now on, behind all others: it is of a run before, which this one has taken up.
+    if (known?.isSwept === false) {
+      // A hold of an earlier run: its age starts over, so it moves to the end of the map.
       this.#holds.delete(requestId);
       this.#holds.set(requestId, { ...known, sinceMs: this.#clock.monotonicMs() });
       return { is: "held" };
@@ -86,13 +85,13 @@ class MemoryWallets {
     const wallet = this.#wallet(workspaceId);
     const availableNanos = wallet.balanceNanos - wallet.heldNanos;
     if (availableNanos < nanos) return { is: "insufficient_credits", availableNanos, neededNanos: nanos };
-    const place = this.spend.targetFor(request, atMs);
-    const reached = this.#firstLimitReached(request, place);
+    const spendTarget = this.spend.targetFor(request, atMs);
+    const reached = this.#firstLimitReached(request, spendTarget);
     if (reached !== undefined) return reached;
     wallet.heldNanos += nanos;
-    addHeld(place, nanos);
+    addHeld(spendTarget, nanos);
     if (known !== undefined) this.#holds.delete(requestId);
-    this.#holds.set(requestId, { wallet, place, nanos, swept: "no", sinceMs: this.#clock.monotonicMs() });
+    this.#holds.set(requestId, { wallet, spendTarget, nanos, isSwept: false, sinceMs: this.#clock.monotonicMs() });
     return { is: "held" };
   }
 
@@ -103,7 +102,7 @@ class MemoryWallets {
     this.#holds.delete(requestId);
     release(hold);
     hold.wallet.balanceNanos -= chargedNanos;
-    addSpent(hold.place, chargedNanos);
+    addSpent(hold.spendTarget, chargedNanos);
   }
 
   credit(workspaceId: string, nanos: bigint): void {
@@ -115,9 +114,9 @@ class MemoryWallets {
     const wallet = this.#wallet(workspaceId);
     const free = wallet.balanceNanos - wallet.heldNanos - reserveNanos;
     if (free <= 0n || (isAllOrNothing && free < nanos)) return 0n;
-    const taken = minNanos(free, nanos);
-    wallet.balanceNanos -= taken;
-    return taken;
+    const withdrawn = minNanos(free, nanos);
+    wallet.balanceNanos -= withdrawn;
+    return withdrawn;
   }
 
   state(workspaceId: string): WalletState {
@@ -125,34 +124,34 @@ class MemoryWallets {
   }
 
   /**
-   * Gives the money of forgotten requests back. The hold itself stays for as long again, at nothing, because its
-   * request may still end: the ledger will charge it then, and so must the live balance.
+   * Releases holds of requests that never ended. The entry stays for as long again, at zero, because its request may still
+   * end: the ledger charges it then, and so must the live balance.
    */
   sweep(maxAgeMs: number): number {
-    const elapsedMs = this.#clock.monotonicMs();
-    let given = 0;
+    const monotonicMs = this.#clock.monotonicMs();
+    let released = 0;
     for (const [requestId, hold] of this.#holds) {
-      const ageMs = elapsedMs - hold.sinceMs;
-      // Holds stand in the order they were taken, so the rest is younger.
+      const ageMs = monotonicMs - hold.sinceMs;
+      // In the order of age, so the rest is younger.
       if (ageMs < maxAgeMs) break;
-      if (this.releaseHold(requestId) === "given") given += 1;
+      if (this.releaseHold(requestId) === "released") released += 1;
       if (ageMs >= 2 * maxAgeMs) this.#holds.delete(requestId);
     }
-    return given;
+    return released;
   }
 
-  releaseHold(requestId: string): "given" | undefined {
+  releaseHold(requestId: string): "released" | undefined {
     const hold = this.#holds.get(requestId);
-    if (hold?.swept !== "no") return undefined;
+    if (hold?.isSwept !== false) return undefined;
     release(hold);
-    hold.swept = "yes";
-    return "given";
+    hold.isSwept = true;
+    return "released";
   }
 
-  #firstLimitReached({ limits, nanos, atMs }: HoldRequest, place: SpendTarget): HoldVerdict | undefined {
+  #firstLimitReached({ limits, nanos, atMs }: HoldRequest, spendTarget: SpendTarget): HoldVerdict | undefined {
     for (const limit of limits) {
       const span = spanOf(limit.per, atMs);
-      const { spentNanos, heldNanos } = this.spend.usedOf(place, limit.of, span);
+      const { spentNanos, heldNanos } = this.spend.usedOf(spendTarget, limit.of, span);
       if (spentNanos + heldNanos + nanos <= limit.nanos) continue;
       const resetsAtMs = dayStartMs(span.endDay);
       return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
@@ -169,9 +168,9 @@ class MemoryWallets {
   }
 }
 
-/** What it reserved is free again, everywhere it was reserved. */
+/** Frees the amount in the wallet and in every spend counter. */
 function release(hold: MemoryHold): void {
   hold.wallet.heldNanos -= hold.nanos;
-  addHeld(hold.place, -hold.nanos);
+  addHeld(hold.spendTarget, -hold.nanos);
   hold.nanos = 0n;
 }

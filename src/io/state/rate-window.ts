@@ -3,21 +3,21 @@ import type { Clock } from "../../kit/clock.ts";
 
 export const WINDOW_MS = 60_000;
 
-const FIRST_CAPACITY = 16;
+const INITIAL_CAPACITY = 16;
 
 /**
- * The moments of the calls counted in the last 60 seconds, oldest first: a ring that doubles when it is full, so that
- * counting a call costs the same however many there are. The window is half open: a call at 0 has left at 60,000.
+ * Times of the calls in the last 60 seconds, oldest first, in a ring buffer that doubles when it is full: counting is O(1)
+ * amortized. The window is half open: a call at 0 has left it at 60,000.
  */
 export class RateWindow {
-  #timestamps = new Float64Array(FIRST_CAPACITY);
+  #timestamps = new Float64Array(INITIAL_CAPACITY);
   #first = 0;
   #count = 0;
 
-  /** Forgets what has left the window and answers how many calls are still in it. */
+  /** Drops calls that left the window; returns how many remain. */
   countAt(nowMs: number): number {
-    const leftMs = nowMs - WINDOW_MS;
-    while (this.#count > 0 && this.#at(0) <= leftMs) {
+    const expiredMs = nowMs - WINDOW_MS;
+    while (this.#count > 0 && this.#at(0) <= expiredMs) {
       this.#first = (this.#first + 1) % this.#timestamps.length;
       this.#count -= 1;
     }
@@ -30,7 +30,7 @@ export class RateWindow {
     this.#count += 1;
   }
 
-  /** When the call at this place, counted from the oldest, leaves the window. */
+  /** `index`: from the oldest. */
   expiresAtMs(index: number): number {
     return this.#at(index) + WINDOW_MS;
   }
@@ -49,10 +49,10 @@ export class RateWindow {
   }
 }
 
-/** Below this many windows it is not worth looking for idle ones. */
+/** Fewer windows are not checked for idle ones. */
 const IDLE_CHECK_FROM = 1024;
 
-/** One window for each key that called lately. */
+/** One window for each recently used key. */
 export class RateWindows {
   readonly #clock: Clock;
   readonly #windows = new Map<string, RateWindow>();
@@ -67,37 +67,37 @@ export class RateWindows {
   }
 
   count(keyId: string, limit: number): RateWindowVerdict {
-    const elapsedMs = this.#clock.monotonicMs();
+    const monotonicMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId) ?? this.#open(keyId);
-    const counted = window.countAt(elapsedMs);
+    const counted = window.countAt(monotonicMs);
     if (counted >= limit) {
-      // With a limit that was lowered meanwhile, more than the oldest call has to leave before one fits.
-      return this.#verdict(false, limit, 0, window.expiresAtMs(counted - limit) - elapsedMs);
+      // After the limit was lowered, several calls must leave before one fits.
+      return this.#verdict(false, limit, 0, window.expiresAtMs(counted - limit) - monotonicMs);
     }
-    window.add(elapsedMs);
-    return this.#verdict(true, limit, limit - counted - 1, window.expiresAtMs(0) - elapsedMs);
+    window.add(monotonicMs);
+    return this.#verdict(true, limit, limit - counted - 1, window.expiresAtMs(0) - monotonicMs);
   }
 
-  /** As `count`, for a call that does not count: with an empty window the reset is now. */
+  /** As `count` without counting; the reset of an empty window is now. */
   peek(keyId: string, limit: number): RateWindowVerdict {
-    const elapsedMs = this.#clock.monotonicMs();
+    const monotonicMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId);
-    const counted = window?.countAt(elapsedMs) ?? 0;
-    const place = Math.max(0, counted - limit);
-    const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.expiresAtMs(place);
+    const counted = window?.countAt(monotonicMs) ?? 0;
+    const index = Math.max(0, counted - limit);
+    const expiresAtMs = window === undefined || counted === 0 ? monotonicMs : window.expiresAtMs(index);
     const remaining = Math.max(0, limit - counted);
-    return this.#verdict(counted < limit, limit, remaining, leavesAtMs - elapsedMs);
+    return this.#verdict(counted < limit, limit, remaining, expiresAtMs - monotonicMs);
   }
 
-  /** Durations come from the clock that never jumps; only the answer is told in calendar time. */
+  /** Durations use the monotonic clock; only the result is in calendar time. */
   #verdict(isAllowed: boolean, limit: number, remaining: number, waitMs: number): RateWindowVerdict {
     return { isAllowed, limit, remaining, resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
   }
 
-  /** Only keys that called within the last minute keep a window, so the map is bounded by them. */
+  /** Bounds the map by the keys used within the last minute. */
   dropIdle(): void {
-    const elapsedMs = this.#clock.monotonicMs();
-    for (const [keyId, window] of this.#windows) if (window.countAt(elapsedMs) === 0) this.#windows.delete(keyId);
+    const monotonicMs = this.#clock.monotonicMs();
+    for (const [keyId, window] of this.#windows) if (window.countAt(monotonicMs) === 0) this.#windows.delete(keyId);
     this.#idleCheckAt = Math.max(IDLE_CHECK_FROM, this.#windows.size * 2);
   }
 

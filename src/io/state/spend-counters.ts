@@ -2,46 +2,45 @@ import type { DailySpend, Spending } from "../../domain/admission/shared-state.t
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { type DaySpan, dayOf, parseDayName, spanOf } from "../../kit/calendar.ts";
 
-/** What was spent on one day, and what running requests of that day have reserved. */
+/** Spent on one day, and reserved by requests in flight that started on it. */
 export type SpendCounter = { spentNanos: bigint; heldNanos: bigint };
 
-/** By day. Few are ever kept, so a month is added up when it is asked for. */
+/** Few days are kept, so a month is summed on demand. */
 type CountersByDay = Map<number, SpendCounter>;
 
-/** A workspace or a member: their keys, and once a limit was asked of them, what these come to together. */
+/** A workspace or a member. `total` is maintained only after a limit was checked for it. */
 type SpenderGroup = { readonly keys: CountersByDay[]; total: CountersByDay | undefined };
 
-/** Where a caller is counted: always by its key, from which the rest follows. */
+/** The counters of one key and of the groups it belongs to. */
 type SpendPath = {
   readonly key: CountersByDay;
   readonly workspace: SpenderGroup;
   readonly member: SpenderGroup | undefined;
 };
 
-/** Where one request is counted. */
+/** The counters of one request. */
 export type SpendTarget = { readonly path: SpendPath; readonly day: number; readonly counter: SpendCounter };
 
 type SpenderIds = Pick<DailySpend, "workspaceId" | "keyId" | "memberId">;
 
 /**
- * Counts what everyone spends, whether or not there is a limit: one can be set at any moment, and holds from the next
- * request on for the whole of its day and month. Without limits a request is counted once, by its key.
+ * Counts all spend, also without limits: a limit can be set at any moment and applies to the whole current day and month.
+ * Without limits a request updates only the counter of its key.
  */
 export class SpendCounters {
   readonly #groups = new Map<string, SpenderGroup>();
   readonly #paths = new Map<string, SpendPath>();
 
-  /** Where a request that began at this moment is counted. */
-  targetFor(who: SpenderIds, atMs: number): SpendTarget {
-    return targetOn(this.#pathFor(who), dayOf(atMs));
+  targetFor(spender: SpenderIds, atMs: number): SpendTarget {
+    return targetOn(this.#pathFor(spender), dayOf(atMs));
   }
 
-  /** What was spent before this process began. */
+  /** Adds spend from before this process started. */
   restore(spend: DailySpend): void {
     addSpent(targetOn(this.#pathFor(spend), parseDayName(spend.day)), spend.nanos);
   }
 
-  /** What has been spent and is held of one limit. */
+  /** The amounts that count against one limit. */
   usedOf({ path }: SpendTarget, of: SpenderKind, span: DaySpan): SpendCounter {
     if (of === "key") return sumWithin(path.key, span);
     const group = path[of];
@@ -57,7 +56,7 @@ export class SpendCounters {
     return { day: sumWithin(days, spanOf("day", atMs)), month: sumWithin(days, spanOf("month", atMs)) };
   }
 
-  /** Days nobody asks for any more: the month before this one is kept, as work that began in it may still be going on. */
+  /** Keeps the previous month, because requests that started in it may still run. */
   dropOldDays(nowMs: number): void {
     const { firstDay } = spanOf("month", nowMs, -1);
     for (const { key } of this.#paths.values()) dropDaysBefore(key, firstDay);
@@ -65,21 +64,21 @@ export class SpendCounters {
   }
 
   #pathFor({ workspaceId, keyId, memberId }: SpenderIds): SpendPath {
-    // What nobody knows the key of is counted under its workspace: no other has it, and no key is called so.
+    // Spend without a key counts under the id of its workspace, which no key has.
     const id = keyId === "" ? workspaceId : keyId;
     const known = this.#paths.get(id);
     if (known !== undefined) return known;
     const key: CountersByDay = new Map();
-    const caller = {
+    const path = {
       key,
       workspace: this.#joinGroup(workspaceId, key),
       member: memberId === null ? undefined : this.#joinGroup(memberId, key),
     };
-    this.#paths.set(id, caller);
-    return caller;
+    this.#paths.set(id, path);
+    return path;
   }
 
-  /** A key that is new has spent nothing yet, so what the group's came to before stays right. */
+  /** A new key has spent nothing, so the total of the group stays correct. */
   #joinGroup(groupId: string, key: CountersByDay): SpenderGroup {
     const group = this.#groups.get(groupId) ?? { keys: [], total: undefined };
     this.#groups.set(groupId, group);
@@ -88,7 +87,7 @@ export class SpendCounters {
   }
 }
 
-/** Reserves an amount; a negative one gives it back. */
+/** A negative amount releases. */
 export function addHeld({ path, day, counter }: SpendTarget, nanos: bigint): void {
   counter.heldNanos += nanos;
   const { workspace, member } = path;
@@ -110,34 +109,34 @@ function targetOn(path: SpendPath, day: number): SpendTarget {
 function counterOn(days: CountersByDay, day: number): SpendCounter {
   const known = days.get(day);
   if (known !== undefined) return known;
-  const cell = { spentNanos: 0n, heldNanos: 0n };
-  days.set(day, cell);
-  return cell;
+  const counter = { spentNanos: 0n, heldNanos: 0n };
+  days.set(day, counter);
+  return counter;
 }
 
 function sumByDay(keys: readonly CountersByDay[]): CountersByDay {
   const sum: CountersByDay = new Map();
   for (const days of keys)
     for (const [day, { spentNanos, heldNanos }] of days) {
-      const cell = counterOn(sum, day);
-      cell.spentNanos += spentNanos;
-      cell.heldNanos += heldNanos;
+      const counter = counterOn(sum, day);
+      counter.spentNanos += spentNanos;
+      counter.heldNanos += heldNanos;
     }
   return sum;
 }
 
-/** What is held stays until its request ends. */
+/** A counter with holds stays until their requests end. */
 function dropDaysBefore(days: CountersByDay, firstDay: number): void {
-  for (const [day, cell] of days) if (day < firstDay && cell.heldNanos === 0n) days.delete(day);
+  for (const [day, counter] of days) if (day < firstDay && counter.heldNanos === 0n) days.delete(day);
 }
 
 function sumWithin(days: CountersByDay, { firstDay, endDay }: DaySpan): SpendCounter {
   let spentNanos = 0n;
   let heldNanos = 0n;
-  for (const [day, cell] of days)
+  for (const [day, counter] of days)
     if (day >= firstDay && day < endDay) {
-      spentNanos += cell.spentNanos;
-      heldNanos += cell.heldNanos;
+      spentNanos += counter.spentNanos;
+      heldNanos += counter.heldNanos;
     }
   return { spentNanos, heldNanos };
 }

@@ -2,14 +2,14 @@ import { type Mutant, one } from "../mutants.ts";
 
 const ADMIT = "src/app/pipeline/admit.ts";
 const SETTLE = "src/app/pipeline/settle.ts";
-const MEMORY = "src/io/state/memory.ts";
-const SPENDING = "src/io/state/spending.ts";
-const PRICE = "src/domain/billing/price.ts";
+const MEMORY = "src/io/state/memory-state.ts";
+const SPENDING = "src/io/state/spend-counters.ts";
+const PRICE = "src/domain/billing/charge.ts";
 const INGEST = "src/io/store/sql/sqlite/ingest.ts";
 const POST = "src/io/store/sql/ledger.ts";
-const JOURNAL = "src/io/journal/journal.ts";
+const JOURNAL = "src/io/journal/segmented-journal.ts";
 const WRITER = "src/io/journal/segment-writer.ts";
-const BOOK = "src/io/journal/segment-book.ts";
+const SEGMENT_INDEX = "src/io/journal/segment-index.ts";
 const INGESTER = "src/io/journal/ingester.ts";
 const REPLAY = "src/io/journal/replay.ts";
 const SPENT = "src/app/manage/money/spent.ts";
@@ -41,13 +41,13 @@ const HOLDS: readonly Mutant[] = [
     "wallet.balanceNanos - wallet.heldNanos;",
     "wallet.balanceNanos;",
   ),
-  one("held-again-when-asked-again", "BILL-03", MEMORY, 'if (known?.swept === "no") {', "if (known === null) {"),
-  one("hold-not-counted-against-members", "BILL-04", SPENDING, "cellOf(member.together, day).heldNanos += nanos;", ";"),
+  one("held-again-when-asked-again", "BILL-03", MEMORY, "if (known?.isSwept === false) {", "if (known === null) {"),
+  one("hold-not-counted-against-members", "BILL-04", SPENDING, "counterOn(member.total, day).heldNanos += nanos;", ";"),
   one(
     "spent-not-counted-against-workspaces",
     "BILL-04",
     SPENDING,
-    "cellOf(workspace.together, day).spentNanos += nanos;",
+    "counterOn(workspace.total, day).spentNanos += nanos;",
     ";",
   ),
 ];
@@ -73,7 +73,7 @@ const ENDS: readonly Mutant[] = [
     "sweeper-gives-back-again-and-again",
     "BILL-03",
     MEMORY,
-    '    hold.swept = "yes";\n',
+    "    hold.isSwept = true;\n",
     "    hold.wallet.balanceNanos += 1n;\n",
   ),
   one(
@@ -165,22 +165,28 @@ const BOOKS: readonly Mutant[] = [
     "segments-dropped-before-sql-has-them",
     "BILL-07",
     INGESTER,
-    "      await mover.move(load.batch);\n      journal.moved(load);",
-    "      journal.moved(load);\n      await mover.move(load.batch);",
+    "      await ingest.ingest(next.batch);\n      journal.markIngested(next);",
+    "      journal.markIngested(next);\n      await ingest.ingest(next.batch);",
   ),
-  one("segments-dropped-while-requests-are-open", "BILL-07", BOOK, " || segment.open > 0) return;", ") return;"),
+  one(
+    "segments-dropped-while-requests-are-open",
+    "BILL-07",
+    SEGMENT_INDEX,
+    " ||\n      segment.openRequests > 0\n    )",
+    "\n    )",
+  ),
   one(
     "leftovers-dropped-unread",
     "BILL-07",
     REPLAY,
-    "await mover.moveTexts(taken.map(({ recordJson }) => recordJson));",
+    "await ingest.ingestTexts(retained.map(({ recordJson }) => recordJson));",
     "[];",
   ),
   one(
     "unsafe-writes-stay",
     "BILL-07",
     WRITER,
-    "if (active !== undefined) this.#cutBack(active, this.#syncedBytes);",
+    "if (active !== undefined) this.#truncateTo(active, this.#syncedBytes);",
     "",
   ),
   one(

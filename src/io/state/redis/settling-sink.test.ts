@@ -28,7 +28,7 @@ let names = 0;
 async function started(before: (store: Store) => Promise<void>) {
   names += 1;
   const address = await cluster.database("migrated");
-  const settings = { dataDir: cluster.folder(), clock: systemClock, log: listeningLog(), shared: "yes" } as const;
+  const settings = { dataDir: cluster.folder(), clock: systemClock, log: listeningLog(), isShared: true };
   const store = await openPostgres({ address, connections: 4, logRetentionMs: DAY_MS, ...settings });
   const posting = { id: "t1", workspaceId: "ws_1", currency: "EUR", nanos: 100n, createdAtMs: NOW_MS - 9 * DAY_MS };
   await store.ledger.post(topupOf(posting));
