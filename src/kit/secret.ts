@@ -6,7 +6,6 @@ import {
   hash,
   randomBytes,
   randomInt,
-  randomInt,
   timingSafeEqual,
 } from "node:crypto";
 

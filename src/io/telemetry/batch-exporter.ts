@@ -3,13 +3,12 @@ import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import type { ExportResult } from "./export-result.ts";
 
 export type BatchExporterDeps<T> = {
-  /** More than these are not kept: what comes then is dropped, and counted. */
+  /** Items above this are dropped and counted. */
   readonly queueMax: number;
   readonly batchMax: number;
   readonly intervalMs: number;
   readonly timers: Timers;
   send(batch: readonly T[], abort: AbortSignal): Promise<ExportResult>;
-  /** Told of every try to post. */
   onExport(result: ExportResult): void;
   onDrop(count: number): void;
 };
@@ -17,7 +16,7 @@ export type BatchExporterDeps<T> = {
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 30_000;
 
-/** A bounded queue that is sent in batches in the background, one at a time. Adding to it never waits. */
+/** A bounded queue that is sent in batches, one at a time. Adding never blocks. */
 export class BatchExporter<T> {
   readonly #deps: BatchExporterDeps<T>;
   readonly #stopping = new AbortController();
@@ -41,7 +40,7 @@ export class BatchExporter<T> {
     else this.#schedule(this.#deps.intervalMs);
   }
 
-  /** Sends what is there, for at most so long; the rest is dropped. */
+  /** Flushes the queue for at most `withinMs`; the rest is dropped. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true;
     cancelTimer(this.#timer);
@@ -74,7 +73,7 @@ export class BatchExporter<T> {
       : exponentialBackoffMs(this.#failures - 1, BACKOFF_BASE_MS, BACKOFF_MAX_MS);
   }
 
-  /** Until nothing is left, or somebody has to be waited for. */
+  /** Until the queue is empty or the receiver asks for a retry. */
   async #sendAll(): Promise<void> {
     const { batchMax, send, onExport, onDrop } = this.#deps;
     while (this.#queue.length > 0 && !this.#stopping.signal.aborted) {

@@ -1,4 +1,4 @@
-/** What became of a message. `refused`: what is in it was not taken, and would not be another time. */
+/** `later`: retry; `refused`: the receiver rejected the content, so a retry is pointless. */
 export type ExportResult = "sent" | "later" | "refused";
 
 export type PostResult =
@@ -12,7 +12,7 @@ export type PostRequest = {
   readonly signal: AbortSignal;
 };
 
-/** What a receiver answers to data that it does not take. Everything else somebody can mend, or passes by itself. */
+/** Statuses that reject the content itself. */
 const UNRETRYABLE_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 
 export function exportResultOf(posted: PostResult): ExportResult {

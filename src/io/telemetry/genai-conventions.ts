@@ -1,8 +1,8 @@
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
 
 /**
- * Names of OpenTelemetry's conventions for generative AI, in the form of the repository semantic-conventions-genai after
- * version 1.42. They are still being developed: whatever is renamed there is renamed in this file and nowhere else.
+ * Attribute names of OpenTelemetry's GenAI conventions (repository semantic-conventions-genai, after version 1.42). They are
+ * not stable yet; only this file has to follow their changes.
  */
 export const GENAI = {
   operation: "gen_ai.operation.name",
@@ -28,7 +28,7 @@ export const GENAI = {
   status: "http.response.status_code",
 } as const;
 
-/** What only this gateway says of a request. */
+/** Attributes that the conventions do not have. */
 export const GATEWAY_ATTRIBUTES = {
   requestId: "gateway.request.id",
   clientRequestId: "gateway.client_request.id",
@@ -58,7 +58,7 @@ export const GATEWAY_ATTRIBUTES = {
   maybeAccepted: "gateway.attempt.maybe_accepted",
 } as const;
 
-/** Metrics of the conventions: their name, and the one they have at /metrics, where dots are none and units are said. */
+/** Metrics of the conventions: OTLP name, Prometheus name and unit. */
 export const GENAI_METRICS = {
   tokenUsage: { name: "gen_ai.client.token.usage", prometheus: "gen_ai_client_token_usage", unit: "{token}" },
   duration: {
@@ -84,10 +84,9 @@ export const FIRST_TOKEN_BOUNDS = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
 ];
 
-/** As the conventions call an attribute, and as a label at /metrics is called. */
 export const prometheusLabelName = (attribute: string): string => attribute.replaceAll(".", "_");
 
-/** Where the conventions have a name for it, that one; the others are free. */
+/** Names of the conventions where they have one. */
 const OPERATIONS: Readonly<Record<Surface, string>> = {
   chat: "chat",
   messages: "chat",
@@ -110,15 +109,14 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["xai", "x_ai"],
 ]);
 
-/** The others are called there as they are called here, or not at all. */
 export const conventionalProviderName = (provider: string): string => PROVIDERS.get(provider) ?? provider;
 
-/** Whether the endpoint was asked at all: those whose turn it was and that were passed over have a line, too. */
+/** False for an endpoint that was skipped: the record lists it as an attempt, too. */
 export function wasSent({ durationMs, upstreamStatus, outcome }: AttemptRecord): boolean {
   return outcome === "served" || outcome === "cancelled" || durationMs > 0 || upstreamStatus !== null;
 }
 
-/** The class of error an attempt ended with, from a closed list; undefined: none. */
+/** `error.type` of an attempt, from a closed list; undefined for a success. */
 export function errorTypeOf({ outcome, upstreamStatus }: AttemptRecord): string | undefined {
   if (outcome === "served") return undefined;
   if (outcome === "cancelled") return "client_disconnected";
@@ -126,7 +124,7 @@ export function errorTypeOf({ outcome, upstreamStatus }: AttemptRecord): string 
   return upstreamStatus === 200 ? "broken_answer" : String(upstreamStatus);
 }
 
-/** The model that an endpoint was asked for. */
+/** The model that was requested from an endpoint. */
 export function attemptModel(
   { model, endpoint: served, decision }: RequestRecord,
   endpoint: string,

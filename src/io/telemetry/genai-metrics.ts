@@ -20,7 +20,7 @@ type EndpointLabels = { readonly base: string; readonly input: string; readonly 
 
 const label = (attribute: string, value: string) => `${prometheusLabelName(attribute)}="${value}"`;
 
-/** Metrics by the names of OpenTelemetry's conventions. The texts of their labels are made once for each endpoint. */
+/** Metrics of the GenAI conventions. Label texts are built once for each surface and endpoint. */
 export class GenAiMetrics {
   readonly #tokens = new HistogramSeries(
     GENAI_METRICS.tokenUsage.prometheus,
@@ -42,7 +42,7 @@ export class GenAiMetrics {
     "From a request's arrival to the first byte of its answer.",
     FIRST_TOKEN_BOUNDS,
   );
-  /** By surface and endpoint, so bounded by the catalogue: all nodes are one. */
+  /** By surface and endpoint; bounded by the catalogue, because all nodes share one entry. */
   readonly #labels = memoize((_surface: string) => new Map<string, EndpointLabels>());
 
   get series(): readonly HistogramSeries[] {
@@ -73,21 +73,21 @@ export class GenAiMetrics {
     const isNode = isNodeProvider(provider);
     const name = isNode ? "node" : endpoint;
     const labels = this.#labels(record.surface);
-    const known = labels.get(name);
-    if (known !== undefined) return known;
-    // Names of nodes and of what they serve are their workspaces' own words.
-    const [who, model] = isNode ? ["node", "node"] : [provider, attemptModel(record, endpoint) ?? "unknown"];
+    const cached = labels.get(name);
+    if (cached !== undefined) return cached;
+    // Names of nodes and their models are free text of workspaces and must not become labels.
+    const [providerLabel, model] = isNode ? ["node", "node"] : [provider, attemptModel(record, endpoint) ?? "unknown"];
     const base = [
       label(GENAI.operation, operationName(record.surface)),
-      label(GENAI.provider, conventionalProviderName(who)),
+      label(GENAI.provider, conventionalProviderName(providerLabel)),
       label(GENAI.requestModel, model),
     ].join(",");
-    const made = {
+    const created = {
       base,
       input: `${base},${label(GENAI.tokenType, "input")}`,
       output: `${base},${label(GENAI.tokenType, "output")}`,
     };
-    labels.set(name, made);
-    return made;
+    labels.set(name, created);
+    return created;
   }
 }

@@ -15,7 +15,7 @@ const REDACTED_PATHS = [
   "*.secret",
 ];
 
-/** Structured lines on stderr; stdout belongs to the banner and to answers of the CLI. */
+/** JSON lines on stderr; stdout is for the banner and CLI output. */
 export function createLogger(level: string): Logger {
   return pino(
     {

@@ -16,7 +16,7 @@ export type MetricExporterDeps = {
   readonly onExport: (result: ExportResult) => void;
 };
 
-/** Sends all metrics now and again. One that does not arrive is made up for by the next: they are sums since the start. */
+/** Exports all metrics periodically. A lost export does no harm: values are cumulative since the start. */
 export class MetricExporter {
   readonly #deps: MetricExporterDeps;
   readonly #startedAtMs: number;
@@ -31,7 +31,7 @@ export class MetricExporter {
     this.#schedule();
   }
 
-  /** Once more, so that what was counted last is told, too. */
+  /** Exports once more, so that the last values arrive. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true;
     cancelTimer(this.#timer);

@@ -35,7 +35,7 @@ export type GaugeSources = {
   readonly sharedStateOpen: () => number;
 };
 
-/** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
+/** Prometheus metrics. Label values come from closed lists, never from callers. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #http = new CounterSeries("gateway_http_requests_total", "HTTP requests answered, by route and status.");
@@ -121,7 +121,7 @@ export class Metrics {
     "Tries to deliver an alert, by channel and result.",
   );
 
-  /** What alerts ask for any increase of stands at zero, but for what is told by provider: see the rules. */
+  /** Series that alert rules watch for an increase start at zero, except those by provider. */
   constructor() {
     this.#overhead.initialize("");
     for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
@@ -132,7 +132,7 @@ export class Metrics {
     for (const signal of SIGNALS) this.#telemetryDropped.add(signalLabels(signal), 0);
   }
 
-  /** Figures that are read when somebody asks. */
+  /** Gauges are read on every scrape. */
   registerGauges(gauges: GaugeSources): void {
     registerGauge(
       "gateway_running_requests",
@@ -195,31 +195,36 @@ export class Metrics {
   }
 
   #registerProcessGauges(): void {
-    const own = processGauges();
+    const gauges = processGauges();
     registerGauge(
       "gateway_resident_memory_bytes",
       "Resident memory of the process.",
-      own.residentBytes,
+      gauges.residentBytes,
       this.#registry,
     );
-    registerGauge("gateway_heap_used_bytes", "Memory that objects of the process take.", own.heapBytes, this.#registry);
+    registerGauge(
+      "gateway_heap_used_bytes",
+      "Memory that objects of the process take.",
+      gauges.heapBytes,
+      this.#registry,
+    );
     registerGauge(
       "gateway_cpu_seconds",
       "Processor time that the process took since its start.",
-      own.cpuSeconds,
+      gauges.cpuSeconds,
       this.#registry,
     );
-    registerGauge("gateway_uptime_seconds", "Time since the process started.", own.uptimeSeconds, this.#registry);
+    registerGauge("gateway_uptime_seconds", "Time since the process started.", gauges.uptimeSeconds, this.#registry);
     registerGauge(
       "gateway_event_loop_delay_seconds",
       "How late the event loop was since the last look: 99 of 100 times it was less.",
-      own.eventLoopDelaySeconds,
+      gauges.eventLoopDelaySeconds,
       this.#registry,
     );
     registerGauge(
       "gateway_event_loop_utilization",
       "Share of the time since the last look in which the event loop was busy.",
-      own.eventLoopUtilization,
+      gauges.eventLoopUtilization,
       this.#registry,
     );
   }
@@ -233,11 +238,11 @@ export class Metrics {
   recordRequest(record: RequestRecord): void {
     const { surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage, charge } = record;
     const labels = providerLabels(providerLabel(provider ?? "none"));
-    this.#requests.add(labels.ended(surface)(status)(errorCode ?? "none"), 1);
+    this.#requests.add(labels.finished(surface)(status)(errorCode ?? "none"), 1);
     this.#overhead.observe("", overheadMs / 1000);
     if (ttfbMs !== null) this.#firstByte.observe(labels.all, ttfbMs / 1000);
     for (const attempt of attempts)
-      this.#attempts.add(providerLabels(providerLabel(attempt.provider)).tried(attempt.outcome), 1);
+      this.#attempts.add(providerLabels(providerLabel(attempt.provider)).attempted(attempt.outcome), 1);
     if (usage !== null) {
       this.#tokens.add(labels.input, usage.inputTokens);
       this.#tokens.add(labels.output, usage.outputTokens);
@@ -246,33 +251,32 @@ export class Metrics {
     this.#genai.recordRequest(record);
   }
 
-  recordEvent(notice: OperatorEvent): void {
-    switch (notice.is) {
+  recordEvent(event: OperatorEvent): void {
+    switch (event.is) {
       case "retried":
-        this.#retries.add(`provider="${providerLabel(notice.provider)}",at="${notice.at}"`, 1);
+        this.#retries.add(`provider="${providerLabel(event.provider)}",at="${event.at}"`, 1);
         break;
       case "budget_spent":
-        this.#retryBudgetExhausted.add(`provider="${providerLabel(notice.provider)}"`, 1);
+        this.#retryBudgetExhausted.add(`provider="${providerLabel(event.provider)}"`, 1);
         break;
       case "passed_over":
-        this.#skippedEndpoints.add(`provider="${providerLabel(notice.provider)}",why="${notice.why}"`, 1);
+        this.#skippedEndpoints.add(`provider="${providerLabel(event.provider)}",why="${event.why}"`, 1);
         break;
       case "turned_away":
-        this.#queueRejections.add(queueRejectionLabels(notice.why), 1);
+        this.#queueRejections.add(queueRejectionLabels(event.why), 1);
         break;
       case "credential_refused":
         this.#credentialRejections.add(
-          `provider="${providerLabel(notice.provider)}",status="${notice.status ?? "none"}"`,
+          `provider="${providerLabel(event.provider)}",status="${event.status ?? "none"}"`,
           1,
         );
         break;
       case "figures_replaced":
-        this.#usageReplaced.add(`provider="${providerLabel(notice.provider)}",why="${notice.why}"`, 1);
+        this.#usageReplaced.add(`provider="${providerLabel(event.provider)}",why="${event.why}"`, 1);
         break;
     }
   }
 
-  /** Of the request log, on its way to a target. */
   recordLogExport(target: LogTarget, result: LogExportOutcome, count: number): void {
     this.#logExport.add(logExportLabels(target, result), count);
   }
@@ -281,7 +285,7 @@ export class Metrics {
     this.#logExportFailures.add(`target="${target}"`, 1);
   }
 
-  /** How long the oldest request waits for each target, in milliseconds. */
+  /** `lags` returns the age of the oldest waiting request of each target. */
   registerLogExportLag(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
     new Gauge({
       name: "gateway_log_export_lag_seconds",
@@ -294,12 +298,11 @@ export class Metrics {
     });
   }
 
-  /** `handshake` is somebody without a key of this gateway. */
+  /** `handshake`: the peer has no valid instance key. */
   recordPeerRejection(why: "handshake" | "path" | "node" | "full"): void {
     this.#peerRejections.add(`why="${why}"`, 1);
   }
 
-  /** A message of telemetry was sent, or tried to be. */
   recordTelemetryExport(signal: Signal, result: ExportResult): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
   }
@@ -324,7 +327,6 @@ export class Metrics {
     registerGauge("gateway_endpoints_unproven", help, unproven, this.#registry);
   }
 
-  /** Everything that is added up with each request. */
   get #series(): readonly (CounterSeries | HistogramSeries)[] {
     return [
       this.#http,
@@ -353,11 +355,11 @@ export class Metrics {
     ];
   }
 
-  /** All of them, for whoever writes them in another form. */
+  /** For exporters of other formats. */
   async snapshot(): Promise<{ readonly series: readonly SeriesSnapshot[]; readonly gauges: readonly GaugeSnapshot[] }> {
     const gauges = await this.#registry.getMetricsAsJSON();
     return {
-      series: this.#series.map((one) => one.snapshot()),
+      series: this.#series.map((series) => series.snapshot()),
       gauges: gauges.map(({ name, help, values }) => ({
         name,
         help,
@@ -367,12 +369,12 @@ export class Metrics {
   }
 
   async render(): Promise<{ readonly contentType: string; readonly body: string }> {
-    const texts = [...this.#series.map((one) => one.render()), await this.#registry.metrics()];
+    const texts = [...this.#series.map((series) => series.render()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };
   }
 }
 
-/** The texts of labels of the request path: made once, because making them would cost more than the counting. */
+/** Label texts of the request path are cached: building them would cost more than the increment. */
 const routeLabels = memoize((route: string) => ({
   all: `route="${route}"`,
   with: memoize((status: number) => `route="${route}",status="${status}"`),
@@ -384,9 +386,9 @@ const providerLabels = memoize((provider: string) => {
     all,
     input: `${all},kind="input"`,
     output: `${all},kind="output"`,
-    tried: memoize((outcome: string) => `${all},outcome="${outcome}"`),
+    attempted: memoize((outcome: string) => `${all},outcome="${outcome}"`),
     charged: memoize((currency: string) => `${all},currency="${currency}"`),
-    ended: memoize((surface: string) =>
+    finished: memoize((surface: string) =>
       memoize((status: number) =>
         memoize((code: string) => `surface="${surface}",${all},status="${status}",code="${code}"`),
       ),
@@ -410,7 +412,7 @@ function registerGauge(name: string, help: string, read: () => number, registry:
   });
 }
 
-/** Names of nodes are their workspaces' own words, and there may be any number: here they are all one. */
+/** Node names are free text of workspaces and unbounded, so all nodes share one label. */
 function providerLabel(provider: string): string {
   return isNodeProvider(provider) ? "node" : provider;
 }

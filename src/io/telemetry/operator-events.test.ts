@@ -9,50 +9,50 @@ const refused = (endpoint: string): OperatorEvent => ({
   status: 401,
 });
 
-test("ERR-06 a refused credential is counted each time and logged once a minute for each endpoint", async () => {
+test("ERR-06 a rejected credential is counted each time and logged once a minute for each endpoint", async () => {
   let ms = 1000;
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown) => void lines.push(fields) };
-  const notices = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
+  const events = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
     nowMs: () => ms,
     monotonicMs: () => ms,
   });
-  for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.record(refused(endpoint));
+  for (const endpoint of ["acme:a", "acme:a", "acme:b"]) events.record(refused(endpoint));
   ms += 59_999;
-  notices.record(refused("acme:a"));
+  events.record(refused("acme:a"));
   expect(lines).toEqual([
     { endpoint: "acme:a", provider: "acme", upstreamStatus: 401 },
     { endpoint: "acme:b", provider: "acme", upstreamStatus: 401 },
   ]);
   ms += 1;
-  notices.record(refused("acme:a"));
+  events.record(refused("acme:a"));
   expect(lines).toHaveLength(3);
-  expect(notices.recentRejections).toEqual([{ endpoint: "acme:a", provider: "acme", status: 401, atMs: 61_000 }]);
+  expect(events.recentRejections).toEqual([{ endpoint: "acme:a", provider: "acme", status: 401, atMs: 61_000 }]);
   ms += 3_600_000;
-  expect(notices.recentRejections).toEqual([]);
+  expect(events.recentRejections).toEqual([]);
   const { body } = await metrics.render();
   expect(body).toContain('gateway_credential_refusals_total{provider="acme",status="401"} 5');
 });
 
-test("BILL-02 figures that were replaced are counted each time and logged once a minute, by endpoint and reason", async () => {
+test("BILL-02 replaced usage is counted each time and logged once a minute by endpoint and reason", async () => {
   let ms = 1000;
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown, text?: string) => void lines.push([fields, text]) };
-  const notices = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
+  const events = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
     nowMs: () => ms,
     monotonicMs: () => ms,
   });
   const replaced = (why: "impossible" | "none", requestId: string): void =>
-    notices.record({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
+    events.record({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
   replaced("impossible", "first");
   replaced("impossible", "second");
   replaced("none", "third");
-  notices.record(refused("acme:a"));
+  events.record(refused("acme:a"));
   expect(lines).toEqual([
-    [{ endpoint: "acme:a", provider: "acme", requestId: "first" }, expect.stringContaining("cannot be true")],
-    [{ endpoint: "acme:a", provider: "acme", requestId: "third" }, expect.stringContaining("no figures")],
+    [{ endpoint: "acme:a", provider: "acme", requestId: "first" }, expect.stringContaining("implausible usage")],
+    [{ endpoint: "acme:a", provider: "acme", requestId: "third" }, expect.stringContaining("usage missing")],
     [{ endpoint: "acme:a", provider: "acme", upstreamStatus: 401 }, expect.stringContaining("credential")],
   ]);
   ms += 60_000;

@@ -2,12 +2,12 @@ import type { Clock } from "../../kit/clock.ts";
 import { HOUR_MS } from "../../kit/time.ts";
 import type { Logger } from "./logger.ts";
 
-/** Why a request found no place. */
+/** Values of the metric label `why`. */
 export const QUEUE_REJECTION_REASONS = ["full", "too_long"] as const;
 
-/** What happened on the way of a request that its operator should know. */
+/** Events of requests that concern the operator; `why` values are metric labels. */
 export type OperatorEvent =
-  /** An attempt that is not the first of its request. */
+  /** Not the first attempt of its request. */
   | { readonly is: "retried"; readonly provider: string; readonly at: "next" | "same" }
   | { readonly is: "budget_spent"; readonly provider: string }
   | { readonly is: "passed_over"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
@@ -15,14 +15,14 @@ export type OperatorEvent =
   | ({ readonly is: "credential_refused" } & CredentialRejection)
   | ({ readonly is: "figures_replaced" } & UsageReplacement);
 
-/** The provider refuses the gateway's own credential, account or deployment. */
+/** A provider rejected the operator's credential, account or deployment. */
 type CredentialRejection = { readonly endpoint: string; readonly provider: string; readonly status: number | null };
 
-/** An answer was charged by the gateway's own count, in the place of what its provider told of it. */
+/** A response was charged by the gateway's token count instead of the provider's usage. */
 type UsageReplacement = {
   readonly endpoint: string;
   readonly provider: string;
-  /** The figures cannot be true; or there were none that can be read. */
+  /** The provider's usage is implausible, or missing. */
   readonly why: "impossible" | "none";
   readonly requestId: string;
 };
@@ -32,14 +32,14 @@ export type RecentCredentialRejection = CredentialRejection & { readonly atMs: n
 const RECENT_MS = HOUR_MS;
 const LOG_INTERVAL_MS = 60_000;
 
-/** Counts what is noticed. What only the operator can mend is also logged, once a minute for each endpoint. */
+/** Counts all events. Those that only the operator can fix are also logged, once a minute for each endpoint. */
 export class OperatorEvents {
   readonly #onEvent: (notice: OperatorEvent) => void;
   readonly #log: Pick<Logger, "warn">;
   readonly #clock: Clock;
-  /** By kind and endpoint, so bounded by the catalogue. */
+  /** By event and endpoint; bounded by the catalogue. */
   readonly #loggedAtMs = new Map<string, number>();
-  /** The last one of each provider. */
+  /** The latest of each provider. */
   readonly #rejections = new Map<string, RecentCredentialRejection>();
 
   constructor(count: (notice: OperatorEvent) => void, log: Pick<Logger, "warn">, clock: Clock) {
@@ -59,29 +59,27 @@ export class OperatorEvents {
     if (this.#wasLoggedRecently(`refused ${endpoint}`)) return;
     this.#log.warn(
       { endpoint, provider, upstreamStatus: status },
-      "a provider refuses the gateway's own credential, account or deployment",
+      "provider: credential, account or deployment rejected",
     );
   }
 
   #recordReplacement({ endpoint, provider, why, requestId }: UsageReplacement): void {
     if (this.#wasLoggedRecently(`${why} ${endpoint}`)) return;
-    const told = why === "none" ? "told no figures that can be read" : "told figures that cannot be true";
-    this.#log.warn(
-      { endpoint, provider, requestId },
-      `a provider ${told}: the answer was charged by the gateway's own count`,
-    );
+    const fields = { endpoint, provider, requestId };
+    if (why === "none") this.#log.warn(fields, "provider: usage missing, charged by own token count");
+    else this.#log.warn(fields, "provider: implausible usage, charged by own token count");
   }
 
-  /** Whether it was said within the last minute; if not, it is now. */
-  #wasLoggedRecently(what: string): boolean {
+  /** Records the event as logged when it was not. */
+  #wasLoggedRecently(event: string): boolean {
     const nowMs = this.#clock.monotonicMs();
-    const saidAtMs = this.#loggedAtMs.get(what);
-    if (saidAtMs !== undefined && nowMs - saidAtMs < LOG_INTERVAL_MS) return true;
-    this.#loggedAtMs.set(what, nowMs);
+    const loggedAtMs = this.#loggedAtMs.get(event);
+    if (loggedAtMs !== undefined && nowMs - loggedAtMs < LOG_INTERVAL_MS) return true;
+    this.#loggedAtMs.set(event, nowMs);
     return false;
   }
 
-  /** Those of the last hour. */
+  /** Rejections of the last hour. */
   get recentRejections(): RecentCredentialRejection[] {
     const fromMs = this.#clock.nowMs() - RECENT_MS;
     return [...this.#rejections.values()].filter(({ atMs }) => atMs > fromMs);

@@ -4,13 +4,13 @@ export const SIGNALS = ["traces", "metrics", "logs"] as const;
 export type Signal = (typeof SIGNALS)[number];
 
 export type OtlpClientOptions = {
-  /** Without the path of a signal. */
+  /** Without `/v1/<signal>`. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly post: (message: PostRequest) => Promise<PostResult>;
 };
 
-/** Sends to a receiver of OTLP over HTTP, in its JSON form. */
+/** Posts OTLP/JSON over HTTP. */
 export class OtlpClient {
   readonly #options: OtlpClientOptions;
 

@@ -8,13 +8,13 @@ import type { OtlpClient } from "./otlp-client.ts";
 import { type OtlpSource, otlpAttributes, unixNanos } from "./otlp-values.ts";
 import { gatewayAttributes, traceContextOf } from "./spans.ts";
 
-/** Numbers that OTLP has for them. */
+/** Severity numbers of OTLP. */
 const INFO = 9;
 const WARN = 13;
 const ERROR = 17;
 const SAMPLED = 1;
 
-/** The request log as log records of OTLP, each with the trace it belongs to. */
+/** Exports request records as OTLP log records, linked to their traces. */
 export function otlpLogTarget(otlp: OtlpClient, { resource, scope }: OtlpSource, clock: Clock) {
   return (records: readonly RequestRecord[], abort: AbortSignal): Promise<ExportResult> => {
     const observed = unixNanos(clock.nowMs());

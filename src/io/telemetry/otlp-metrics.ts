@@ -11,10 +11,9 @@ export type GaugeSnapshot = {
   }[];
 };
 
-/** Since when everything is counted, and when it was looked at. */
 type CollectionWindow = { readonly sinceMs: number; readonly nowMs: number };
 
-/** Sums since the start, as OTLP numbers that. */
+/** AGGREGATION_TEMPORALITY_CUMULATIVE. */
 const CUMULATIVE = 2;
 
 const CONVENTION_NAMES: ReadonlyMap<string, { readonly name: string; readonly unit: string }> = new Map(
@@ -24,14 +23,17 @@ const ATTRIBUTES_BY_LABEL: ReadonlyMap<string, string> = new Map(
   Object.values(GENAI).map((attribute) => [prometheusLabelName(attribute), attribute]),
 );
 
-/** All metrics as one message. Those of the conventions go by the conventions' names, all others as at /metrics. */
+/** All metrics as one message: GenAI metrics by their OTLP names, all others by their Prometheus names. */
 export function encodeMetrics(
   { resource, scope }: OtlpSource,
   series: readonly SeriesSnapshot[],
   gauges: readonly GaugeSnapshot[],
-  span: CollectionWindow,
+  window: CollectionWindow,
 ): string {
-  const metrics = [...series.map((one) => seriesMetric(one, span)), ...gauges.map((one) => gaugeMetric(one, span))];
+  const metrics = [
+    ...series.map((each) => seriesMetric(each, window)),
+    ...gauges.map((each) => gaugeMetric(each, window)),
+  ];
   return JSON.stringify({ resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] });
 }
 
@@ -72,11 +74,11 @@ function unitOf(name: string): string {
   return name.endsWith("_bytes") ? "By" : "";
 }
 
-/** The text of labels, as it is kept: closed lists without anything to escape. */
+/** Parses a Prometheus label text; its values need no unescaping. */
 function parseLabels(labels: string): OtlpAttribute[] {
-  const found = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [
+  const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [
     ATTRIBUTES_BY_LABEL.get(name) ?? name,
     value,
   ]);
-  return otlpAttributes(Object.fromEntries(found));
+  return otlpAttributes(Object.fromEntries(pairs));
 }

@@ -1,4 +1,4 @@
-/** Values of attributes in OTLP's JSON. Whole numbers travel as text there. */
+/** An attribute value of OTLP/JSON, in which integers are strings. */
 type OtlpValue =
   | { readonly stringValue: string }
   | { readonly intValue: string }
@@ -10,7 +10,7 @@ export type OtlpAttribute = { readonly key: string; readonly value: OtlpValue };
 
 export type AttributeValue = string | number | boolean | readonly string[];
 
-/** What is not known is left out. */
+/** Omits null and undefined values. */
 export function otlpAttributes(values: Readonly<Record<string, AttributeValue | null | undefined>>): OtlpAttribute[] {
   const attributes: OtlpAttribute[] = [];
   for (const [key, value] of Object.entries(values))
@@ -25,12 +25,12 @@ function otlpValue(value: AttributeValue): OtlpValue {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Milliseconds with a tenth, as nanoseconds: more than a number can hold. */
+/** Nanoseconds of OTLP, with a precision of a tenth of a millisecond; a double cannot hold them. */
 export function unixNanos(ms: number): string {
   return (BigInt(Math.round(ms * 10)) * 100_000n).toString();
 }
 
-/** Who speaks: the same in every message. */
+/** Resource and scope, the same in every message. */
 export type OtlpSource = {
   readonly resource: { readonly attributes: readonly OtlpAttribute[] };
   readonly scope: { readonly name: string; readonly version: string };

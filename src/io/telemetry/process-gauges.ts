@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 
-/** What a process says of itself. Delays are those since the last look. */
+/** Event-loop values cover the time since the previous read. */
 export function processGauges() {
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();

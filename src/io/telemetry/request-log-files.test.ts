@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { HOUR_MS } from "../../kit/time.ts";
 import { RequestLogFiles } from "./request-log-files.ts";
 
-test("OPS-03 a file is ended by its length or its age, old ones leave, and what others put there stays", async () => {
+test("OPS-03 files rotate by size and age, expired ones are deleted, foreign files stay", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   let nowMs = Date.UTC(2026, 10, 15, 9);
@@ -18,29 +18,29 @@ test("OPS-03 a file is ended by its length or its age, old ones leave, and what 
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   onTestFinished(() => files.close());
-  const shown = () =>
+  const contents = () =>
     readdirSync(folder)
       .toSorted()
       .map((name) => readFileSync(path.join(folder, name), "utf8"));
   writeFileSync(path.join(folder, "notes.txt"), "mine");
   await files.append("1234\n");
   await files.append("5678\n");
-  expect(shown()).toEqual(["mine", "1234\n5678\n"]);
+  expect(contents()).toEqual(["mine", "1234\n5678\n"]);
   nowMs += 1;
   await files.append("a line that is longer than a file may be\n");
   nowMs += 1;
   await files.append("9\n");
-  expect(shown()).toEqual(["mine", "1234\n5678\n", "a line that is longer than a file may be\n", "9\n"]);
+  expect(contents()).toEqual(["mine", "1234\n5678\n", "a line that is longer than a file may be\n", "9\n"]);
   nowMs += HOUR_MS;
   await files.append("later\n");
   expect(readdirSync(folder).toSorted().at(-1)).toBe("requests-20261115T100000002Z-abc123.jsonl");
-  expect(shown()).toHaveLength(5);
+  expect(contents()).toHaveLength(5);
   nowMs += 24 * HOUR_MS - 1;
   await files.append("next day\n");
-  expect(shown()).toEqual(["mine", "later\n", "next day\n"]);
+  expect(contents()).toEqual(["mine", "later\n", "next day\n"]);
 });
 
-test("OPS-03 lines whose file was taken away, moved or replaced while it was open are in another one", async () => {
+test("OPS-03 lines go to a new file when the open one was deleted, moved or replaced", async () => {
   const folder = path.join(mkdtempSync(path.join(tmpdir(), "gateway-log-files-")), "log");
   onTestFinished(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
   let nowMs = Date.UTC(2026, 10, 15, 9);

@@ -4,11 +4,11 @@ import type { Clock } from "../../kit/clock.ts";
 
 export type RequestLogFilesOptions = {
   readonly folder: string;
-  /** In the names of the files, so that processes do not write into each other's. */
+  /** Part of the file names, so that no two processes write to one file. */
   readonly writer: string;
   readonly fileMaxBytes: number;
   readonly fileMaxAgeMs: number;
-  /** How long files are kept; null: for ever. */
+  /** Null: files are never deleted. */
   readonly retentionMs: number | null;
   readonly clock: Clock;
 };
@@ -24,8 +24,8 @@ type OpenLogFile = {
 };
 
 /**
- * Lines in files of a folder, oldest first by name. Each file belongs to one process: what a crash cuts off is the last
- * line of its file, and comes again whole in the next one.
+ * Appends lines to rotating files whose names sort by time. Each file belongs to one process: a crash can truncate only the
+ * last line, which is written again to the next file.
  */
 export class RequestLogFiles {
   readonly #options: RequestLogFilesOptions;
@@ -35,13 +35,13 @@ export class RequestLogFiles {
     this.#options = settings;
   }
 
-  /** Resolves once the lines are on the disk, in a file of the folder: whoever takes that away meanwhile gets another. */
+  /** Resolves once the lines are synced to a file that is still in the folder; retries once if it was moved or deleted. */
   async append(text: string): Promise<void> {
     if (await this.#appendOnce(text)) return;
-    if (!(await this.#appendOnce(text))) throw new Error("the file of the request log goes away while it is written");
+    if (!(await this.#appendOnce(text))) throw new Error("the request log file was removed while it was written");
   }
 
-  /** False when the file is not in its place any more: what was written to it may never be seen by anybody. */
+  /** False when the file was moved or deleted meanwhile, so that the lines may be lost. */
   async #appendOnce(text: string): Promise<boolean> {
     const bytes = Buffer.byteLength(text);
     const current = await this.#fileWithRoomFor(bytes);
@@ -50,7 +50,7 @@ export class RequestLogFiles {
       await current.handle.datasync();
       current.bytes += bytes;
     } catch (error) {
-      // Half a line may be there: nothing is written behind it.
+      // The last line may be incomplete, so nothing is appended to this file.
       await this.close();
       throw error;
     }
@@ -68,11 +68,11 @@ export class RequestLogFiles {
 
   async #fileWithRoomFor(bytes: number): Promise<OpenLogFile> {
     const { fileMaxBytes, fileMaxAgeMs, clock } = this.#options;
-    const known = this.#current;
+    const current = this.#current;
     const nowMs = clock.nowMs();
-    if (known !== undefined) {
-      const isFull = known.bytes > 0 && known.bytes + bytes > fileMaxBytes;
-      if (!isFull && nowMs - known.openedAtMs < fileMaxAgeMs) return known;
+    if (current !== undefined) {
+      const isFull = current.bytes > 0 && current.bytes + bytes > fileMaxBytes;
+      if (!isFull && nowMs - current.openedAtMs < fileMaxAgeMs) return current;
       await this.close();
     }
     this.#current = await this.#openNext(nowMs);
@@ -90,7 +90,7 @@ export class RequestLogFiles {
     return { file, handle, inode: ino, openedAtMs: nowMs, bytes: size };
   }
 
-  /** By the time in their names: files that somebody else put there are left alone. */
+  /** By the time in their names; other files in the folder are not touched. */
   async #deleteExpired(nowMs: number): Promise<void> {
     const { folder, retentionMs } = this.#options;
     if (retentionMs === null) return;

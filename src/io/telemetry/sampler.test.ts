@@ -4,7 +4,7 @@ import { createSampler } from "./sampler.ts";
 
 const parent = (isSampled: boolean) => ({ traceId: "a".repeat(32), spanId: "b".repeat(16), isSampled });
 
-test("OPS-03 a share of the traces is kept, the same ones everywhere; a caller's own choice goes first where it is asked", () => {
+test("OPS-03 a ratio keeps the same traces everywhere; parent-based samplers follow the caller's choice", () => {
   const ids = createIdGenerator(() => 1_800_000_000_000);
   const traces = Array.from({ length: 4000 }, () => ids.next(""));
   const tenth = createSampler("traceidratio", 0.1);

@@ -1,6 +1,6 @@
 import type { TraceParent } from "../../kit/trace-context.ts";
 
-/** The samplers of OpenTelemetry, by the names that OTEL_TRACES_SAMPLER has for them. */
+/** Values of OTEL_TRACES_SAMPLER. */
 export const SAMPLERS = [
   "parentbased_always_on",
   "parentbased_always_off",
@@ -13,11 +13,11 @@ export type SamplerName = (typeof SAMPLERS)[number];
 
 export type Sampler = (traceId: string, parent: TraceParent | undefined) => boolean;
 
-/** The digits of a trace's id that are random in every kind of it: 56 bits. */
+/** The last 56 bits of a trace id are random in every trace id format. */
 const RANDOM_DIGITS = 14;
 const RANDOM_VALUES = 2 ** 56;
 
-/** Whether a trace is kept follows from its id alone, so every process comes to the same end. */
+/** The decision depends only on the trace id, so every process decides alike. */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const root = rootSampler(name, ratio);
   return name.startsWith("parentbased_") ? (traceId, parent) => parent?.isSampled ?? root(traceId) : root;
@@ -26,6 +26,6 @@ export function createSampler(name: SamplerName, ratio: number): Sampler {
 function rootSampler(name: SamplerName, ratio: number): (traceId: string) => boolean {
   if (name.endsWith("always_on")) return () => true;
   if (name.endsWith("always_off")) return () => false;
-  const least = (1 - ratio) * RANDOM_VALUES;
-  return (traceId) => Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= least;
+  const threshold = (1 - ratio) * RANDOM_VALUES;
+  return (traceId) => Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= threshold;
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { CounterSeries, HistogramSeries } from "./series.ts";
 
-test("a counter shows what was added, for each set of labels", () => {
-  const counts = new CounterSeries("calls_total", "Calls.");
-  counts.add('kind="a"', 1);
-  counts.add('kind="b"', 5);
-  counts.add('kind="a"', 2);
-  expect(counts.render()).toBe(
+test("a counter sums by label set", () => {
+  const counter = new CounterSeries("calls_total", "Calls.");
+  counter.add('kind="a"', 1);
+  counter.add('kind="b"', 5);
+  counter.add('kind="a"', 2);
+  expect(counter.render()).toBe(
     [
       "# HELP calls_total Calls.",
       "# TYPE calls_total counter",
@@ -16,11 +16,11 @@ test("a counter shows what was added, for each set of labels", () => {
   );
 });
 
-test("a histogram's buckets count what is at most their bound, and hold those below them", () => {
-  const timings = new HistogramSeries("wait_seconds", "Waits.", [0.1, 1]);
-  for (const seconds of [0.0625, 0.1, 0.5, 4]) timings.observe('route="a"', seconds);
-  timings.observe("", 0.25);
-  expect(timings.render().split("\n")).toEqual([
+test("histogram buckets are cumulative and include their bound", () => {
+  const histogram = new HistogramSeries("wait_seconds", "Waits.", [0.1, 1]);
+  for (const seconds of [0.0625, 0.1, 0.5, 4]) histogram.observe('route="a"', seconds);
+  histogram.observe("", 0.25);
+  expect(histogram.render().split("\n")).toEqual([
     "# HELP wait_seconds Waits.",
     "# TYPE wait_seconds histogram",
     'wait_seconds_bucket{le="0.1",route="a"} 2',

@@ -1,12 +1,11 @@
 /**
- * Counters and timings of the request path. They are added up in plain maps by the text of their labels and written in
- * the Prometheus text format when somebody asks: a metrics library would check names and labels with every request.
- * Labels come from closed lists, so they need no escaping.
+ * A counter of the request path, in a plain map by label text: a metrics library would validate names and labels for each
+ * request. Label values come from closed lists and need no escaping.
  */
 export class CounterSeries {
   readonly #name: string;
   readonly #help: string;
-  /** Each in a place of its own, so that it is looked for once. */
+  /** Boxed, so that an increment needs one map lookup. */
   readonly #values = new Map<string, { value: number }>();
 
   constructor(name: string, help: string) {
@@ -15,9 +14,9 @@ export class CounterSeries {
   }
 
   add(labels: string, amount: number): void {
-    const known = this.#values.get(labels);
-    if (known === undefined) this.#values.set(labels, { value: amount });
-    else known.value += amount;
+    const counter = this.#values.get(labels);
+    if (counter === undefined) this.#values.set(labels, { value: amount });
+    else counter.value += amount;
   }
 
   render(): string {
@@ -42,9 +41,9 @@ type HistogramSnapshot = SeriesDescription & {
   readonly timings: ReadonlyMap<string, Readonly<Histogram>>;
 };
 
-/** What was added up, for whoever writes it in another form. */
 export type SeriesSnapshot = CounterSnapshot | HistogramSnapshot;
 
+/** A histogram of the request path. */
 export class HistogramSeries {
   readonly #name: string;
   readonly #help: string;
@@ -61,22 +60,22 @@ export class HistogramSeries {
     const timing = this.#histograms.get(labels) ?? this.initialize(labels);
     timing.sum += seconds;
     timing.count += 1;
-    let place = 0;
-    while (seconds > (this.#bounds[place] ?? Number.POSITIVE_INFINITY)) place += 1;
-    timing.bucketCounts[place] = (timing.bucketCounts[place] ?? 0) + 1;
+    let bucket = 0;
+    while (seconds > (this.#bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1;
+    timing.bucketCounts[bucket] = (timing.bucketCounts[bucket] ?? 0) + 1;
   }
 
   render(): string {
     const lines = headerLines(this.#name, this.#help, "histogram");
     for (const [labels, { bucketCounts, sum, count }] of this.#histograms) {
-      const more = labels === "" ? "" : `,${labels}`;
-      let below = 0;
-      for (const [place, bound] of this.#bounds.entries()) {
-        below += bucketCounts[place] ?? 0;
-        lines.push(`${this.#name}_bucket{le="${bound}"${more}} ${below}`);
+      const suffix = labels === "" ? "" : `,${labels}`;
+      let cumulative = 0;
+      for (const [bucket, bound] of this.#bounds.entries()) {
+        cumulative += bucketCounts[bucket] ?? 0;
+        lines.push(`${this.#name}_bucket{le="${bound}"${suffix}} ${cumulative}`);
       }
       const own = labels === "" ? "" : `{${labels}}`;
-      lines.push(`${this.#name}_bucket{le="+Inf"${more}} ${count}`);
+      lines.push(`${this.#name}_bucket{le="+Inf"${suffix}} ${count}`);
       lines.push(`${this.#name}_sum${own} ${sum}`, `${this.#name}_count${own} ${count}`);
     }
     return lines.join("\n");
@@ -86,7 +85,7 @@ export class HistogramSeries {
     return { is: "timings", name: this.#name, help: this.#help, bounds: this.#bounds, timings: this.#histograms };
   }
 
-  /** A series that stands at zero before anything was seen. */
+  /** Creates the series at zero, before the first observation. */
   initialize(labels: string): Histogram {
     const timing = { bucketCounts: Array<number>(this.#bounds.length + 1).fill(0), sum: 0, count: 0 };
     this.#histograms.set(labels, timing);

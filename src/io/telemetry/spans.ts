@@ -13,7 +13,7 @@ import {
 } from "./genai-conventions.ts";
 import { type AttributeValue, type OtlpAttribute, otlpAttributes, unixNanos } from "./otlp-values.ts";
 
-/** Numbers that OTLP has for them. */
+/** Enum values of OTLP. */
 const KIND_SERVER = 2;
 const KIND_CLIENT = 3;
 const STATUS_ERROR = 2;
@@ -40,10 +40,10 @@ export type OtlpSpan = {
   readonly status: { readonly code?: number };
 };
 
-/** Where a provider's endpoint is reached; undefined: not known, or a workspace's own affair. */
+/** Undefined when the address is not known or private to a workspace. */
 export type ServerAddressLookup = (endpoint: string) => { readonly address: string; readonly port: number } | undefined;
 
-/** The trace a request belongs to: its caller's, or one of its own. */
+/** The caller's trace, or a new one. */
 export function traceContextOf({ id, trace }: RequestRecord): {
   readonly traceId: string;
   readonly parent?: TraceParent;
@@ -52,22 +52,22 @@ export function traceContextOf({ id, trace }: RequestRecord): {
   return parent === undefined ? { traceId: traceIdOf(id) } : { traceId: parent.traceId, parent };
 }
 
-/** One span for the request and one for each attempt. They are made from its record, which never has content. */
+/** One span for the request and one for each attempt; records contain no prompts or responses. */
 export function buildSpans(record: RequestRecord, serverOf: ServerAddressLookup): OtlpSpan[] {
   const { traceId, parent } = traceContextOf(record);
   const { attempts } = record;
-  const lastAsked = attempts.findLastIndex(wasSent);
+  const lastSent = attempts.findLastIndex(wasSent);
   const spans = [requestSpan(record, traceId, parent)];
   for (const [index, attempt] of attempts.entries())
     if (wasSent(attempt))
-      spans.push(attemptSpan({ record, attempt, index, traceId, serverOf, isLast: index === lastAsked }));
+      spans.push(attemptSpan({ record, attempt, index, traceId, serverOf, isLast: index === lastSent }));
   return spans;
 }
 
 function requestSpan(record: RequestRecord, traceId: string, parent: TraceParent | undefined): OtlpSpan {
   const { surface, status, errorCode, createdAtMs, totalMs } = record;
-  // By the conventions a server's span has not failed where the caller's own request was refused.
-  const isOurs = status < 400 || status >= 500;
+  // By the conventions a 4xx response is no error of a server span.
+  const isServerOutcome = status < 400 || status >= 500;
   return {
     traceId,
     spanId: spanIdOf(record.id, 0),
@@ -83,11 +83,11 @@ function requestSpan(record: RequestRecord, traceId: string, parent: TraceParent
       [GENAI.errorType]: errorCode,
       ...gatewayAttributes(record),
     }),
-    status: isOurs && hasFailed(record) ? { code: STATUS_ERROR } : {},
+    status: isServerOutcome && hasFailed(record) ? { code: STATUS_ERROR } : {},
   };
 }
 
-/** What the gateway itself says of a request; the names of people and keys are not among it, only their ids. */
+/** Attributes of the gateway: ids of keys and members, never their names. */
 export function gatewayAttributes(record: RequestRecord): Record<string, AttributeValue | null | undefined> {
   const { charge, usage, attempts } = record;
   return {
@@ -119,7 +119,7 @@ export function gatewayAttributes(record: RequestRecord): Record<string, Attribu
 type AttemptSpanInput = {
   readonly record: RequestRecord;
   readonly attempt: AttemptRecord;
-  /** Its place among all lines of the record, those that were passed over included. */
+  /** Index among all attempts of the record, including skipped ones. */
   readonly index: number;
   readonly traceId: string;
   readonly serverOf: ServerAddressLookup;
@@ -160,7 +160,7 @@ function attemptSpan({ record, attempt, index, traceId, serverOf, isLast }: Atte
   };
 }
 
-/** What came of the attempt that the request ended with. */
+/** Attributes of the last attempt, from the outcome of the request. */
 function replyAttributes(
   { model, upstreamId, usage, ttfbMs, createdAtMs, streaming }: RequestRecord,
   { outcome, startedAtMs }: AttemptRecord,

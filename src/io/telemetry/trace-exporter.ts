@@ -21,10 +21,10 @@ export type TraceExporterDeps = {
   readonly onDrop: (count: number) => void;
 };
 
-/** So many requests become text at once: between them the requests that are running have their turn. */
+/** Requests that are serialized before the event loop may process others. */
 const ENCODED_PER_TICK = 16;
 
-/** Traces of finished requests. On the request's own way a record is put into a queue, and nothing else is done. */
+/** Exports traces of finished requests. The request path only adds the record to a queue. */
 export class TraceExporter {
   readonly #deps: TraceExporterDeps;
   readonly #queue: BatchExporter<RequestRecord>;
@@ -39,7 +39,7 @@ export class TraceExporter {
     if (this.#deps.sampler(traceId, parent)) this.#queue.add(record);
   }
 
-  /** What the next attempt of a request tells its provider of the trace; `trace` is what the caller said of it. */
+  /** `traceparent` of an attempt; `trace` is the caller's header. */
   traceparentFor(requestId: string, trace: string | undefined, attempt: number): string {
     const parent = trace === undefined ? undefined : parseTraceparent(trace);
     const traceId = parent?.traceId ?? traceIdOf(requestId);
