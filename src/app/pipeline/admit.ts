@@ -1,6 +1,8 @@
-import { type Fault, fault } from "../../contract/faults.ts";
-import type { HoldVerdict } from "../../domain/admission/shared-state.ts";
+import { Fault, fault } from "../../contract/faults.ts";
+import type { QueueRejection } from "../../domain/admission/admission-queue.ts";
+import type { HoldRequest, HoldVerdict } from "../../domain/admission/shared-state.ts";
 import { holdFor } from "../../domain/billing/charge.ts";
+import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -8,48 +10,68 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { billedExtras } from "./extras.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
+import type { DecodedRequest } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { InferenceRequest } from "./inference-request.ts";
+import { type InferenceRequest, replyHeadFor } from "./inference-request.ts";
+import type { PlannedRequest } from "./plan.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
-/** Token estimates can be low; the hold adds this share and a little more. */
+/** Safety margin on estimated input tokens. */
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
-/** What admission needs of everything the request path is given. */
 export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf">;
 
-/** What is reserved for one attempt. */
+/** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
+export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
+  readonly gateway: GatewayDeps;
+  readonly trace: RequestTrace;
+  readonly exchange: Exchange;
+  readonly sink: ResponseSink;
+  readonly decoded: DecodedRequest;
+  readonly plan: Plan;
+  /** On the monotonic clock. */
+  readonly deadlineMs: number;
+};
+
+/** The hold that one attempt needs. */
 export function holdAmountFor(
   gateway: AdmissionDeps,
-  trail: RequestTrace,
+  trace: RequestTrace,
   attempt: Attempt,
-  errand: Pick<InferenceRequest, "boundAt">,
+  request: Pick<InferenceRequest, "usageBoundAt">,
 ): bigint {
-  // What the workspace pays at the provider itself, or has itself, needs no wallet.
+  // Own keys and nodes are not paid from the wallet.
   if (isOwnResource(attempt)) return 0n;
-  const { inputTokens, outputTokens, characters, seconds, cacheTtl, prompts } = errand.usageBoundAt(
-    attempt,
-    gateway.limits,
+  const bound = request.usageBoundAt(attempt, gateway.limits);
+  const { characters, seconds, cacheTtl, prompts } = bound;
+  const inputTokens = Math.ceil(bound.inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
+  const { currencies, margin } = trace.terms;
+  const { currency } = trace.principal.workspace;
+  // Optional extras without a price are not sent to the endpoint.
+  const extras = trace.terms.extras?.filter(
+    ({ toolIndex, name }) => toolIndex === undefined || isExtraPriced(attempt.price, name),
   );
-  const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const { currencies, margin, extras } = trail.terms;
-  const { currency } = trail.principal.workspace;
-  const asked = extras === undefined ? undefined : billedExtras(extras, attempt);
-  const also = { characters, seconds, cacheTtl, prompts, margin, extras: asked };
-  return holdFor(input, outputTokens, attempt.price, currencies, currency, also);
+  return holdFor(inputTokens, bound.outputTokens, attempt.price, currencies, currency, {
+    characters,
+    seconds,
+    cacheTtl,
+    prompts,
+    margin,
+    extras,
+  });
 }
 
 /**
- * Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal
- * costs no upstream call.
+ * The admit stage: holds the cost of the most expensive planned attempt against the wallet and every spend limit, in one
+ * atomic step. A refusal costs no upstream call.
  */
 export function admit(
   gateway: AdmissionDeps,
-  trail: RequestTrace,
+  trace: RequestTrace,
   plan: Pick<Plan, "attempts">,
-  errand: Pick<InferenceRequest, "boundAt">,
+  request: Pick<InferenceRequest, "usageBoundAt">,
 ): MaybePromise<void> {
   if (gateway.journal.isBroken) {
     throw fault("service_unavailable", {
@@ -57,30 +79,86 @@ export function admit(
       headers: { "retry-after": "5" },
     });
   }
-  const { workspace, member } = trail.principal;
+  const { workspace, member } = trace.principal;
   let nanos = 0n;
-  // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
-  const tried = plan.attempts.slice(0, gateway.limits.attemptsMax);
-  if (tried.every(isOwnResource)) return;
-  for (const attempt of tried) {
-    const needed = holdAmountFor(gateway, trail, attempt, errand);
+  // Attempts beyond the limit never run: the plan of `auto` can end with expensive models.
+  const attempts = plan.attempts.slice(0, gateway.limits.attemptsMax);
+  if (attempts.every(isOwnResource)) return;
+  for (const attempt of attempts) {
+    const needed = holdAmountFor(gateway, trace, attempt, request);
     if (needed > nanos) nanos = needed;
   }
-  const { keyId, limits } = gateway.spenderOf(trail.principal);
-  const { requestId, createdAtMs: atMs } = trail;
-  const hold = { requestId, workspaceId: workspace.id, keyId, memberId: member?.id ?? null, nanos, atMs, limits };
+  const { keyId, limits } = gateway.spenderOf(trace.principal);
+  const { requestId, createdAtMs: atMs } = trace;
+  const hold: HoldRequest = {
+    requestId,
+    workspaceId: workspace.id,
+    keyId,
+    memberId: member?.id ?? null,
+    nanos,
+    atMs,
+    limits,
+  };
   return chain(gateway.state.hold(hold), (verdict) => {
-    if (verdict.is === "held") trail.heldNanos = nanos;
+    if (verdict.is === "held") trace.heldNanos = nanos;
     else {
-      trail.holdRefusal = holdRefusalFault(verdict, trail);
-      if (!plan.attempts.some(isOwnResource)) throw trail.holdRefusal;
+      trace.holdRefusal = holdRefusalFault(verdict, trace);
+      if (!plan.attempts.some(isOwnResource)) throw trace.holdRefusal;
     }
   });
 }
 
+/** Waits for a free slot; `left`: the client disconnected first. Throws when the queue is full or the wait times out. */
+export async function waitForSlot(
+  gateway: GatewayDeps,
+  trace: RequestTrace,
+  sink: ResponseSink,
+): Promise<"served" | "left"> {
+  const { clock, queue } = gateway;
+  const sinceMs = clock.monotonicMs();
+  const entry = queue.enqueue(trace.principal.workspace.id);
+  sink.onDisconnect(() => entry.cancel());
+  const end = await entry.admission;
+  if (end === "served" || end === "left") return end;
+  gateway.onNotice({ is: "queue_rejected", why: end });
+  throw queueFault(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
+}
+
+function queueFault(end: Exclude<QueueRejection, "left">, waitedMs: number, waitMs: number): Fault {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const what =
+    end === "full"
+      ? "The gateway serves as many requests as it may, and its queue is full."
+      : `The gateway serves as many requests as it may, and no place came free in ${waitedMs} ms.`;
+  return fault("rate_limit_exceeded", {
+    message: `${what} Try again in ${seconds} s.`,
+    headers: { "retry-after": String(seconds) },
+  });
+}
+
+/** The encoding fault of a request that no planned endpoint can encode; undefined when one can. */
+export function firstEncodingError(
+  exchange: Exchange,
+  trace: RequestTrace,
+  { request, plan }: { readonly request: InferenceRequest; readonly plan: Plan },
+): Fault | undefined {
+  let first: Fault | undefined;
+  for (const attempt of plan.attempts) {
+    try {
+      const { adapter } = request.adapterFor(attempt, plan, replyHeadFor(exchange, trace, request, attempt));
+      if (adapter.subRequests === undefined) adapter.encode();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Fault)) return undefined;
+      first ??= error;
+    }
+  }
+  return first;
+}
+
 type HoldRejection = Exclude<HoldVerdict, { is: "held" }>;
 
-/** What a caller can do so that less is reserved. */
+/** How a caller can lower the hold. */
 const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   chat: "ask for fewer tokens with max_tokens",
   messages: "ask for fewer tokens with max_tokens",
@@ -91,23 +169,23 @@ const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
   decisions: "ask fewer questions or send a shorter state",
 };
 
-function holdRefusalFault(verdict: HoldRejection, trail: RequestTrace): Fault {
+function holdRefusalFault(verdict: HoldRejection, trace: RequestTrace): Fault {
   const message =
     verdict.is === "insufficient_credits"
-      ? insufficientCreditsMessage(verdict, trail)
-      : spendLimitMessage(verdict, trail);
-  // Sent again, the same request gets the same answer until somebody pays, or the limit's period is over.
+      ? insufficientCreditsMessage(verdict, trace)
+      : spendLimitMessage(verdict, trace);
+  // A retry fails the same way until the wallet is topped up or the period of the limit ends.
   return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
 }
 
 function insufficientCreditsMessage(
   verdict: Extract<HoldRejection, { is: "insufficient_credits" }>,
-  trail: RequestTrace,
+  trace: RequestTrace,
 ): string {
-  const { workspace } = trail.principal;
+  const { workspace } = trace.principal;
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${REDUCTION_HINTS[trail.surface]}.`;
+  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${REDUCTION_HINTS[trace.surface]}.`;
 }
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
@@ -118,9 +196,9 @@ function spendLimitMessage(
 ): string {
   const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
   const { currency } = principal.workspace;
-  const said = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
-  const running = heldNanos === 0n ? "" : `, ${said(heldNanos)} are reserved by running requests`;
-  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
+  const amount = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
+  const running = heldNanos === 0n ? "" : `, ${amount(heldNanos)} are reserved by running requests`;
+  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${amount(limit.nanos)}: ${amount(spentNanos)} are spent${running}, and this request reserves ${amount(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
 }
 
 function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {

@@ -7,8 +7,7 @@ import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import { type FailureReport, type FailureVerdict, faultEndedBy } from "../../io/upstream/classify-failure.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
-import type { AttemptResult } from "./attempt.ts";
-import type { AttemptOutcome, EndedAttempt, FailedAttempt } from "./attempt-outcome.ts";
+import type { AttemptOutcome, AttemptResult, EndedAttempt, FailedAttempt } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { type Relay, TIMEOUT_REASON } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
@@ -19,21 +18,20 @@ type RetryLoopDeps = {
   readonly trace: RequestTrace;
   readonly plan: Plan;
   readonly relay: Relay;
-  /** When the request has to be over, on the clock that never jumps. */
+  /** On the monotonic clock. */
   readonly deadlineMs: number;
   readonly runAttempt: (attempt: Attempt) => MaybePromise<AttemptResult>;
-  /** Whether what was reserved pays for it: asked of endpoints beyond those that the reservation was made for. */
+  /** The hold covers the first attempts of the plan only; later ones are checked by this. */
   readonly isCoveredByHold: (attempt: Attempt) => boolean;
-  /** Whether the request names what only a provider keeps, such as a file: that it is not there is no fault of theirs. */
+  /** True when a 404 may mean a missing file of the caller instead of a broken endpoint. */
   readonly referencesProviderState: () => boolean;
 };
 
-/** Who answered, and how that ended. */
 export type ServedAttempt = { readonly attempt: Attempt; readonly outcome: EndedAttempt };
 
 type AttemptSlots = Pick<ConcurrencyLimiter, "acquire" | "release">;
 
-type SkipReason = Extract<OperatorEvent, { is: "passed_over" }>["why"];
+type SkipReason = Extract<OperatorEvent, { is: "endpoint_skipped" }>["why"];
 
 const SKIP_REASONS: Record<SkipReason, string> = {
   full: "passed over: it has as many requests as it may have at once",
@@ -43,36 +41,34 @@ const SKIP_REASONS: Record<SkipReason, string> = {
 
 const NOT_FOUND = 404;
 
-/** The most that a wait is longer than it must be, so that those who wait do not all come back at once. */
+/** Random extra delay, so that retries do not arrive all at once. */
 const JITTER_SHARE = 0.5;
 const JITTER_MS_MIN = 100;
 
 /**
- * The one retry loop: the endpoints of a plan in turn, each within its places, every attempt after the first within the
- * retry budget, until one answers or nobody is left. What an attempt shows of its endpoint is told to the breakers.
+ * The one retry loop: tries the endpoints of a plan in order, each within its concurrency limit and every further attempt
+ * within the retry budget, until one serves the request. Each result is reported to the circuit breakers.
  */
 export class RetryLoop {
   readonly #deps: RetryLoopDeps;
-  /** The next place in the plan. */
   #nextIndex = 0;
-  /** Those that were set aside since the plan was made: never left out, but tried last. */
+  /** Endpoints whose circuit opened since the plan was made; they are tried last. */
   readonly #deferred: Attempt[] = [];
-  /** How many were really asked. */
   #attemptsMade = 0;
   #lastFailure: FailureReport | undefined;
   #pendingRetry: Attempt | undefined;
-  #repeated: "no" | "yes" = "no";
-  #time: "left" | "up" = "left";
-  /** Busy when something of the workspace's own was passed over as full: it needs no money, only another try. */
-  #own: "free" | "busy" = "free";
+  #hasRetriedSame = false;
+  #isExpired = false;
+  /** An own key or node was skipped as full, so a later retry can succeed without funds. */
+  #isOwnResourceBusy = false;
 
-  constructor(parts: RetryLoopDeps) {
-    this.#deps = parts;
+  constructor(deps: RetryLoopDeps) {
+    this.#deps = deps;
   }
 
-  /** The time of the request is up: what runs is given up, and nothing else is begun. */
+  /** The deadline passed: cancels the running attempt and starts no other. */
   expire(): void {
-    this.#time = "up";
+    this.#isExpired = true;
     this.#deps.relay.expire();
   }
 
@@ -82,50 +78,49 @@ export class RetryLoop {
     while (this.#attemptsMade < limits.attemptsMax + (this.#pendingRetry === undefined ? 0 : 1)) {
       const attempt = this.#nextAttempt();
       if (attempt === undefined) break;
-      const places = this.#slotsFor(attempt);
-      if (this.#acquireSlot(attempt, places) === "full") continue;
-      const isFurther = this.#attemptsMade > 0;
-      let tried: AttemptResult | undefined;
+      const slots = this.#slotsFor(attempt);
+      if (this.#acquireSlot(attempt, slots) === "full") continue;
+      const isRetry = this.#attemptsMade > 0;
+      let result: AttemptResult | undefined;
       try {
-        tried = await runAttempt(attempt);
+        result = await runAttempt(attempt);
       } finally {
-        places?.release(attempt.endpoint.id);
-        if (isFurther) retryBudget.release();
-        this.#reportToBreakers(attempt, tried?.outcome);
+        slots?.release(attempt.endpoint.id);
+        if (isRetry) retryBudget.release();
+        this.#reportToBreakers(attempt, result?.outcome);
       }
-      const { outcome, record } = tried;
+      const { outcome, record } = result;
       if (outcome.is !== "failed") {
         trace.addAttempt(record);
-        return { attempt, outcome: outcome };
+        return { attempt, outcome };
       }
       const ended = await this.#handleFailure(attempt, outcome, record);
       if (ended !== undefined) return { attempt, outcome: ended };
     }
-    const unpaid = this.#own === "busy" ? undefined : trace.holdRefusal;
-    throw this.#finalFault(limits.attemptsMax) ?? unpaid ?? allBusyFault();
+    const holdRefusal = this.#isOwnResourceBusy ? undefined : trace.holdRefusal;
+    throw this.#finalFault(limits.attemptsMax) ?? holdRefusal ?? allBusyFault();
   }
 
-  /** What the caller hears after so many attempts: others may be left, or were left out. */
+  /** The fault after the last attempt; it says when eligible endpoints were not tried. */
   #finalFault(attemptsMax: number): Fault | undefined {
     const { gateway, plan, trace } = this.#deps;
     if (this.#lastFailure === undefined) return undefined;
     const others = [...plan.attempts.slice(this.#nextIndex), ...this.#deferred];
-    const isLeft = others.some((one) => isOwnResource(one) || this.#platformBarredReason() === undefined);
-    if (isLeft)
+    const hasUntried = others.some((other) => isOwnResource(other) || this.#platformBarredReason() === undefined);
+    if (hasUntried)
       return faultEndedBy(this.#lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
-    const isOpen = failedExclusiveKey(gateway, trace) === undefined;
-    const isUnpaid = isOpen && !plan.attempts.every(isOwnResource);
-    return isUnpaid && trace.holdRefusal !== undefined
+    const isPlatformAllowed = failedExclusiveKey(gateway, trace) === undefined;
+    const wouldNeedFunds = isPlatformAllowed && !plan.attempts.every(isOwnResource);
+    return wouldNeedFunds && trace.holdRefusal !== undefined
       ? withHoldRefusal(this.#lastFailure, trace.holdRefusal)
       : this.#lastFailure.finalFault;
   }
 
-  /** Whose turn it is. */
   #nextAttempt(): Attempt | undefined {
-    const again = this.#pendingRetry;
-    if (again !== undefined) {
+    const retry = this.#pendingRetry;
+    if (retry !== undefined) {
       this.#pendingRetry = undefined;
-      return again;
+      return retry;
     }
     const { gateway, plan, isCoveredByHold } = this.#deps;
     for (;;) {
@@ -139,7 +134,7 @@ export class RetryLoop {
     }
   }
 
-  /** What was put off may have been shut since. */
+  /** A deferred endpoint may have been barred since. */
   #nextDeferred(): Attempt | undefined {
     for (;;) {
       const attempt = this.#deferred.shift();
@@ -148,12 +143,12 @@ export class RetryLoop {
   }
 
   #skipIfBarred(attempt: Attempt): boolean {
-    const closed = isOwnResource(attempt) ? undefined : this.#platformBarredReason();
-    if (closed !== undefined) this.#recordSkipped(attempt, "next", closed);
-    return closed !== undefined;
+    const reason = isOwnResource(attempt) ? undefined : this.#platformBarredReason();
+    if (reason !== undefined) this.#recordSkipped(attempt, "next", reason);
+    return reason !== undefined;
   }
 
-  /** Why the platform's endpoints are not for this request. */
+  /** Why the platform's endpoints must not serve this request. */
   #platformBarredReason(): string | undefined {
     const { gateway, trace } = this.#deps;
     if (failedExclusiveKey(gateway, trace) !== undefined)
@@ -161,54 +156,52 @@ export class RetryLoop {
     return trace.holdRefusal === undefined ? undefined : "passed over: nothing could be reserved for it";
   }
 
-  /** The plan has those who were aside at its end; who was put there since lets the others go first. */
+  /** The plan already puts open circuits last; one that opened since lets the others go first. */
   #deferIfCircuitOpen(attempt: Attempt): boolean {
     const { plan } = this.#deps;
-    const isAside = (one: Attempt) => this.#breakersFor(one).circuitStateOf(one.endpoint.id) === "open";
-    if (!isAside(attempt)) return false;
+    const isCircuitOpen = (candidate: Attempt) =>
+      this.#breakersFor(candidate).circuitStateOf(candidate.endpoint.id) === "open";
+    if (!isCircuitOpen(attempt)) return false;
     const others = plan.attempts.slice(this.#nextIndex);
-    if (others.every(isAside)) return false;
+    if (others.every(isCircuitOpen)) return false;
     this.#skip(attempt, "aside");
     return true;
   }
 
-  /** How an endpoint does with one key says nothing of how it does with another; nor one node of another. */
+  /** Own keys and nodes have circuit breakers of their own. */
   #breakersFor({ ownKey, node, endpoint }: Attempt): CircuitBreakers {
     const { breakers, ownKeys, nodes, clock } = this.#deps.gateway;
     if (ownKey === undefined && node === undefined) return breakers;
-    const kept =
+    const own =
       node === undefined
         ? ownKeys.of(ownKey?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
         : nodes.held(node.id)?.breakers;
-    // A key or a node that was taken away while its request ran is told to nobody.
-    return kept ?? new CircuitBreakers(clock);
+    // The key or node was removed while the request ran, so its result is discarded.
+    return own ?? new CircuitBreakers(clock);
   }
 
-  /**
-   * Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own. A node
-   * has as many as it says, for all its models together.
-   */
+  /** The limiter counts the platform's own use of an endpoint; an own key is not limited, and a node limits all its models together. */
   #slotsFor({ ownKey, node }: Attempt): AttemptSlots | undefined {
     const { endpointSlots, nodes } = this.#deps.gateway;
     if (node !== undefined) return nodes.held(node.id);
     return ownKey === undefined ? endpointSlots : undefined;
   }
 
-  /** Whether one more attempt is within all bounds; it is full where somebody else is to be tried. */
-  #acquireSlot(attempt: Attempt, places: AttemptSlots | undefined): "entered" | "full" {
+  /** Acquires a concurrency slot and, after the first attempt, a retry from the budget. */
+  #acquireSlot(attempt: Attempt, slots: AttemptSlots | undefined): "entered" | "full" {
     const { retryBudget, onNotice } = this.#deps.gateway;
     const { id, provider } = attempt.endpoint;
-    if (places?.acquire(id) === "full") {
+    if (slots?.acquire(id) === "full") {
       this.#skip(attempt, "full");
-      if (isOwnResource(attempt)) this.#own = "busy";
+      if (isOwnResource(attempt)) this.#isOwnResourceBusy = true;
       return "full";
     }
-    const isFurther = this.#attemptsMade > 0;
-    if (isFurther && retryBudget.acquire() === "spent") {
-      places?.release(id);
+    const isRetry = this.#attemptsMade > 0;
+    if (isRetry && retryBudget.acquire() === "spent") {
+      slots?.release(id);
       throw this.#budgetSpentFault(attempt);
     }
-    if (isFurther) onNotice({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
+    if (isRetry) onNotice({ is: "retried", provider, at: this.#hasRetriedSame ? "same" : "next" });
     this.#breakersFor(attempt).recordStart(id);
     return "entered";
   }
@@ -216,91 +209,89 @@ export class RetryLoop {
   async #handleFailure(
     attempt: Attempt,
     { verdict }: FailedAttempt,
-    told: AttemptResult["record"],
+    attempted: AttemptResult["record"],
   ): Promise<EndedAttempt | undefined> {
     const { gateway, trace, relay } = this.#deps;
-    const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
-    const record = isCut ? { ...told, reason: TIMEOUT_REASON } : told;
+    const isCutByDeadline = this.#isExpired && verdict.is === "next" && verdict.blame.on === "nobody";
+    const record = isCutByDeadline ? { ...attempted, reason: TIMEOUT_REASON } : attempted;
     trace.servingAttempt = undefined;
-    // Who answered had the input, and so may have who was sent it and said nothing.
+    // The endpoint has processed the input if it replied, and may have if it was sent the request.
     if (record.upstreamStatus !== null || record.maybeAccepted) trace.addProcessingLocation(attempt.endpoint);
     if (verdict.is === "busy") return this.#handleBusy(attempt, record);
     const waitMs = this.#retryDelayMs(verdict);
     if (verdict.is === "next" && verdict.isUnencodable && !record.maybeAccepted) trace.addSkippedAttempt(record);
     else trace.addAttempt(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
-    if (this.#time === "up") throw requestTimeoutFault();
+    if (this.#isExpired) throw requestTimeoutFault();
     this.#lastFailure = this.#reportableFailure(verdict);
-    const isKeyOut = verdict.blame.on === "workspace" || verdict.isOwnKeyRemoved === true;
-    if (isKeyOut && attempt.ownKey !== undefined) trace.failedOwnKeys.push(attempt.ownKey);
+    const hasKeyFailed = verdict.blame.on === "workspace" || verdict.isOwnKeyRemoved === true;
+    if (hasKeyFailed && attempt.ownKey !== undefined) trace.failedOwnKeys.push(attempt.ownKey);
     if (verdict.blame.on !== "nobody" || verdict.mayHaveBeenAccepted) this.#attemptsMade += 1;
     if (waitMs === undefined) return undefined;
-    this.#repeated = "yes";
+    this.#hasRetriedSame = true;
     this.#pendingRetry = attempt;
     if ((await waitUnlessCancelled(waitMs, relay, gateway.timers)) === "waited") return undefined;
-    if (relay.disconnected) return { is: "gone", stream: undefined };
+    if (relay.disconnected) return { is: "disconnected", stream: undefined };
     throw requestTimeoutFault();
   }
 
-  /** It takes no more requests: nothing was asked of it, unless it had parts of this one before. */
+  /** The endpoint is at its own limit; the request was not sent, unless it had accepted earlier parts. */
   #handleBusy(attempt: Attempt, record: AttemptResult["record"]): undefined {
     const { gateway, trace } = this.#deps;
     if (record.maybeAccepted) {
       trace.addAttempt(record);
       this.#attemptsMade += 1;
     } else trace.addSkippedAttempt({ ...record, reason: SKIP_REASONS.full });
-    gateway.onNotice({ is: "passed_over", provider: record.provider, why: "full" });
-    if (isOwnResource(attempt)) this.#own = "busy";
-    if (this.#time === "up") throw requestTimeoutFault();
+    gateway.onNotice({ is: "endpoint_skipped", provider: record.provider, why: "full" });
+    if (isOwnResource(attempt)) this.#isOwnResourceBusy = true;
+    if (this.#isExpired) throw requestTimeoutFault();
     return undefined;
   }
 
   /**
-   * What the caller hears if nobody else answers. Whoever was asked and failed says more than who could not be, and an
-   * answer that was not whole more than any failure after it.
+   * The failure to report if no endpoint serves the request: a failure of a sent request wins over one that was not sent,
+   * and an invalid reply wins over any later failure.
    */
   #reportableFailure(verdict: Extract<FailureVerdict, { is: "next" }>): FailureReport {
     if (this.#lastFailure === undefined) return verdict;
-    const isUnasked = verdict.isUnencodable === true || (verdict.wasNotSent === true && this.#attemptsMade > 0);
-    return isUnasked || this.#lastFailure.finalFault.code === "upstream_invalid_answer" ? this.#lastFailure : verdict;
+    const isUnsent = verdict.isUnencodable === true || (verdict.wasNotSent === true && this.#attemptsMade > 0);
+    return isUnsent || this.#lastFailure.finalFault.code === "upstream_invalid_answer" ? this.#lastFailure : verdict;
   }
 
-  /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */
+  /** Delay before the last endpoint is retried once; undefined when it must not be, or the deadline is too close. */
   #retryDelayMs(verdict: FailureVerdict): number | undefined {
     const { gateway, plan, deadlineMs } = this.#deps;
-    if (verdict.is !== "next" || verdict.retrySameAfterMs === undefined || this.#repeated === "yes") return undefined;
+    if (verdict.is !== "next" || verdict.retrySameAfterMs === undefined || this.#hasRetriedSame) return undefined;
     if (this.#nextIndex < plan.attempts.length || this.#deferred.length > 0) return undefined;
     const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.retrySameAfterMs * JITTER_SHARE);
     const waitMs = verdict.retrySameAfterMs + jitterMs;
     return gateway.clock.monotonicMs() + waitMs < deadlineMs ? waitMs : undefined;
   }
 
-  /** What the attempt shows of the endpoint, for the requests that come after. */
   #reportToBreakers(attempt: Attempt, outcome: AttemptOutcome | undefined): void {
     const { onNotice } = this.#deps.gateway;
     const breakers = this.#breakersFor(attempt);
     const { id, provider } = attempt.endpoint;
     if (attempt.node !== undefined) this.#reportToNode(attempt.node.id, outcome);
     switch (outcome?.is) {
-      case "whole":
+      case "complete":
       case "relayed":
         breakers.recordSuccess(id);
         return;
-      case "broke":
+      case "broken":
       case "failed": {
         const { verdict, upstreamStatus } = outcome;
-        // A refusal says nothing of whether it could serve: else bad requests would keep a broken endpoint in its place.
-        // Nor does the end of the request's time, or of the gateway, which breaks a stream as well.
+        // A rejected request, a passed deadline or a gateway shutdown says nothing about the endpoint's health.
         if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.recordInconclusive(id);
-        // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
+        // An open circuit would prefer the platform's endpoints, which an exclusive key forbids.
         else if (verdict.blame.on === "workspace" && this.#isExclusiveKey(attempt)) breakers.recordInconclusive(id);
-        // A wait of nothing is no wait.
+        // Retry-After: 0 counts as absent.
         else if (verdict.blame.on === "endpoint") breakers.recordFailure(id, verdict.blame.retryAfterMs || undefined);
         else if (upstreamStatus === NOT_FOUND && this.#deps.referencesProviderState()) breakers.recordInconclusive(id);
         else {
           breakers.recordFailure(id, undefined);
           if (verdict.blame.on === "operator")
-            onNotice({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
+            onNotice({ is: "credential_rejected", endpoint: id, provider, status: upstreamStatus });
         }
         return;
       }
@@ -313,10 +304,10 @@ export class RetryLoop {
     return ownKey !== undefined && currentKeyUse(this.#deps.gateway, ownKey) === "only";
   }
 
-  /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
+  /** A node that sends an implausible reply is not trusted any more. */
   #reportToNode(nodeId: string, outcome: AttemptOutcome | undefined): void {
     const { nodes } = this.#deps.gateway;
-    if (outcome?.is !== "failed" && outcome?.is !== "broke") return;
+    if (outcome?.is !== "failed" && outcome?.is !== "broken") return;
     const { verdict } = outcome;
     if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
     nodes.held(nodeId)?.recordError(verdict.why);
@@ -325,12 +316,12 @@ export class RetryLoop {
 
   #skip(attempt: Attempt, why: SkipReason): void {
     this.#recordSkipped(attempt, "next", SKIP_REASONS[why]);
-    this.#deps.gateway.onNotice({ is: "passed_over", provider: attempt.endpoint.provider, why });
+    this.#deps.gateway.onNotice({ is: "endpoint_skipped", provider: attempt.endpoint.provider, why });
   }
 
   #budgetSpentFault(attempt: Attempt): Fault {
     this.#recordSkipped(attempt, "stop", "not tried: the retry budget is spent");
-    this.#deps.gateway.onNotice({ is: "budget_spent", provider: attempt.endpoint.provider });
+    this.#deps.gateway.onNotice({ is: "retry_budget_exhausted", provider: attempt.endpoint.provider });
     return this.#lastFailure === undefined
       ? allBusyFault()
       : faultEndedBy(this.#lastFailure, "the gateway's budget for further attempts is spent");
@@ -352,7 +343,7 @@ export class RetryLoop {
   }
 }
 
-/** The last failure where money would have had others asked: whoever looks after the wallet can do something. */
+/** Adds the hold's refusal when funds would have allowed further attempts. */
 function withHoldRefusal(last: FailureReport, unpaid: Fault): Fault {
   const ended = faultEndedBy(last, "nothing could be reserved for the others");
   return ended.reworded({ message: `${ended.message} ${unpaid.message}` });
@@ -373,7 +364,7 @@ function requestTimeoutFault(): Fault {
   });
 }
 
-/** A wait that ends at once when the client leaves or the time of the request is up. */
+/** Ends early on a client disconnect or at the deadline. */
 function waitUnlessCancelled(ms: number, relay: Relay, timers: Timers): Promise<"waited" | "cancelled"> {
   return new Promise((resolve) => {
     const timer = timers.after(ms, () => resolve("waited"));

@@ -1,175 +1,238 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
 import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
-import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
-import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
-import { tokensOfWeight } from "../../language/canon/estimate.ts";
-import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
-import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
-import { isImplausibleUsage, NO_CEILING, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
-import { extrasUsed } from "./extras.ts";
+import type { Verdict } from "../../io/upstream/classify-failure.ts";
+import type { ReplyStream, ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
+import { toFault } from "../to-fault.ts";
+import type { AdmittedRequest } from "./admit.ts";
+import type { AttemptStage } from "./attempt.ts";
+import type { EndedAttempt } from "./attempt-outcome.ts";
+import { computeCharge, type MeteredUsage, type UsageContext } from "./charge.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import { recordStats, recordUncharged } from "./record.ts";
 import type { RequestTrace } from "./request-trace.ts";
+import type { ServedAttempt } from "./retry-loop.ts";
 
-/** What the meter saw of an answer, whole or not. */
-export type MeteredUsage = {
-  readonly usage: Usage | undefined;
-  readonly outputWeight: number;
-  readonly units?: MeteredUnits | undefined;
-  /** What it is billed by where the provider told no figures. */
-  readonly estimate?: Usage | undefined;
-  /** How many inputs the figures are of, each read by itself; absent: one. */
-  readonly promptCount?: number | undefined;
-  /** How often the provider may have read all of it; absent: once for each input. */
-  readonly promptReads?: number | undefined;
-  /** The answer or its figures were cut short, so these may be older than what was sent of it. */
-  readonly isUsagePartial?: true | undefined;
-  /** How often something was used that is billed apart. */
-  readonly extraUses?: Readonly<Record<string, number>> | undefined;
-  /** The provider would not answer: only what it read is charged. */
-  readonly declined?: Fault | undefined;
-  /** There were figures that nobody may be billed by. */
-  readonly isUsageRejected?: true | undefined;
-};
+/** The status of a client that disconnected before the response was complete; it appears in the log only. */
+const CLIENT_DISCONNECTED = { status: 499, errorCode: "client_disconnected" } as const;
 
-/** What the end of a request needs of everything the request path is given. */
-export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "finished" | "noticed">;
-
-/** Nothing is shown as the cost of what was not charged. */
-export type Settlement = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
-
-/** The provider's figures, or the gateway's own count, marked so, where it gave none. */
-function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
-  const { characters = null, seconds = null } = metered.units ?? {};
-  if (metered.usage !== undefined) {
-    const { usage, promptCount = 1 } = metered;
-    const told = promptCount > 1 ? { ...usage, inputs: promptCount } : usage;
-    if (metered.isUsagePartial !== true) return { ...told, characters, seconds, estimated: false };
-    const outputTokens = tokensOfWeight(metered.outputWeight);
-    // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
-    const stale = 2 * told.outputTokens < outputTokens;
-    const counted = stale ? { ...told, outputTokens } : told;
-    // There is no prompt of nothing: where a conversation is shortened first, what was read is told at the end. What is
-    // heard or spoken has its length instead.
-    if (counted.inputTokens === 0 && metered.units === undefined)
-      return { ...counted, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
-    return { ...counted, characters, seconds, estimated: stale };
-  }
-  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
-  const outputTokens = tokensOfWeight(metered.outputWeight);
-  return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
+export function disconnectedRecord(trace: RequestTrace): RequestRecord {
+  return trace.finishedRecord({ ...CLIENT_DISCONNECTED, usage: null, charge: null });
 }
+
+/** A fault of a request that is already settled and charged. */
+export class SettledFault extends Error {
+  readonly fault: Fault;
+
+  constructor(problem: Fault) {
+    super(problem.message);
+    this.fault = problem;
+  }
+}
+
+export type SettlementDeps = Pick<GatewayDeps, "journal" | "state" | "onRequestFinished" | "onNotice">;
+
+/** `shown` is undefined when nothing was charged. */
+export type Settlement = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
 
 export type ChargedEnd = {
   readonly status: number;
   readonly errorCode: string | null;
-  readonly beforeCharge?: ((settled: Settlement) => Promise<void>) | undefined;
+  /** Awaited before the charge is journaled; must not fail. */
+  readonly beforeCharge?: ((settlement: Settlement) => Promise<void>) | undefined;
 };
 
-/** What is known of a request beside what came of it. */
-export type UsageContext = {
-  /** The input, estimated. */
-  readonly inputTokens: number;
-  /** Absent: nothing of the request says where its figures end. */
-  readonly end?: UsageCeiling | undefined;
-};
-
-function isPlausible(metered: MeteredUsage, { endpoint, model }: Attempt, { end = NO_CEILING }: UsageContext): boolean {
-  const { usage, promptCount, promptReads = promptCount } = metered;
-  const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const told = usage && { usage, outputWeight: () => metered.outputWeight, promptReads };
-  return told !== undefined && !isImplausibleUsage(told, context, end);
-}
-
-type ReplacementReason = Extract<OperatorEvent, { is: "figures_replaced" }>["why"];
-
-/** Why there were figures of the provider to replace; undefined where they count, or where there need not be any. */
-function replacementReason(
-  { usage, units, isUsagePartial }: MeteredUsage,
-  figures: "refuted" | "stand",
-): ReplacementReason | undefined {
-  if (figures === "refuted") return "impossible";
-  return usage === undefined && units === undefined && isUsagePartial !== true ? "none" : undefined;
-}
-
-type ComputedCharge = {
-  readonly usage: UsageRecord;
-  readonly charge: Charge;
-  readonly replaced: ReplacementReason | undefined;
-};
-
-/** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
-function computeCharge(
-  trail: RequestTrace,
-  attempt: Attempt,
-  metered: MeteredUsage,
-  asked: UsageContext,
-): ComputedCharge {
-  const { currencies, margin, extras, limited } = trail.terms;
-  const { currency } = trail.principal.workspace;
-  const believed = isPlausible(metered, attempt, asked);
-  const isRefuted = metered.isUsageRejected === true || (metered.usage !== undefined && !believed);
-  const replaced = replacementReason(metered, isRefuted ? "refuted" : "stand");
-  const tokens = billableUsage(believed ? metered : withoutReportedUsage(metered), asked.inputTokens);
-  const used = extras === undefined ? undefined : extrasUsed(extras, attempt, metered.extraUses);
-  const usage = used === undefined ? tokens : { ...tokens, extras: used };
-  const price = metered.declined === undefined ? attempt.price : inputOnlyPrice(attempt.price);
-  try {
-    const charge = chargeFor(usage, price, currencies, currency, margin);
-    // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
-    if (limited === "no" && !isRefuted) return { usage, charge, replaced };
-    return { usage, charge: usage.estimated ? capCharge(charge, trail.heldNanos) : charge, replaced };
-  } catch (error) {
-    if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return computeCharge(trail, attempt, withoutReportedUsage(metered), asked);
+/** The settle stage: charges or releases the hold by the outcome and ends the response. */
+export function settle(request: AdmittedRequest, stage: AttemptStage, served: ServedAttempt): Promise<void> {
+  const { attempt, outcome } = served;
+  switch (outcome.is) {
+    case "complete":
+      return settleComplete(request, stage, attempt, outcome);
+    case "relayed":
+      return settleRelayed(request, stage, attempt, outcome);
+    case "broken":
+      return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));
+    case "disconnected":
+      return settleDisconnected(request, stage, attempt, outcome);
   }
 }
 
-/** The same without the provider's figures. */
-function withoutReportedUsage({ outputWeight, units, estimate, extraUses, declined }: MeteredUsage): MeteredUsage {
-  return { usage: undefined, outputWeight, units, estimate, extraUses, declined, isUsageRejected: true };
+/** Ends a response that another run of the same request took over: it breaks off uncharged. */
+export function settleTakenOver(request: AdmittedRequest, outcome: EndedAttempt, refusal: Fault): Promise<void> {
+  if (outcome.is === "complete" || outcome.stream === undefined) throw refusal;
+  return settleBroken(request, outcome.stream, refusal);
+}
+
+async function settleComplete(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { reply }: Extract<EndedAttempt, { is: "complete" }>,
+): Promise<void> {
+  const { gateway, trace, sink, decoded } = request;
+  traceReply(trace, reply);
+  if (sink.disconnected) return settleUncharged(gateway, trace, disconnectedRecord(trace));
+  trace.markFirstByte();
+  const { declined } = reply;
+  const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
+  const { usage, shown } = await settleCharged(gateway, trace, attempt, reply, usageContext(request, stage), end);
+  recordStats(gateway, trace, attempt, usage, decoded.request.outline, stage.relay.pace);
+  if (declined !== undefined) throw new SettledFault(declined);
+  const body = reply.render(usage, shown);
+  if (decoded.storeResponse !== undefined) await decoded.storeResponse(body, stage.responseHeaders());
+  const headers = stage.responseHeaders();
+  headers["content-type"] = reply.contentType ?? "application/json";
+  headers["content-length"] = String(Buffer.byteLength(body));
+  sink.start(200, headers);
+  sink.end(body);
+}
+
+async function settleRelayed(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { stream }: Extract<EndedAttempt, { is: "relayed" }>,
+): Promise<void> {
+  const { gateway, trace, exchange, sink, decoded } = request;
+  traceReply(trace, stream);
+  // The model had finished when the client disconnected, so the usage is complete and charged. A background job without
+  // clients counts as a normal response.
+  const isDisconnected = sink.disconnected && sink.unattended !== true;
+  const end = isDisconnected ? CLIENT_DISCONNECTED : { status: 200, errorCode: null };
+  try {
+    const { close, beforeCharge } = streamClosing(stream, decoded.beforeSettle);
+    const settlement = await settleCharged(gateway, trace, attempt, stream, usageContext(request, stage), {
+      ...end,
+      beforeCharge,
+    });
+    recordStats(gateway, trace, attempt, settlement.usage, decoded.request.outline, stage.relay.pace);
+    const lastFrames = close(settlement);
+    if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
+      await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
+    sink.end(lastFrames);
+  } catch (error) {
+    await settleFailed(request, stream, error);
+  }
+}
+
+/** Builds the last frames once: before the charge when the reply must be stored first, else after it. */
+function streamClosing(
+  stream: Pick<ReplyStream, "close" | "finalJson">,
+  beforeSettle: ((final: string) => Promise<void>) | undefined,
+): { close(settlement: Settlement): string; readonly beforeCharge: ChargedEnd["beforeCharge"] } {
+  let lastFrames: string | undefined;
+  const close = ({ usage, shown }: Settlement) => {
+    lastFrames ??= stream.close(usage, shown);
+    return lastFrames;
+  };
+  if (beforeSettle === undefined) return { close, beforeCharge: undefined };
+  const beforeCharge = async (settlement: Settlement) => {
+    close(settlement);
+    if (stream.finalJson !== undefined) await beforeSettle(stream.finalJson);
+  };
+  return { close, beforeCharge };
+}
+
+/** The response head is sent, so the fault goes into the stream, and the hold is released here. */
+async function settleFailed(request: AdmittedRequest, stream: StreamedReply, error: unknown): Promise<void> {
+  const { gateway, trace } = request;
+  const problem = toFault(error);
+  await settleUncharged(gateway, trace, trace.refusedRecord(problem));
+  await endBroken(request, stream, problem);
 }
 
 /**
- * An estimate is the gateway's own guess. In the place of figures that cannot be, or where the caller stated a limit, it
- * takes no more than was reserved.
+ * A stream that broke after content was sent ends with an error frame and is not charged, whether the provider failed, the
+ * deadline passed or the gateway stopped. Only a disconnecting client pays for partial output.
  */
-function capCharge(charge: Charge, mostNanos: bigint): Charge {
-  if (charge.nanos <= mostNanos) return charge;
-  return { nanos: mostNanos, record: { ...charge.record, nanos: mostNanos.toString() } };
+async function settleBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
+  const { gateway, trace } = request;
+  traceReply(trace, stream);
+  await settleUncharged(
+    gateway,
+    trace,
+    trace.finishedRecord({ status: 200, errorCode: problem.code, usage: null, charge: null }),
+  );
+  await endBroken(request, stream, problem);
+}
+
+async function endBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
+  const { trace, exchange, sink, decoded } = request;
+  const lastFrames = stream.fail(envelopeOf(problem, trace.requestId));
+  if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
+    await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
+  if (lastFrames === undefined) sink.abort();
+  else sink.end(lastFrames);
+}
+
+/** Output that was sent before the disconnect is charged. */
+async function settleDisconnected(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { stream }: Extract<EndedAttempt, { is: "disconnected" }>,
+): Promise<void> {
+  const { gateway, trace, sink } = request;
+  if (stream === undefined || !stage.relay.hasSentContent)
+    return settleUncharged(gateway, trace, disconnectedRecord(trace));
+  traceReply(trace, stream);
+  const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
+  const metered: MeteredUsage = {
+    usage,
+    outputWeight,
+    units,
+    estimate,
+    extraUses,
+    promptCount,
+    isUsagePartial: true,
+  };
+  try {
+    await settleCharged(gateway, trace, attempt, metered, usageContext(request, stage), CLIENT_DISCONNECTED);
+    // A client that only read too slowly is still connected.
+    if (!sink.disconnected) await endBroken(request, stream, slowReaderFault());
+  } catch (error) {
+    await settleFailed(request, stream, error);
+  }
+}
+
+function usageContext({ decoded }: AdmittedRequest, { adapter }: AttemptStage): UsageContext {
+  return { inputTokens: decoded.request.inputTokens, ceiling: adapter?.maxUsage?.() };
+}
+
+function traceReply(trace: RequestTrace, { upstreamId, detail }: Pick<StreamedReply, "upstreamId" | "detail">): void {
+  trace.upstreamId = upstreamId;
+  if (detail !== undefined) trace.detail = { ...trace.detail, ...detail };
 }
 
 /**
- * The end of a request that used something: charge, journal, hold. The journal's write returns before the caller sends
- * the last bytes, so an answer that a client received whole is always in the books. `made` is awaited before that: what a
- * charge is for may have to be kept first, and it must not fail.
+ * Charges a request. The journal has the record before the caller sends the last bytes, so every response that a client
+ * received completely is charged.
  */
 export async function settleCharged(
   gateway: SettlementDeps,
-  trail: RequestTrace,
+  trace: RequestTrace,
   attempt: Attempt,
   metered: MeteredUsage,
-  asked: UsageContext,
+  context: UsageContext,
   end: ChargedEnd,
 ): Promise<Settlement> {
-  const { usage, charge, replaced } = computeCharge(trail, attempt, metered, asked);
-  const isOwn = attempt.ownKey !== undefined;
+  const { usage, charge, replaced } = computeCharge(trace, attempt, metered, context);
+  const isOwnKey = attempt.ownKey !== undefined;
   const { id: endpoint, provider } = attempt.endpoint;
   const cost = { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency };
-  const told: Settlement = { usage, shown: isOwn ? undefined : cost };
-  if (end.beforeCharge !== undefined) await end.beforeCharge(told);
-  const record = trail.finishedRecord({
+  const settlement: Settlement = { usage, shown: isOwnKey ? undefined : cost };
+  if (end.beforeCharge !== undefined) await end.beforeCharge(settlement);
+  const record = trace.finishedRecord({
     status: end.status,
     errorCode: end.errorCode,
     usage,
-    charge: isOwn ? null : charge.record,
+    charge: isOwnKey ? null : charge.record,
   });
   try {
     await gateway.journal.append({ t: "done", record });
   } catch (cause) {
-    await gateway.state.settle(trail.hold, 0n);
+    await gateway.state.settle(trace.hold, 0n);
     throw fault("service_unavailable", {
       message:
         "The gateway could not write the request into its journal, so it gives no answer and charges nothing. Try again shortly.",
@@ -177,25 +240,50 @@ export async function settleCharged(
       detail: { cause: String(cause) },
     });
   }
-  const settled = gateway.state.settle(trail.hold, isOwn ? 0n : charge.nanos);
-  if (settled instanceof Promise) await settled;
+  const settling = gateway.state.settle(trace.hold, isOwnKey ? 0n : charge.nanos);
+  if (settling instanceof Promise) await settling;
   const use = record.idempotency && chargedKeyUseOf(record);
   if (use !== undefined) await gateway.state.recordKeyUse(use);
-  // Of a workspace's own key or machine nothing is charged, and its operator can mend nothing of it.
+  // Own keys and nodes are not charged, and the operator cannot fix their usage reports.
   if (replaced !== undefined && !isOwnResource(attempt))
-    gateway.onNotice({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });
+    gateway.onNotice({ is: "usage_replaced", endpoint, provider, why: replaced, requestId: trace.requestId });
   gateway.onRequestFinished(record);
-  return told;
+  return settlement;
 }
 
-/** The end of a request that is not charged: the hold goes back, the log row says why. */
+/** Releases the hold of a request that is not charged, and records why. */
 export async function settleUncharged(
   gateway: SettlementDeps,
-  trail: RequestTrace,
+  trace: RequestTrace,
   record: RequestRecord,
 ): Promise<void> {
-  await gateway.state.settle(trail.hold, 0n);
-  gateway.onRequestFinished(record);
-  // A refusal is answered whether or not it could be logged.
-  await gateway.journal.append({ t: "done", record }).catch(() => undefined);
+  await gateway.state.settle(trace.hold, 0n);
+  await recordUncharged(gateway, record);
+}
+
+/** The provider's own message is passed on only when it concerns the request itself. */
+function brokenStreamFault(verdict: Verdict): Fault {
+  if (verdict.is === "stop") return verdict.fault;
+  if (verdict.is === "busy") return streamBrokeFault();
+  if (verdict.leaving === true) return verdict.last;
+  return verdict.last.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
+}
+
+function slowReaderFault(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
+  });
+}
+
+function silentProviderFault(): Fault {
+  return fault("upstream_timeout", {
+    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
+}
+
+function streamBrokeFault(): Fault {
+  return fault("upstream_error", {
+    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
 }

@@ -29,17 +29,17 @@ export class GenAiMetrics {
   );
   readonly #duration = new HistogramSeries(
     GENAI_METRICS.duration.prometheus,
-    "How long a provider took for one attempt, by operation, provider, model and error.",
+    "Duration of one attempt at a provider, by operation, provider, model and error.",
     SECOND_BOUNDS,
   );
   readonly #firstChunk = new HistogramSeries(
     GENAI_METRICS.firstChunk.prometheus,
-    "From the moment a provider was asked to the first byte of its stream.",
+    "Time from the request to a provider to the first byte of its stream.",
     SECOND_BOUNDS,
   );
   readonly #firstToken = new HistogramSeries(
     GENAI_METRICS.firstToken.prometheus,
-    "From a request's arrival to the first byte of its answer.",
+    "Time from the arrival of a request to the first byte of its response.",
     FIRST_TOKEN_BOUNDS,
   );
   /** By surface and endpoint; bounded by the catalogue, because all nodes share one entry. */

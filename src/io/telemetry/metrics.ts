@@ -38,10 +38,10 @@ export type GaugeSources = {
 /** Prometheus metrics. Label values come from closed lists, never from callers. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #http = new CounterSeries("gateway_http_requests_total", "HTTP requests answered, by route and status.");
+  readonly #http = new CounterSeries("gateway_http_requests_total", "HTTP responses, by route and status.");
   readonly #httpSeconds = new HistogramSeries(
     "gateway_http_request_seconds",
-    "Time from a request's arrival to the end of its answer.",
+    "Duration of an HTTP request until the end of its response.",
     DURATION_BOUNDS,
   );
   readonly #requests = new CounterSeries(
@@ -51,7 +51,7 @@ export class Metrics {
   readonly #tokens = new CounterSeries("gateway_tokens_total", "Tokens used, by provider and kind.");
   readonly #firstByte = new HistogramSeries(
     "gateway_first_byte_seconds",
-    "Time to the first byte of an inference answer.",
+    "Time to the first byte of an inference response.",
     DURATION_BOUNDS,
   );
   readonly #overhead = new HistogramSeries(
@@ -67,19 +67,19 @@ export class Metrics {
   readonly #genai = new GenAiMetrics();
   readonly #logExport = new CounterSeries(
     "gateway_log_export_records_total",
-    "Requests of the log that were sent to a target, or given up, by target and result.",
+    "Requests of the log that were exported or given up, by target and result.",
   );
   readonly #logExportFailures = new CounterSeries(
     "gateway_log_export_failures_total",
-    "Tries to send the log that failed and are made again, by target.",
+    "Failed exports of the log that are retried, by target.",
   );
   readonly #telemetry = new CounterSeries(
     "gateway_telemetry_messages_total",
-    "Tries to send a message of telemetry, by signal and result.",
+    "OTLP exports, by signal and result.",
   );
   readonly #telemetryDropped = new CounterSeries(
     "gateway_telemetry_dropped_total",
-    "Requests whose telemetry was dropped, because too many waited or the receiver refused them, by signal.",
+    "Requests whose telemetry was dropped, because the queue was full or the receiver rejected it, by signal.",
   );
 
   readonly #retries = new CounterSeries(
@@ -88,23 +88,23 @@ export class Metrics {
   );
   readonly #retryBudgetExhausted = new CounterSeries(
     "gateway_retry_budget_spent_total",
-    "Requests that ended because the retry budget was spent, by the provider that was not asked.",
+    "Requests that ended because the retry budget was exhausted, by the provider that was not tried.",
   );
   readonly #skippedEndpoints = new CounterSeries(
     "gateway_passed_over_total",
-    "Endpoints that were passed over, by provider and reason.",
+    "Skipped endpoints, by provider and reason.",
   );
   readonly #queueRejections = new CounterSeries(
     "gateway_queue_refusals_total",
-    "Requests that found no place, by reason.",
+    "Requests rejected by the admission queue, by reason.",
   );
   readonly #credentialRejections = new CounterSeries(
     "gateway_credential_refusals_total",
-    "Refusals of the gateway's own credential, account or deployment, by provider and status.",
+    "Rejections of the operator's credential, account or deployment, by provider and status.",
   );
   readonly #usageReplaced = new CounterSeries(
     "gateway_figures_replaced_total",
-    "Answers charged by the gateway's own count in the place of the provider's figures, by provider and reason.",
+    "Responses charged by the gateway's token count instead of the provider's usage, by provider and reason.",
   );
 
   readonly #proofs = new CounterSeries("gateway_proofs_total", "Proofs of endpoints, by surface, provider and result.");
@@ -114,11 +114,11 @@ export class Metrics {
   );
   readonly #peerRejections = new CounterSeries(
     "gateway_peer_refusals_total",
-    "Connections and requests of other instances that were turned away, by reason.",
+    "Rejected connections and requests of other instances, by reason.",
   );
   readonly #alerts = new CounterSeries(
     "gateway_alert_deliveries_total",
-    "Tries to deliver an alert, by channel and result.",
+    "Alert delivery attempts, by channel and result.",
   );
 
   /** Series that alert rules watch for an increase start at zero, except those by provider. */
@@ -136,7 +136,7 @@ export class Metrics {
   registerGauges(gauges: GaugeSources): void {
     registerGauge(
       "gateway_running_requests",
-      "HTTP requests being worked on now: answered or not, as those of background responses are.",
+      "HTTP requests in progress, including those of background responses.",
       gauges.runningRequests,
       this.#registry,
     );
@@ -149,45 +149,45 @@ export class Metrics {
     );
     registerGauge(
       "gateway_journal_broken",
-      "1 while the journal cannot be written, so that nothing is served.",
+      "1 while the journal cannot be written and all requests are rejected.",
       gauges.journalBroken,
       this.#registry,
     );
     registerGauge(
       "gateway_journal_set_aside",
-      "Records that the store did not take, and damaged segments: a person must look at them.",
+      "Dead letters of the journal: records that the store rejected, and corrupt segments. An operator must inspect them.",
       gauges.journalDeadLetters,
       this.#registry,
     );
     registerGauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);
     registerGauge(
       "gateway_leads",
-      "1 on the instance that does what only one must do, such as removing what has expired.",
+      "1 on the leader, which runs the tasks of the whole deployment.",
       gauges.isLeader,
       this.#registry,
     );
     registerGauge(
       "gateway_shared_state_open",
-      "0 while paid work is refused: Redis does not answer, or the wallets are being filled.",
+      "0 while paid requests are rejected: Redis does not respond, or the wallets are being rebuilt.",
       gauges.sharedStateOpen,
       this.#registry,
     );
-    registerGauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueActive, this.#registry);
+    registerGauge("gateway_queue_taken", "Inference requests in progress.", gauges.queueActive, this.#registry);
     registerGauge(
       "gateway_queue_waiting",
-      "Inference requests waiting for a place.",
+      "Inference requests waiting in the admission queue.",
       gauges.queueWaiting,
       this.#registry,
     );
     registerGauge(
       "gateway_endpoints_aside",
-      "Endpoints set aside after failures, so that they are tried last.",
+      "Endpoints whose circuit is open after failures; they are tried last.",
       gauges.circuitsOpen,
       this.#registry,
     );
     registerGauge(
       "gateway_nodes_connected",
-      "Nodes of workspaces that are connected now.",
+      "Connected nodes of workspaces.",
       gauges.nodesConnected,
       this.#registry,
     );
@@ -204,26 +204,26 @@ export class Metrics {
     );
     registerGauge(
       "gateway_heap_used_bytes",
-      "Memory that objects of the process take.",
+      "Used heap memory of the process.",
       gauges.heapBytes,
       this.#registry,
     );
     registerGauge(
       "gateway_cpu_seconds",
-      "Processor time that the process took since its start.",
+      "CPU time of the process since its start.",
       gauges.cpuSeconds,
       this.#registry,
     );
     registerGauge("gateway_uptime_seconds", "Time since the process started.", gauges.uptimeSeconds, this.#registry);
     registerGauge(
       "gateway_event_loop_delay_seconds",
-      "How late the event loop was since the last look: 99 of 100 times it was less.",
+      "p99 event-loop delay since the previous scrape.",
       gauges.eventLoopDelaySeconds,
       this.#registry,
     );
     registerGauge(
       "gateway_event_loop_utilization",
-      "Share of the time since the last look in which the event loop was busy.",
+      "Event-loop utilization since the previous scrape.",
       gauges.eventLoopUtilization,
       this.#registry,
     );
@@ -256,22 +256,22 @@ export class Metrics {
       case "retried":
         this.#retries.add(`provider="${providerLabel(event.provider)}",at="${event.at}"`, 1);
         break;
-      case "budget_spent":
+      case "retry_budget_exhausted":
         this.#retryBudgetExhausted.add(`provider="${providerLabel(event.provider)}"`, 1);
         break;
-      case "passed_over":
+      case "endpoint_skipped":
         this.#skippedEndpoints.add(`provider="${providerLabel(event.provider)}",why="${event.why}"`, 1);
         break;
-      case "turned_away":
+      case "queue_rejected":
         this.#queueRejections.add(queueRejectionLabels(event.why), 1);
         break;
-      case "credential_refused":
+      case "credential_rejected":
         this.#credentialRejections.add(
           `provider="${providerLabel(event.provider)}",status="${event.status ?? "none"}"`,
           1,
         );
         break;
-      case "figures_replaced":
+      case "usage_replaced":
         this.#usageReplaced.add(`provider="${providerLabel(event.provider)}",why="${event.why}"`, 1);
         break;
     }
@@ -289,7 +289,7 @@ export class Metrics {
   registerLogExportLag(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
     new Gauge({
       name: "gateway_log_export_lag_seconds",
-      help: "How long the oldest request waits to be sent to a target of the log.",
+      help: "Age of the oldest request that is not exported to a target of the log.",
       labelNames: ["target"],
       registers: [this.#registry],
       collect() {

@@ -3,7 +3,7 @@ import { Metrics } from "./metrics.ts";
 import { type OperatorEvent, OperatorEvents } from "./operator-events.ts";
 
 const refused = (endpoint: string): OperatorEvent => ({
-  is: "credential_refused",
+  is: "credential_rejected",
   endpoint,
   provider: "acme",
   status: 401,
@@ -45,7 +45,7 @@ test("BILL-02 replaced usage is counted each time and logged once a minute by en
     monotonicMs: () => ms,
   });
   const replaced = (why: "impossible" | "none", requestId: string): void =>
-    events.record({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
+    events.record({ is: "usage_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
   replaced("impossible", "first");
   replaced("impossible", "second");
   replaced("none", "third");

@@ -9,11 +9,11 @@ export const QUEUE_REJECTION_REASONS = ["full", "too_long"] as const;
 export type OperatorEvent =
   /** Not the first attempt of its request. */
   | { readonly is: "retried"; readonly provider: string; readonly at: "next" | "same" }
-  | { readonly is: "budget_spent"; readonly provider: string }
-  | { readonly is: "passed_over"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
-  | { readonly is: "turned_away"; readonly why: (typeof QUEUE_REJECTION_REASONS)[number] }
-  | ({ readonly is: "credential_refused" } & CredentialRejection)
-  | ({ readonly is: "figures_replaced" } & UsageReplacement);
+  | { readonly is: "retry_budget_exhausted"; readonly provider: string }
+  | { readonly is: "endpoint_skipped"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
+  | { readonly is: "queue_rejected"; readonly why: (typeof QUEUE_REJECTION_REASONS)[number] }
+  | ({ readonly is: "credential_rejected" } & CredentialRejection)
+  | ({ readonly is: "usage_replaced" } & UsageReplacement);
 
 /** A provider rejected the operator's credential, account or deployment. */
 type CredentialRejection = { readonly endpoint: string; readonly provider: string; readonly status: number | null };
@@ -50,8 +50,8 @@ export class OperatorEvents {
 
   record(notice: OperatorEvent): void {
     this.#onEvent(notice);
-    if (notice.is === "credential_refused") this.#recordRejection(notice);
-    else if (notice.is === "figures_replaced") this.#recordReplacement(notice);
+    if (notice.is === "credential_rejected") this.#recordRejection(notice);
+    else if (notice.is === "usage_replaced") this.#recordReplacement(notice);
   }
 
   #recordRejection({ endpoint, provider, status }: CredentialRejection): void {
