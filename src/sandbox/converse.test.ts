@@ -30,7 +30,7 @@ const user = (...content: unknown[]) => ({ role: "user", content });
 const assistant = (...content: unknown[]) => ({ role: "assistant", content });
 
 describe("the simulated Converse service", () => {
-  test("answers as JSON, and as binary frames with right checksums that say the same, the figures last", async () => {
+  test("replies as JSON and as valid binary frames with the same content, usage last", async () => {
     const body = {
       ...HELLO,
       additionalModelRequestFields: { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } },
@@ -61,7 +61,7 @@ describe("the simulated Converse service", () => {
     expect(events.at(-1)?.usage).toEqual(reply.usage);
   });
 
-  test("a stop sequence that ends the text is the reason, whole and streamed", async () => {
+  test("a stop sequence is the stop reason, streamed or not", async () => {
     const body = { ...HELLO, inferenceConfig: { stopSequences: ["hello"] } };
     for (const at of ["sandbox%2Fnova/converse", "sandbox%2Fnova/converse-stream"])
       expect((await post(body, at)).bytes.toString("latin1")).toContain('"stopReason":"stop_sequence"');
@@ -69,13 +69,13 @@ describe("the simulated Converse service", () => {
     expect(JSON.parse(other.bytes.toString())).toMatchObject({ stopReason: "end_turn" });
   });
 
-  test("a slash in the model's name that is not encoded is answered with 200 and no answer, as the real one does", async () => {
+  test("an unencoded slash in the model name returns 200 without a reply, as by the real service", async () => {
     const { status, bytes } = await post(HELLO, "sandbox/nova/converse");
     expect(status).toBe(200);
     expect(JSON.parse(bytes.toString()).Output.__type).toContain("UnknownOperationException");
   });
 
-  test("a signature is a credential as good as a bearer key; none is none", async () => {
+  test("a request signature is accepted like a bearer key; a missing credential is rejected", async () => {
     const authorization = "AWS4-HMAC-SHA256 Credential=AKID/20261115/eu-central-1/bedrock/aws4_request, Signature=00";
     expect((await post(HELLO, undefined, { authorization })).status).toBe(200);
     const refused = await post(HELLO, undefined, {});
@@ -102,13 +102,13 @@ describe("the simulated Converse service", () => {
       { messages: [user({ text: "a" }, ...Array(5).fill({ cachePoint: { type: "default" } }))] },
     ],
     ["a wrong picture format", { messages: [user({ image: { format: "jpg", source: { bytes: "AAAA" } } })] }],
-  ])("refuses %s with its exception's name", async (_what, body) => {
+  ])("rejects %s with the exception's name", async (_what, body) => {
     const { status, headers, bytes } = await post(body);
     expect(status, bytes.toString()).toBe(400);
     expect(headers.get("x-amzn-errortype")).toMatch(/^ValidationException:/);
   });
 
-  test("takes what the gateway may send", async () => {
+  test("accepts everything that the gateway may send", async () => {
     const body = {
       messages: [
         user(

@@ -43,7 +43,7 @@ function textIn(answers: Json[], kind: "thought" | "answer"): string {
 }
 
 describe("the simulated Gemini service", () => {
-  test("answers as JSON, as events, and as a list where events were not asked for: all say the same", async () => {
+  test("replies as JSON, as events and as a list with the same content", async () => {
     const body = { ...HELLO, generationConfig: { thinkingConfig: { thinkingLevel: "low", includeThoughts: true } } };
     const whole = await post(body);
     const events = await post(body, "sandbox%2Fgemini:streamGenerateContent?alt=sse");
@@ -66,7 +66,7 @@ describe("the simulated Gemini service", () => {
     expect(totalTokenCount).toBe(promptTokenCount + candidatesTokenCount + thoughtsTokenCount);
   });
 
-  test("a call has an id and a seal, and its answer is taken only with both", async () => {
+  test("a call has an id and a signature, and its result is accepted only with both", async () => {
     const asked = user({ text: "get_time please" });
     const { json } = await post({ contents: [asked], tools: TOOLS });
     const [part] = json.candidates[0].content.parts;
@@ -108,13 +108,13 @@ describe("the simulated Gemini service", () => {
       { ...HELLO, generationConfig: { thinkingConfig: { thinkingLevel: "low", thinkingBudget: 1 } } },
       /only one of/,
     ],
-  ])("refuses %s", async (_what, body, message) => {
+  ])("rejects %s", async (_what, body, message) => {
     const { status, json } = await post(body);
     expect(status).toBe(400);
     expect(json.error.message).toMatch(message);
   });
 
-  test("refuses a missing key and a model that it does not have, in its own shape", async () => {
+  test("rejects a missing key and an unknown model in its own error format", async () => {
     expect((await post(HELLO, undefined, {})).json.error).toMatchObject({ code: 401, status: "UNAUTHENTICATED" });
     expect((await post(HELLO, "nobody:generateContent")).json.error).toMatchObject({ code: 404, status: "NOT_FOUND" });
   });

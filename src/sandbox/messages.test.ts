@@ -45,7 +45,7 @@ const WEATHER = {
 const TIME = { name: "get_time", input_schema: { type: "object" } };
 const CALLING = { tools: [WEATHER, TIME], messages: [{ role: "user", content: "get_weather and get_time" }] };
 
-test("documents are taken as the real API takes them, in a tool's result too", async () => {
+test("documents are accepted as by the real API, also in tool results", async () => {
   const about = { title: "T", context: "c", citations: { enabled: true } };
   const source = { type: "text", media_type: "text/plain", data: "words" };
   const pieces = { type: "content", content: [{ type: "text", text: "words" }] };
@@ -60,7 +60,7 @@ test("documents are taken as the real API takes them, in a tool's result too", a
   await ask({ messages: [HELLO, ...turns], tools: [{ name: "f", input_schema: { type: "object" } }] });
 });
 
-describe("answers in the messages format", () => {
+describe("replies in the messages format", () => {
   test("text, with usage that excludes the cache", async () => {
     const reply = await ask({});
     expect(reply).toMatchObject({
@@ -74,7 +74,7 @@ describe("answers in the messages format", () => {
     expect(reply.usage).toMatchObject({ input_tokens: 5, cache_read_input_tokens: 0, output_tokens: 11 });
   });
 
-  test("parallel tool calls, and an answer that quotes their results", async () => {
+  test("parallel tool calls, and a reply that quotes their results", async () => {
     const { content, stop_reason } = await ask(CALLING);
     expect(stop_reason).toBe("tool_use");
     expect(content).toMatchObject([
@@ -87,7 +87,7 @@ describe("answers in the messages format", () => {
     expect(after.content[0].text).toContain("The tool get_weather answered: of toolu_sim");
   });
 
-  test("a schema is satisfied, and a wish for JSON in words is obeyed", async () => {
+  test("a schema is satisfied, and a prompt that requires JSON is obeyed", async () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
     const strict = await ask({ output_config: { format: { type: "json_schema", schema } } });
     expect(JSON.parse(strict.content[0].text)).toEqual({ n: expect.any(Number) });
@@ -95,7 +95,7 @@ describe("answers in the messages format", () => {
     expect(JSON.parse(told.content[0].text)).toMatchObject({ simulated_by: "sandbox-us" });
   });
 
-  test("thoughts are signed; sent back changed they are refused", async () => {
+  test("thinking is signed, and rejected if it comes back changed", async () => {
     const { content, usage } = await ask({ thinking: { type: "adaptive" }, output_config: { effort: "low" } });
     const [thought] = content;
     expect(thought).toMatchObject({ type: "thinking", signature: expect.stringMatching(/^sim\./) });
@@ -105,7 +105,7 @@ describe("answers in the messages format", () => {
     expect(await complaint(again({ ...thought, thinking: `${thought.thinking} ` }))).toContain("signature");
   });
 
-  test("a stream says the same as the whole answer", async () => {
+  test("a stream matches the JSON response", async () => {
     const { text, type } = await post({ ...CALLING, stream: true, thinking: { type: "enabled", budget_tokens: 1024 } });
     expect(type).toContain("text/event-stream");
     const frames = new SseReader(1 << 20).push(Buffer.from(text)).map(({ event, data }) => {
@@ -128,7 +128,7 @@ describe("answers in the messages format", () => {
   });
 });
 
-describe("mistakes are refused in the provider's own shape", () => {
+describe("invalid requests are rejected in the provider's own format", () => {
   const use = (id: string) => ({ type: "tool_use", id, name: "get_time", input: {} });
   const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "x" });
   const turn = (role: string, ...content: object[]) => ({ role, content });
@@ -171,7 +171,7 @@ describe("mistakes are refused in the provider's own shape", () => {
   });
 });
 
-test("MSG-01 a stop sequence that ends the text is named, whole and streamed; none is where the limit ended it", async () => {
+test("MSG-01 the stop sequence is named, streamed or not, and absent if the limit ended the reply", async () => {
   const asked = { messages: [{ role: "user", content: "one two three" }], stop_sequences: ["four", "three", "two"] };
   const ended = { stop_reason: "stop_sequence", stop_sequence: "two" };
   expect(await ask(asked)).toMatchObject(ended);

@@ -51,8 +51,8 @@ const WEATHER = {
 const CALLING = { tools: [WEATHER], input: "get_weather please" };
 const THINKING = { reasoning: { effort: "low", summary: "auto" }, include: ["reasoning.encrypted_content"] };
 
-describe("answers in the responses format", () => {
-  test("text, with usage and what the request said", async () => {
+describe("replies in the responses format", () => {
+  test("text, with usage and echoed request fields", async () => {
     const reply = await ask({ instructions: "Be brief.", metadata: { a: "b" } });
     expect(reply).toMatchObject({ object: "response", status: "completed", store: false, metadata: { a: "b" } });
     expect(reply.id).toMatch(/^resp_sim/);
@@ -63,7 +63,7 @@ describe("answers in the responses format", () => {
     expect([input_tokens, output_tokens, total_tokens]).toEqual([11, 11, 22]);
   });
 
-  test("a call, and the answer to its result", async () => {
+  test("a call, and the reply to its result", async () => {
     const [call] = (await ask(CALLING)).output;
     expect(call).toMatchObject({ type: "function_call", name: "get_weather", status: "completed" });
     expect(JSON.parse(call.arguments)).toHaveProperty("city");
@@ -73,7 +73,7 @@ describe("answers in the responses format", () => {
     expect(reply.output[0].content[0].text).toContain("The tool get_weather answered: sunny");
   });
 
-  test("a value of the schema, and half of an answer at the limit", async () => {
+  test("a valid value for the schema, and a truncated reply at the limit", async () => {
     const format = { type: "json_schema", name: "n", schema: { type: "object", properties: {} }, strict: true };
     expect(JSON.parse((await ask({ text: { format } })).output[0].content[0].text)).toEqual({});
     const cut = await ask({ input: "words ".repeat(50), max_output_tokens: 16 });
@@ -81,7 +81,7 @@ describe("answers in the responses format", () => {
     expect(cut.usage.output_tokens).toBe(16);
   });
 
-  test("a stream tells every step, and its end is the whole answer", async () => {
+  test("a stream emits every event, and its final one matches the JSON response", async () => {
     for (const body of [CALLING, { ...THINKING }, { input: "words ".repeat(50), max_output_tokens: 16 }]) {
       const events = await streamed(body);
       expect(events.map(({ sequence_number }) => sequence_number)).toEqual([...events.keys()]);
@@ -98,7 +98,7 @@ describe("answers in the responses format", () => {
     }
   });
 
-  test("thoughts that come back encrypted open only where they were made, and unchanged", async () => {
+  test("encrypted reasoning is accepted only by its provider and unchanged", async () => {
     const [thought, message] = (await ask(THINKING)).output;
     expect(thought.summary[0].text).toContain("Simulated reasoning, effort low");
     const { id: _, ...sealed } = thought;
@@ -113,7 +113,7 @@ describe("answers in the responses format", () => {
   });
 });
 
-describe("refusals in the responses format", () => {
+describe("errors in the responses format", () => {
   const call = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
   test.each<[string, object, [number, string | null, string | null]]>([
     ["a memory", { store: true }, [400, "store", "unsupported_value"]],
@@ -146,7 +146,7 @@ describe("refusals in the responses format", () => {
     expect(await complaint(body)).toEqual(expected);
   });
 
-  test("pictures, by models that do not look at them", async () => {
+  test("images, by models without vision", async () => {
     const input = [{ role: "user", content: [{ type: "input_image", image_url: "data:image/png;base64,AA==" }] }];
     expect((await ask({ input })).output[0].content[0].text).toContain("with 1 image");
     expect(await complaint({ model: "sandbox/chat-mini", input })).toEqual([400, "input[0].content", null]);

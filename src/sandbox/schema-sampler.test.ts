@@ -64,7 +64,7 @@ const SCHEMAS: readonly (readonly [string, object])[] = [
   ["an escaped reference", { $ref: "#/$defs/a~1b%25", $defs: { "a/b%": { type: "boolean" } } }],
 ];
 
-describe("sampleOf", () => {
+describe("sampleSchema", () => {
   test.each(SCHEMAS)("satisfies %s", (_name, schema) => {
     const sampled = sampleSchema(schema);
     expect(sampled).toMatchObject({ is: "value" });
@@ -73,7 +73,7 @@ describe("sampleOf", () => {
     expect(valid).toBe(true);
   });
 
-  test("made-up schemas of the supported kind are satisfied or refused, never answered wrongly", () => {
+  test("generated schemas are satisfied or rejected, never answered wrongly", () => {
     const { schema } = fc.letrec((tie) => ({
       schema: fc.oneof(
         { maxDepth: 3 },
@@ -104,7 +104,7 @@ describe("sampleOf", () => {
     );
   });
 
-  test("a schema that unfolds without end is refused instead of being followed", () => {
+  test("an endlessly recursive schema is rejected", () => {
     const defs: Record<string, unknown> = { d0: { type: "string" } };
     for (let level = 1; level < 20; level += 1) {
       const $ref = `#/$defs/d${level - 1}`;
@@ -116,7 +116,7 @@ describe("sampleOf", () => {
     expect(problemOf({ type: "string", minLength: 1e9 })).toContain("minLength");
   });
 
-  test("what is not simulated is named", () => {
+  test("unsupported keywords are named", () => {
     expect(problemOf({ not: { type: "string" } })).toContain("not");
     expect(problemOf({ $ref: "https://example.com/schema" })).toContain("local");
     expect(problemOf({ type: "string", pattern: "^(?=a)" })).toContain("look-around");
@@ -124,7 +124,7 @@ describe("sampleOf", () => {
   });
 });
 
-describe("stringFor", () => {
+describe("sampleForPattern", () => {
   test.each([
     "^$",
     "^[a-z0-9_-]{3,16}$",
@@ -140,7 +140,7 @@ describe("stringFor", () => {
     expect(sampleForPattern(pattern)).toMatch(new RegExp(pattern));
   });
 
-  test("patterns outside the subset are refused by name", () => {
+  test("unsupported patterns are rejected by name", () => {
     for (const pattern of ["(?!a)b", "(a", "a)", "(a)\\1", "[", "a{99999}", "\\p{Greek}", "\\"])
       expect(() => sampleForPattern(pattern), pattern).toThrow();
   });

@@ -62,7 +62,7 @@ describe("text", () => {
     expect(reply.choices[0]).toMatchObject({ finish_reason: "stop", logprobs: null, message: { refusal: null } });
   });
 
-  test("a token is four bytes of UTF-8, rounded up, and a message costs three more", async () => {
+  test("a token is four bytes of UTF-8, rounded up, plus three per message", async () => {
     const reply = await client("sandbox-us").chat.completions.create(hello);
     const text = reply.choices[0]?.message.content ?? "";
     expect(reply.usage?.prompt_tokens).toBe(3 + Math.ceil(Buffer.byteLength("Grüße aus Köln 🌧") / 4));
@@ -70,7 +70,7 @@ describe("text", () => {
     expect(reply.usage?.total_tokens).toBe((reply.usage?.prompt_tokens ?? 0) + (reply.usage?.completion_tokens ?? 0));
   });
 
-  test("a stream says the same as the whole answer, with usage in its last chunk when asked", async () => {
+  test("a stream matches the JSON response, with usage in its last chunk if requested", async () => {
     const whole = await client("sandbox-us").chat.completions.create(hello);
     const stream = await client("sandbox-us").chat.completions.create({
       ...hello,
@@ -106,13 +106,13 @@ describe("text", () => {
     expect(reply.choices[0]?.message.content).not.toContain("\uFFFD");
   });
 
-  test("a stop sequence ends the answer in front of it", async () => {
+  test("a stop sequence ends the reply before it", async () => {
     const reply = await client("sandbox-us").chat.completions.create({ ...hello, stop: ["aus", "Köln"] });
     expect(reply.choices[0]?.message.content).toBe("[simulated by sandbox-us] You said: Grüße ");
     expect(reply.choices[0]?.finish_reason).toBe("stop");
   });
 
-  test("reasoning comes with an effort, is counted, and takes its share of the limit", async () => {
+  test("reasoning needs an effort, is counted, and consumes the token limit", async () => {
     const create = (more: { reasoning_effort?: "high"; max_completion_tokens?: number }) =>
       client("sandbox-us").chat.completions.create({ ...hello, ...more });
     const plain = await create({});
@@ -127,7 +127,7 @@ describe("text", () => {
     expect(starved.usage?.completion_tokens).toBe(5);
   });
 
-  test("log-probabilities are given for every word when asked for", async () => {
+  test("log-probabilities are returned for every word if requested", async () => {
     const reply = await client("sandbox-us").chat.completions.create({ ...hello, logprobs: true, top_logprobs: 2 });
     const tokens = reply.choices[0]?.logprobs?.content ?? [];
     expect(tokens.map((one) => one.token).join("")).toBe(reply.choices[0]?.message.content);
@@ -135,7 +135,7 @@ describe("text", () => {
     expect(counted.choices[0]?.logprobs?.content).toEqual(tokens);
   });
 
-  test("an image is taken by the model that sees and refused by the one that does not", async () => {
+  test("images are accepted by vision models and rejected by others", async () => {
     const messages = [
       {
         role: "user",
@@ -153,7 +153,7 @@ describe("text", () => {
 });
 
 describe("tools", () => {
-  test("a tool asked for by name is called with arguments that satisfy its schema, then its result is quoted", async () => {
+  test("a tool named by the user is called with valid arguments, then its result is quoted", async () => {
     const messages: OpenAI.ChatCompletionMessageParam[] = [
       { role: "user", content: "Please use get_weather for Köln." },
     ];
@@ -180,7 +180,7 @@ describe("tools", () => {
     );
   });
 
-  test("several tools named are called in parallel, streamed with an index each; one when parallel calls are off", async () => {
+  test("several named tools are called in parallel with an index each, or one if parallel calls are off", async () => {
     const body = {
       model: "sandbox/chat",
       messages: [{ role: "user" as const, content: "get weather and get time" }],
@@ -202,7 +202,7 @@ describe("tools", () => {
     expect(single.choices[0]?.message.tool_calls?.length).toBe(1);
   });
 
-  test("tool_choice decides: required and named force a call, none forbids it, auto waits to be asked", async () => {
+  test("tool_choice: required and named force a call, none forbids it, auto needs the tool's name", async () => {
     const names = async (tool_choice: OpenAI.ChatCompletionToolChoiceOption, content = "hello") => {
       const reply = await client("sandbox-us").chat.completions.create({
         model: "sandbox/chat",
@@ -223,7 +223,7 @@ describe("tools", () => {
 });
 
 describe("structured output", () => {
-  test("json_schema gets a value that satisfies it, streamed or not", async () => {
+  test("json_schema gets a valid value, streamed or not", async () => {
     const schema = {
       type: "object",
       properties: { steps: { type: "array", items: { $ref: "#/$defs/step" }, minItems: 2 }, sure: { type: "boolean" } },
@@ -260,7 +260,7 @@ describe("structured output", () => {
     });
   });
 
-  test("a schema that cannot be satisfied is a 400 that says why", async () => {
+  test("an unsupported schema is a 400 with the reason", async () => {
     const response_format = { type: "json_schema", json_schema: { name: "x", schema: { not: {} } } };
     const response = await post("sandbox-us", { ...hello, response_format });
     expect(response.status).toBe(400);
@@ -268,7 +268,7 @@ describe("structured output", () => {
   });
 });
 
-describe("refusals in the provider's own shape", () => {
+describe("errors in the provider's own format", () => {
   const call = { id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
   const CASES: readonly (readonly [string, unknown, number, string | null])[] = [
     ["no JSON", "{", 400, null],
@@ -323,14 +323,14 @@ describe("refusals in the provider's own shape", () => {
   });
 });
 
-describe("mishaps", () => {
-  test("the models list names no model that fails on purpose", async () => {
+describe("injected faults", () => {
+  test("the models list contains no fault model", async () => {
     const models = await Array.fromAsync(client("sandbox-us").models.list());
     expect(models.map((model) => model.id)).toEqual([...PROVIDER_PROFILES["sandbox-us"].models]);
     for (const { id } of models) expect(FAULT_MODELS).not.toContain(id);
   });
 
-  test("fail-500 and fail-429 answer with their status, the latter says when to come back", async () => {
+  test("fail-500 and fail-429 return their status, the latter with Retry-After", async () => {
     const broken = await post("sandbox-us", { ...hello, model: "sandbox/fail-500" });
     expect(broken.status).toBe(500);
     const limited = await post("sandbox-us", { ...hello, model: "sandbox/fail-429" });
@@ -345,7 +345,7 @@ describe("mishaps", () => {
     expect(statuses).toEqual([503, 200, 200]);
   });
 
-  test("cut sends part of an answer and then the connection dies, streamed or not", async () => {
+  test("cut sends part of a response and closes the connection, streamed or not", async () => {
     for (const stream of [true, false]) {
       const response = await post("sandbox-us", { ...hello, model: "sandbox/cut", stream });
       expect(response.status).toBe(200);
@@ -366,14 +366,14 @@ describe("mishaps", () => {
     expect(response.headers.get("content-type")).toContain("text/html");
   });
 
-  test("no content of a request triggers a mishap", async () => {
+  test("request content never triggers a fault", async () => {
     const content = "sandbox/fail-500 sandbox/cut sandbox/garbage sandbox/fail-429";
     const response = await post("sandbox-us", { ...hello, messages: [{ role: "user", content }] });
     expect(response.status).toBe(200);
     expect(await response.text()).toContain(content);
   });
 
-  test("a caller that hangs up in the middle does not disturb the next one", async () => {
+  test("a client disconnect does not affect the next request", async () => {
     await new Promise<void>((resolve, reject) => {
       const call = request(`${sandbox.origins["sandbox-us"]}/v1/chat/completions`, {
         method: "POST",

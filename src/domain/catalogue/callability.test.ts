@@ -99,37 +99,37 @@ describe("an endpoint is not callable when", () => {
 });
 
 describe("an endpoint is callable", () => {
-  test("with its address and the price in force", async () => {
+  test("with its base URL and current price", async () => {
     const found = await ask({});
     expect(found).toMatchObject({ is: "callable", baseUrl: "https://api.acme.example/v1", price: { currency: "EUR" } });
   });
 
-  test("in the responses dialect alone", async () => {
+  test("with the responses dialect only", async () => {
     expect((await ask({ files: firstEndpoint({ dialects: [], responses_api: true }) })).is).toBe("callable");
   });
 
-  test("on the day its price begins", async () => {
+  test("on the first day of its price", async () => {
     const files = firstEndpoint({ prices: [{ currency: "EUR", from: "2026-11-16", ...chatPrice }] });
     expect((await ask({ files, nowMs: Date.parse("2026-11-16T00:00:00Z") })).is).toBe("callable");
   });
 
-  test("when the operator's setting supplies the address", async () => {
+  test("when a setting supplies the base URL", async () => {
     const files = firstEndpoint({ base_url: "https://{you}.example/v1" });
     const connections = { ...connected, baseUrl: () => "https://mine.example/v1" };
     expect(await ask({ files, connections })).toMatchObject({ is: "callable", baseUrl: "https://mine.example/v1" });
   });
 
-  test("from a wallet of the price's own currency without any rate", async () => {
+  test("without an exchange rate if the wallet has the price's currency", async () => {
     const files = firstEndpoint({ prices: [{ currency: "USD", ...chatPrice }] });
     expect((await ask({ files, walletCurrency: "USD" })).is).toBe("callable");
   });
 
-  test("with a price of zero that says so: free is a price, unknown is not", async () => {
+  test("with a declared price of zero: free is a price, unknown is not", async () => {
     const free = { currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 0, free: true };
     expect((await ask({ files: firstEndpoint({ prices: [free] }) })).is).toBe("callable");
   });
 
-  test("DEC-02 TTS-09 on decisions and speech once it is proven, and on other surfaces without any proof", async () => {
+  test("DEC-02 TTS-09 on decisions and speech after a proof, and on other surfaces without one", async () => {
     expect((await ask({ files: judging(), surface: "decisions" })).is).toBe("callable");
     expect((await ask({ files: speaking(), surface: "speech" })).is).toBe("callable");
     expect((await ask({ proofs: NONE_PROVEN })).is).toBe("callable");

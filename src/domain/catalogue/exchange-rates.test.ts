@@ -46,7 +46,7 @@ const row = (code: string, perEur: string, day: string): RateRow => ({
 
 const JUDGING: RateEvaluationOptions = { today: "2026-02-01", jumps: "refused" };
 
-describe("what becomes of a rate that is offered", () => {
+describe("evaluation of a rate", () => {
   const judged = async (
     rates: Record<string, string>,
     more: Partial<RateEvaluationOptions> = {},
@@ -56,14 +56,14 @@ describe("what becomes of a rate that is offered", () => {
     return evaluateRates({ day, source: "a test", rates }, currencies, { ...JUDGING, ...more });
   };
 
-  test("BILL-06 a rate that moved a little is taken", async () => {
+  test("BILL-06 a small change is accepted", async () => {
     expect(await judged({ USD: "1.375", HUF: "320.4" })).toEqual([
       { is: "taken", code: "USD", perEur: "1.375" },
       { is: "taken", code: "HUF", perEur: "320.4" },
     ]);
   });
 
-  test("BILL-06 a rate that moved by more than the factor is refused and said, unless somebody vouches for it", async () => {
+  test("BILL-06 a jump is rejected with a reason unless the operator accepts it", async () => {
     for (const jump of ["1.3751", "0.879", "110", "0.011"]) {
       const [found] = await judged({ USD: jump });
       expect(found, jump).toMatchObject({ is: "refused", why: expect.stringContaining("factor of 1.25") });
@@ -71,7 +71,7 @@ describe("what becomes of a rate that is offered", () => {
     expect(await judged({ USD: "110" }, { jumps: "accepted" })).toMatchObject([{ is: "taken" }]);
   });
 
-  test("BILL-06 what is no rate is refused, vouched for or not", async () => {
+  test("BILL-06 an invalid rate is rejected even if jumps are accepted", async () => {
     for (const good of ["1000000000", "1.000000000001", "0.000000000001"])
       expect(await judged({ USD: good }, { jumps: "accepted" }), good).toMatchObject([{ is: "taken" }]);
     for (const bad of ["0", "-1", "NaN", "", "1e40", "1000000000.1", "1.0000000000001", "Infinity"])
@@ -84,12 +84,12 @@ describe("what becomes of a rate that is offered", () => {
     ]);
   });
 
-  test("BILL-06 the same rate of the same day is no news", async () => {
+  test("BILL-06 the same rate of the same day is already known", async () => {
     expect(await judged({ USD: "1.100" }, {}, "2026-01-10")).toEqual([{ is: "known", code: "USD", perEur: "1.100" }]);
   });
 });
 
-test("BILL-06 the rate that held at a moment is the last before it; of younger ones the oldest, and none beyond a jump", () => {
+test("BILL-06 the rate at a time is the last before it, else the oldest, and none across a jump", () => {
   const at = (perEur: string, recordedAtMs: number) => ({ ...row("USD", perEur, "2026-01-20"), recordedAtMs });
   const rows = [at("1.3", 30), at("1.2", 20), at("1.1", 10)];
   const held = (atMs: number, of = rows) => {
@@ -104,7 +104,7 @@ test("BILL-06 the rate that held at a moment is the last before it; of younger o
 });
 
 describe("the rates in force", () => {
-  test("BILL-06 new rates make a new snapshot in one step, and the old one stays as it was", async () => {
+  test("BILL-06 new rates replace the snapshot atomically and leave the old one unchanged", async () => {
     const base = await catalogue();
     const book = new RateRegistry(base);
     expect(book.snapshot).toBe(base);
@@ -124,7 +124,7 @@ describe("the rates in force", () => {
     expect(Object.isFrozen(after)).toBe(true);
   });
 
-  test("BILL-06 a newer rate in the catalogue's files wins over an older one in the store", async () => {
+  test("BILL-06 a newer catalogue rate overrides an older stored one", async () => {
     const base = await catalogue();
     const book = new RateRegistry(base);
     book.apply([row("USD", "1.2", "2026-01-09")]);
@@ -134,7 +134,7 @@ describe("the rates in force", () => {
     ).toMatchObject([{ code: "USD" }]);
   });
 
-  test("BILL-06 a rate is stale once its day is further back than allowed", async () => {
+  test("BILL-06 a rate is stale after the allowed number of days", async () => {
     const base = await catalogue();
     const at = (day: string) => Date.parse(`${day}T12:00:00Z`);
     expect(staleRates(base, at("2026-01-17"), 7)).toEqual([]);
@@ -150,7 +150,7 @@ describe("the ECB's daily file", () => {
   <Cube>${cubes}</Cube>
 </gesmes:Envelope>`;
 
-  test("BILL-06 its day and its rates are read, in either kind of quotes", () => {
+  test("BILL-06 day and rates are parsed with either kind of quotes", () => {
     const cubes = `<Cube time='2026-11-13'><Cube currency='USD' rate='1.1604'/><Cube rate="395.10" currency="HUF" /></Cube>`;
     expect(parseEcbRates(file(cubes))).toEqual({
       day: "2026-11-13",
@@ -159,7 +159,7 @@ describe("the ECB's daily file", () => {
     });
   });
 
-  test("BILL-06 of several days the newest counts, and what is commented out does not", () => {
+  test("BILL-06 the newest of several days counts, and comments are ignored", () => {
     const older = "<Cube time='2026-11-12'><Cube currency='USD' rate='1.1'/></Cube>";
     const newer =
       "<Cube time='2026-11-13'><!-- <Cube currency='HUF' rate='1'/> --><Cube currency='USD' rate='1.2'/></Cube>";
@@ -167,7 +167,7 @@ describe("the ECB's daily file", () => {
       expect(parseEcbRates(file(cubes))).toMatchObject({ day: "2026-11-13", rates: { USD: "1.2" } });
   });
 
-  test("BILL-06 what is not that file is refused whole", () => {
+  test("BILL-06 any other file is rejected as a whole", () => {
     const bad = [
       "",
       "<html>busy</html>",

@@ -365,7 +365,7 @@ function currencies(dollar: Record<string, unknown>, euro: Record<string, unknow
 }
 
 describe("a broken catalogue", () => {
-  test("a level that a region has no reason for is its problem alone, not that of an endpoint with countries of its own", async () => {
+  test("a level without a reason is the region's problem, not that of its endpoints", async () => {
     const files = changedProvider((file) => {
       Object.assign(file.regions[0] ?? {}, { level_reason: undefined });
       Object.assign(file.endpoints[0] ?? {}, { countries: ["FR"] });
@@ -373,7 +373,7 @@ describe("a broken catalogue", () => {
     expect((await problemsOf(files)).map(({ field }) => field)).toEqual(["regions[0].level_reason"]);
   });
 
-  test.each(BROKEN)("%s is named by file and field", async (_what, files, place, words) => {
+  test.each(BROKEN)("%s is reported with file and field", async (_what, files, place, words) => {
     const problems = await problemsOf(files);
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
     expect(found?.message ?? problems.map(formatProblem)).toMatch(words);
@@ -393,7 +393,7 @@ describe("a broken catalogue", () => {
     },
   );
 
-  test("BILL-05 a price at its bound, a step below it, and one in another currency are no problem", async () => {
+  test("BILL-05 prices at the limit, below it and in another currency are valid", async () => {
     const priced = (...prices: object[]) => problemsOf(firstEndpoint({ prices }));
     const from = "2026-01-01";
     expect(await priced({ currency: "USD", per_request: 12_500 })).toEqual([]);
@@ -401,17 +401,17 @@ describe("a broken catalogue", () => {
     expect(await priced({ currency: "EUR", per_request: 1 }, { currency: "USD", per_request: 1000, from })).toEqual([]);
   });
 
-  test("a file that every record needs is missed once, and not by each of them", async () => {
+  test("a missing shared file is reported once", async () => {
     expect(await problemsOf(without("currencies.json"))).toHaveLength(1);
     expect(await problemsOf(without("capabilities.json"))).toHaveLength(1);
   });
 
-  test("a folder that is not there is named", async () => {
+  test("a missing folder is reported", async () => {
     const loaded = await loadCatalogue(["nowhere"], NOON_MS, memoryFiles("cat", sampleFiles()));
     expect(loaded).toEqual({ problems: [{ file: "nowhere", field: "", message: expect.stringContaining("folder") }] });
   });
 
-  test("the same slug in two folders is refused, and both places are named", async () => {
+  test("a duplicate slug in two folders is reported with both locations", async () => {
     const both = memoryFiles("all", {
       ...prefixed("a", sampleFiles()),
       ...prefixed("b", { "creators/lab.json": sampleCreator() }),

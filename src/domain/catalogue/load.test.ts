@@ -11,8 +11,8 @@ async function load(files: Record<string, unknown>, nowMs = NOON_MS): Promise<Ca
   return loaded.snapshot;
 }
 
-describe("a good catalogue", () => {
-  test("an endpoint has its region's level, countries and address, and its provider's promises", async () => {
+describe("a valid catalogue", () => {
+  test("an endpoint inherits level, countries and base URL from its region and claims from its provider", async () => {
     const endpoint = (await load(sampleFiles())).endpoints.get("acme:fr:lab/writer");
     expect(endpoint).toMatchObject({
       baseUrl: "https://api.acme.example/v1",
@@ -29,7 +29,7 @@ describe("a good catalogue", () => {
     });
   });
 
-  test("an endpoint's own words win over its region's, and null is an address that is not known", async () => {
+  test("an endpoint's own values override its region's, and null is an unknown base URL", async () => {
     const own = { level: "UNCLASSIFIED", countries: ["FR", "DE"], trains_on_data: "yes", base_url: null };
     const endpoint = (await load(firstEndpoint(own))).endpoints.get("acme:fr:lab/writer");
     expect(endpoint?.baseUrl).toBeNull();
@@ -40,7 +40,7 @@ describe("a good catalogue", () => {
     });
   });
 
-  test("what is not stated is null, and dialects are inherited by chat endpoints only", async () => {
+  test("unstated values are null, and only chat endpoints inherit dialects", async () => {
     const endpoint = (await load(sampleFiles())).endpoints.get("acme:fr:lab/vectors");
     expect(endpoint?.dialects).toEqual([]);
     expect(endpoint?.responsesApi).toBe(false);
@@ -49,7 +49,7 @@ describe("a good catalogue", () => {
     expect(endpoint?.limits.contextTokens).toBeNull();
   });
 
-  test("prices are exact decimals, whether they were written as numbers or as strings", async () => {
+  test("prices are exact decimals, from numbers or strings", async () => {
     const [row] = (await load(sampleFiles())).endpoints.get("acme:fr:lab/writer")?.prices ?? [];
     expect(row?.inputPer1mTokens).toEqual({ digits: 1n, scale: 1 });
     expect(row?.outputPer1mTokens).toEqual({ digits: 30n, scale: 2 });
@@ -57,7 +57,7 @@ describe("a good catalogue", () => {
     expect(tiny.endpoints.get("acme:fr:lab/writer")?.prices[0]?.inputPer1mTokens).toEqual({ digits: 1n, scale: 18 });
   });
 
-  test("a dated price holds from its day (UTC) on", async () => {
+  test("a dated price applies from its day (UTC)", async () => {
     const files = firstEndpoint({
       prices: [
         { currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1 },
@@ -73,7 +73,7 @@ describe("a good catalogue", () => {
     expect(at("2027-01-01T00:00:00Z")).toBe("2");
   });
 
-  test("a price whose day has not come is no price", async () => {
+  test("a future price does not apply", async () => {
     const files = firstEndpoint({ prices: [{ from: "2027-01-01", currency: "EUR", per_request: 1 }] });
     const endpoint = (await load(files)).endpoints.get("acme:fr:lab/writer");
     expect(endpoint === undefined ? null : priceAt(endpoint, NOON_MS)).toBeUndefined();
@@ -86,11 +86,11 @@ describe("a good catalogue", () => {
     expect(await stale("2027-05-15T00:00:00Z")).toBe(true);
   });
 
-  test("a clock that stands before the program was written does not make good evidence future evidence", async () => {
+  test("a system clock before the release date does not make evidence future", async () => {
     await expect(load(sampleFiles(), Date.parse("2020-01-01T00:00:00Z"))).resolves.toBeDefined();
   });
 
-  test("the snapshot cannot be changed anywhere", async () => {
+  test("the snapshot is deeply immutable", async () => {
     const snapshot = await load(sampleFiles());
     const seen = new Set<unknown>();
     const walk = (value: unknown): void => {
@@ -116,7 +116,7 @@ describe("a good catalogue", () => {
 });
 
 describe("gateway catalogue check", () => {
-  test("counts, and warns of what is allowed and worth a look", async () => {
+  test("counts records and warns of non-fatal findings", async () => {
     const files = firstEndpoint({
       prices: [],
       base_url: "https://{account}.acme.example/v1",
@@ -134,7 +134,7 @@ describe("gateway catalogue check", () => {
     expect(said).toMatch(/endpoints\[0\]: acme:fr:lab\/writer serves chat but names no dialect/);
   });
 
-  test("is not ok when anything is wrong", async () => {
+  test("is not ok with any problem", async () => {
     const found = await checkCatalogue(["cat"], NOON_MS, memoryFiles("cat", firstEndpoint({ region: "mars" })));
     expect(found.ok).toBe(false);
     expect(found.problems).toHaveLength(1);

@@ -37,7 +37,7 @@ async function openBook() {
 }
 
 describe("DEC-02 TTS-09 an endpoint", () => {
-  test("is proven by a success, on that surface and for itself alone", async () => {
+  test("is proven by a success, on that surface only", async () => {
     const { book, judge, other, at, is } = await openBook();
     expect(is(1)).toBe(false);
     at(1);
@@ -46,7 +46,7 @@ describe("DEC-02 TTS-09 an endpoint", () => {
     expect(book.isProven(other, "decisions", 2)).toBe(false);
   });
 
-  test("stays proven through one failure, is taken off by two in a row and comes back with a success", async () => {
+  test("stays proven after one failure, not after two in a row, and recovers with a success", async () => {
     const { at, fails, is } = await openBook();
     at(1);
     fails(2);
@@ -60,20 +60,20 @@ describe("DEC-02 TTS-09 an endpoint", () => {
     expect(is(10)).toBe(true);
   });
 
-  test("that never succeeded is not proven by failing less", async () => {
+  test("that never succeeded is not proven", async () => {
     const { fails, is } = await openBook();
     fails(1);
     expect(is(2)).toBe(false);
   });
 
-  test("is proven until its proof is too old", async () => {
+  test("is proven until its proof expires", async () => {
     const { at, is } = await openBook();
     at(1);
     expect(is(RULES.maxAgeMs)).toBe(true);
     expect(is(RULES.maxAgeMs + 1)).toBe(false);
   });
 
-  test("that became another one must be proven anew, and old failures do not count", async () => {
+  test("with a changed configuration must be proven again, and old failures do not count", async () => {
     const { book, judge, at, fails, is, become } = await openBook();
     at(1);
     fails(2);
@@ -86,7 +86,7 @@ describe("DEC-02 TTS-09 an endpoint", () => {
   });
 });
 
-describe("DEC-05 pictures of an endpoint", () => {
+describe("DEC-05 image input of an endpoint", () => {
   const opened = async () => {
     const scene = await openBook();
     const seeing = { ...scene.judge, decisions: compileDecisionSupport({ images: "state_items" }, "no_images") };
@@ -95,7 +95,7 @@ describe("DEC-05 pictures of an endpoint", () => {
     return { ...scene, seeing, blind, takes: (nowMs: number) => scene.book.acceptsImages(seeing, nowMs) };
   };
 
-  test("are taken after a proof that says nothing else, and never where the catalogue names none", async () => {
+  test("is accepted after a full proof, and never if the catalogue declares none", async () => {
     const { book, judge, at, takes } = await opened();
     expect(takes(1)).toBe(false);
     at(1);
@@ -103,7 +103,7 @@ describe("DEC-05 pictures of an endpoint", () => {
     expect(book.acceptsImages({ ...judge, decisions: null }, 2)).toBe(false);
   });
 
-  test("stay through one proof without them, go with two in a row and come back; the endpoint is proven all the while", async () => {
+  test("survives one proof without images, not two in a row, and recovers while the endpoint stays proven", async () => {
     const { book, at, blind, takes, is } = await opened();
     at(1);
     const version = book.version(1);
@@ -116,7 +116,7 @@ describe("DEC-05 pictures of an endpoint", () => {
     expect(takes(7)).toBe(true);
   });
 
-  test("are as old as the last proof of them, and that of an endpoint that fails says nothing of them", async () => {
+  test("expires with its last proof, and a failed probe does not affect it", async () => {
     const { book, blind, fails, at, takes, is } = await opened();
     at(1);
     fails(2);
@@ -129,7 +129,7 @@ describe("DEC-05 pictures of an endpoint", () => {
 });
 
 describe("the version", () => {
-  test("changes when something is proven, taken off or expires, and not otherwise", async () => {
+  test("changes when a proof is added, revoked or expires, and not otherwise", async () => {
     const { book, at, fails } = await openBook();
     const seen = [book.version(0)];
     const look = (nowMs: number) => seen.push(book.version(nowMs));
@@ -155,7 +155,7 @@ describe("the version", () => {
   });
 });
 
-test("a proof is of one model, interface and address", async () => {
+test("a proof covers one model, interface and base URL", async () => {
   const { judge } = await endpoints();
   const at = (baseUrl: string) => ({ baseUrl: () => baseUrl });
   const subject = proofSubject(judge, "decisions", at("https://a.example/v1"));

@@ -19,7 +19,7 @@ function withCrc(hex: string): Buffer {
 const HEADERS_BYTES = 4 + 4 + 34;
 const file = encodeFlac(tone(2.5));
 
-describe("headers of frames", () => {
+describe("frame headers", () => {
   test.each([
     ["4096 samples at 44.1 kHz", "fff8c91800", 4_096, 44_100],
     ["192 samples, rate of the stream", "fff8100800", 192, 0],
@@ -49,31 +49,31 @@ describe("headers of frames", () => {
   });
 });
 
-describe("what the file says of itself", () => {
-  test.each([0n, 1n, 2n ** 36n - 1n])("a length of %s samples is not read", (told) => {
+describe("stated metadata", () => {
+  test.each([0n, 1n, 2n ** 36n - 1n])("a stated length of %s samples is ignored", (told) => {
     const lying = Buffer.from(file);
     const at = 4 + 4 + 10;
     lying.writeBigUInt64BE((lying.readBigUInt64BE(at) & ~(2n ** 36n - 1n)) | told, at);
     expect(secondsOf(lying)).toBe(2.5);
   });
 
-  test("a rate that the frames tell otherwise is not believed", () => {
+  test("the frames' rate overrides the stream's", () => {
     const lying = Buffer.from(file);
     lying.writeUInt16BE(0, 4 + 4 + 10);
     expect(secondsOf(lying)).toBe(2.5);
   });
 
-  test("no block is called the last", () => {
+  test("no metadata block is marked as last", () => {
     const lying = Buffer.from(file);
     lying.writeUInt8(0, 4);
     expect(secondsOf(lying)).toBe(2.5);
   });
 
-  test("an encoder that streams leaves the length open", () => {
+  test("a streaming encoder does not state the length", () => {
     expect(secondsOf(encodedSample("streamed.flac"))).toBe(0.6);
   });
 
-  test("other blocks and a tag are passed over", () => {
+  test("other metadata blocks and a tag are skipped", () => {
     const info = Buffer.from(file.subarray(4, HEADERS_BYTES));
     info.writeUInt8(0, 0);
     const notes = Buffer.concat([Buffer.from([0x84, 0, 1, 0]), Buffer.alloc(256, 0xff)]);
@@ -82,13 +82,13 @@ describe("what the file says of itself", () => {
   });
 });
 
-test("garbage between frames is passed over, also frames of another kind", () => {
+test("garbage and mismatched frames are skipped", () => {
   const stray = withCrc("fff8c91800");
   const frames = file.subarray(HEADERS_BYTES);
   expect(secondsOf(file, stray, Buffer.alloc(99, 0xff), stray, frames)).toBe(5);
 });
 
-test("STT-01 what stands behind a frame of another kind is told as passed over, up to the next one that counts", () => {
+test("STT-01 bytes from a mismatched frame to the next counted frame are reported as skipped", () => {
   const stray = withCrc("fff8c91800");
   const passed = (...parts: Buffer[]) => {
     const meter = new FlacMeter();
@@ -99,14 +99,14 @@ test("STT-01 what stands behind a frame of another kind is told as passed over, 
   expect(passed(file, stray, Buffer.alloc(99), file.subarray(HEADERS_BYTES))).toBe(stray.length + 99);
 });
 
-test("a file whose first frame is unlike all the others is not measured by it", () => {
+test("a file whose first frame differs from all others is not measured", () => {
   const others = Array.from({ length: 50 }, () => Buffer.concat([withCrc("fff8c91800"), Buffer.alloc(99)]));
   expect(
     secondsOf(file.subarray(0, HEADERS_BYTES), withCrc("fff8100800"), Buffer.alloc(99), ...others),
   ).toBeUndefined();
 });
 
-describe("STT-01 frames that tell their rate, beside frames that leave it to the stream", () => {
+describe("STT-01 frames with a rate among frames that refer to the stream's rate", () => {
   const info = Buffer.from(file.subarray(0, HEADERS_BYTES));
   info.writeUInt32BE(((16_000 << 12) | (15 << 4)) >>> 0, 4 + 4 + 10);
   const body = Buffer.alloc(99);
@@ -114,11 +114,11 @@ describe("STT-01 frames that tell their rate, beside frames that leave it to the
   const mixed = (long: string) =>
     Array.from({ length: 30 }, () => [...Array<Buffer>(25).fill(short), withCrc(long), body]).flat();
 
-  test("are of one stream where it is the same", () => {
+  test("belong to one stream if the rates agree", () => {
     expect(secondsOf(info, ...mixed("fff8750801fffe"))).toBeCloseTo((30 * (25 * 192 + 65_535)) / 16_000, 9);
   });
 
-  test("and where it is another, few long ones are enough: not known", () => {
+  test("a few long frames with another rate make the duration unknown", () => {
     expect(secondsOf(info, ...mixed("fff8760801fffe"))).toBeUndefined();
   });
 
@@ -132,7 +132,7 @@ describe("STT-01 frames that tell their rate, beside frames that leave it to the
       .fill([withCrc(hex), body])
       .flat();
 
-  test("behind one at another rate they are heard at that one: not known", () => {
+  test("frames after one with another rate may be played at it: duration is unknown", () => {
     const [untold, told] = ["fff8c00801", "fff8c50801"];
     expect(secondsOf(at(655_350), ...frames(untold, 101))).toBeCloseTo((101 * 4_096) / 655_350, 9);
     expect(secondsOf(at(655_350), ...frames(untold, 1), ...frames(told, 1), ...frames(untold, 100))).toBeUndefined();
@@ -142,32 +142,32 @@ describe("STT-01 frames that tell their rate, beside frames that leave it to the
     ).toBeUndefined();
   });
 
-  test("of a stream that tells none either: not known", () => {
+  test("without a stream rate the duration is unknown", () => {
     expect(secondsOf(at(0), ...frames("fff8c50801", 20))).toBeCloseTo((20 * 4_096) / 16_000, 9);
     expect(secondsOf(at(0), ...frames("fff8c50801", 20), ...frames("fff8c00801", 100))).toBeUndefined();
     expect(secondsOf(at(0), ...frames("fff8c00801", 100))).toBeUndefined();
   });
 
-  test("few of another kind are as long as they are: more than a little is not known", () => {
+  test("mismatched frames beyond the tolerance make the duration unknown", () => {
     const long = (count: number) => frames("fff8740801fffe", count);
     expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(1))).toBeCloseTo((800 * 4_096) / 16_000, 9);
     expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(8))).toBeUndefined();
   });
 
-  test("what looks like a header by chance, with a rate or without, changes nothing", () => {
+  test("false sync words, with or without a rate, change nothing", () => {
     const chances = [...frames("fff8741801fffe", 1), ...frames("fff8c01801", 2)];
     expect(secondsOf(info, ...frames("fff8c50801", 800), ...chances)).toBeCloseTo((800 * 4_096) / 16_000, 9);
   });
 });
 
-test("only the frames that came count", () => {
+test("only received frames count", () => {
   const half = secondsOf(file.subarray(0, file.length / 2)) ?? 0;
   expect(half).toBeGreaterThan(1.1);
   expect(half).toBeLessThan(1.5);
   expect(secondsOf(file.subarray(0, HEADERS_BYTES))).toBe(0);
 });
 
-test("without the magic it is not FLAC", () => {
+test("input without the magic bytes is not FLAC", () => {
   expect(secondsOf(file.subarray(1))).toBeUndefined();
   expect(secondsOf(file.subarray(HEADERS_BYTES))).toBeUndefined();
 });

@@ -27,11 +27,11 @@ describe("files of real encoders", () => {
   });
 });
 
-test("WAV under every label is heard", () => {
+test("WAV is recognised under every container id", () => {
   expect(heardAs(Buffer.concat([wavHeader(SPEECH_PCM), Buffer.alloc(100)]))).toEqual(["wav"]);
 });
 
-describe("words under a good status", () => {
+describe("text with a success status", () => {
   test.each([
     '{"error":{"message":"voice not found","type":"invalid_request_error"}}',
     '  \n[{"error": "näh"}]',
@@ -57,7 +57,7 @@ describe("raw samples", () => {
   });
 });
 
-test("few bytes are given the benefit of the doubt for as long as they fit", () => {
+test("too few bytes are accepted as long as they could match", () => {
   const samples: [AudioFormat, Buffer][] = [
     ["mp3", encodedSample("stereo.mp3")],
     ["mp3", encodedSample("xing-id3.mp3")],

@@ -18,7 +18,7 @@ describe("billedSeconds", () => {
     expect(billedSeconds(seconds)).toBe(billed);
   });
 
-  test("TTS-07 a half second that was added up from frames counts up", () => {
+  test("TTS-07 half a second summed from frames rounds up", () => {
     const tally = new SampleDuration();
     for (let i = 0; i < 2_500; i++) tally.add(48, 48_000);
     expect(tally.seconds).toBe(2.5);
@@ -26,7 +26,7 @@ describe("billedSeconds", () => {
   });
 });
 
-test("a change of rate keeps what was counted before it", () => {
+test("a change of sample rate keeps earlier samples", () => {
   const tally = new SampleDuration();
   tally.add(24_000, 24_000);
   tally.add(4_000, 8_000);

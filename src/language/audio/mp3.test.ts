@@ -63,13 +63,13 @@ describe("headers", () => {
     ["a bad bit rate", "fffbf064"],
     ["a reserved rate", "fffb9c64"],
     ["a reserved emphasis", "fffb9066"],
-  ])("%s is no header", (_, header) => {
+  ])("%s is not a header", (_, header) => {
     expect(mpegFrameAt(Buffer.from(header, "hex"), 0)).toBeUndefined();
   });
 });
 
-describe("what is not audio", () => {
-  test("the first frame of a file with a note of its length, whatever the note says", () => {
+describe("data that is not audio", () => {
+  test("a Xing, Info or VBRI frame is not counted, whatever it states", () => {
     const real = encodedSample("xing-id3.mp3");
     const [note, ...audio] = frames(real.subarray(real.indexOf(Buffer.from([0xff, 0xe3]))));
     expect(note?.includes("Info") === true || note?.includes("Xing") === true).toBe(true);
@@ -79,55 +79,55 @@ describe("what is not audio", () => {
     expect(secondsOf(lying)).toBe(secondsOf(real));
   });
 
-  test("a note counts as a frame where it is not the first: no decoder looks for it there", () => {
+  test("an info frame that is not first counts as audio, as in decoders", () => {
     const noted = Buffer.from(FRAME);
     noted.write("Xing", 4 + 9, "latin1");
     expect(secondsOf(Buffer.concat([TEN, noted, noted, TEN]))).toBeCloseTo(0.528, 9);
     expect(secondsOf(Buffer.concat([noted, TEN]))).toBe(0.24);
   });
 
-  test.each(["TAG", "APETAGEX"])("a closing %s", (name) => {
+  test.each(["TAG", "APETAGEX"])("a trailing %s", (name) => {
     const trailer = Buffer.alloc(128, 0x20);
     trailer.write(name, 0, "latin1");
     expect(secondsOf(Buffer.concat([TEN, trailer]))).toBe(0.24);
   });
 
-  test("a tag in front, also one after another", () => {
+  test("one or several leading tags", () => {
     expect(secondsOf(Buffer.concat([tag(300), tag(77), TEN]))).toBe(0.24);
   });
 
-  test("a tag that says it is shorter than it is", () => {
+  test("a tag that states too short a length", () => {
     expect(secondsOf(Buffer.concat([tag(300, 20), TEN]))).toBe(0.24);
   });
 
-  test("a tag between frames hides nothing behind it, whatever it says", () => {
+  test("a tag between frames hides no later frames, whatever length it states", () => {
     expect(secondsOf(Buffer.concat([TEN, tag(0, 2 ** 27), TEN]))).toBe(0.48);
   });
 });
 
 describe("damage", () => {
-  test("garbage between frames, also with sync marks in it", () => {
+  test("garbage between frames, also with sync words in it", () => {
     const garbage = Buffer.from("fffb9064fffb90fffffffff344c400112233", "hex");
     expect(secondsOf(Buffer.concat([garbage, TEN, garbage, TEN, garbage]))).toBe(0.48);
   });
 
-  test("a frame that came in part does not count", () => {
+  test("an incomplete frame does not count", () => {
     expect(secondsOf(TEN.subarray(0, TEN.length - 1))).toBe(0.216);
     expect(secondsOf(TEN.subarray(0, TEN.length - 95))).toBe(0.216);
   });
 
-  test("one frame alone", () => {
+  test("a single frame", () => {
     expect(secondsOf(FRAME)).toBe(0.024);
     expect(secondsOf(FRAME.subarray(0, 50))).toBeUndefined();
   });
 
-  test("a change of rate within the file", () => {
+  test("a change of sample rate within the file", () => {
     const [, ...other] = frames(encodedSample("stereo.mp3"));
     expect(secondsOf(Buffer.concat([TEN, ...other]))).toBeCloseTo(0.24 + (other.length * 1_152) / 48_000, 9);
   });
 });
 
-describe("STT-01 frames that are passed over", () => {
+describe("STT-01 skipped frames", () => {
   const frame = (header: string) => {
     const bytes = Buffer.alloc(mpegFrameAt(Buffer.from(header, "hex"), 0)?.bytes ?? 100, 0x11);
     bytes.write(header, "hex");
@@ -141,12 +141,12 @@ describe("STT-01 frames that are passed over", () => {
     ["of which no two in a row are alike", times(400, frame("fff314c4"), frame("fff318c4"))],
     ["with a byte between them", times(400, frame("fff314c4"), Buffer.alloc(1))],
     ["of a free bit rate", times(400, frame("fffb00c4"))],
-  ])("%s are heard all the same: not known", (_, frames) => {
+  ])("%s may be played: duration is unknown", (_, frames) => {
     expect(frames.length).toBeLessThan(FAT.length);
     expect(secondsOf(Buffer.concat([FAT, frames]))).toBeUndefined();
   });
 
-  test("a picture in a closing tag, or between files that were put together, is none", () => {
+  test("an image in a trailing tag or between concatenated files is not audio", () => {
     const picture = Buffer.from(Array.from({ length: 60_000 }, (_, at) => (at * at * 31 + at * 7) >>> 5));
     const closing = Buffer.concat([Buffer.from("APETAGEX"), picture]);
     const seconds = secondsOf(FAT) ?? 0;
@@ -156,14 +156,14 @@ describe("STT-01 frames that are passed over", () => {
 });
 
 describe("ADTS", () => {
-  test("counts frames, not the one that was cut", () => {
+  test("counts complete frames only", () => {
     const bytes = silentAac(1.024);
     expect(secondsOf(bytes, adtsMeter())).toBe(1.024);
     expect(secondsOf(bytes.subarray(0, -1), adtsMeter())).toBeCloseTo(1.024 - 1_024 / 24_000, 9);
     expect(secondsOf(Buffer.concat([tag(99), bytes, Buffer.from("fff150"), bytes]), adtsMeter())).toBeCloseTo(2.048, 9);
   });
 
-  test("is not MPEG audio, nor the other way round", () => {
+  test("ADTS and MPEG audio are not confused", () => {
     expect(secondsOf(silentAac(1))).toBeUndefined();
     expect(secondsOf(silentMp3(1), adtsMeter())).toBeUndefined();
   });

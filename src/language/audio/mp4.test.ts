@@ -49,40 +49,40 @@ const FTYP = box("ftyp", Buffer.from("M4A \0\0\0\0", "latin1"));
 const DATA = box("mdat", Buffer.alloc(5_000));
 
 describe("tables", () => {
-  test("the samples tell the length, not the header of the track", () => {
+  test("the sample table states the duration, not the track header", () => {
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak()), DATA]))).toBe(12.8);
   });
 
-  test("also behind the data", () => {
+  test("tables after the data are read", () => {
     expect(secondsOf(Buffer.concat([FTYP, DATA, box("moov", trak())]))).toBe(12.8);
     expect(secondsOf(Buffer.concat([FTYP, DATA]))).toBeUndefined();
   });
 
-  test("runs of unlike samples add up", () => {
+  test("runs of different samples add up", () => {
     const stts = table([10, 1_024], [5, 1_000], [1, 260]);
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(15_500 / 8_000);
   });
 
-  test("a count of entries beyond the box reads none of what follows", () => {
+  test("an entry count beyond the box does not read past it", () => {
     const stts = words(0, 1_000_000, 50, 1_024);
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(6.4);
   });
 
-  test("what stands behind the entries in their box is passed over", () => {
+  test("bytes after the table are skipped", () => {
     const stts = words(0, 1, 50, 1_024, 7, 7, 7);
     const moov = box("moov", trak({ stts }), trak({ id: 2, stts: table([60, 1_024]) }));
     expect(secondsOf(Buffer.concat([FTYP, moov, DATA]))).toBe(7.68);
   });
 
-  test("pictures are no sound", () => {
+  test("video tracks are not audio", () => {
     const video = trak({ handler: "vide", stts: table([4_000, 1_024]) });
     expect(secondsOf(Buffer.concat([FTYP, box("moov", video, trak({ id: 2 })), DATA]))).toBe(12.8);
     expect(secondsOf(Buffer.concat([FTYP, box("moov", video), DATA]))).toBeUndefined();
   });
 });
 
-describe("lies", () => {
-  test("STT-01 more tracks than a file of speech has: not known", () => {
+describe("forged files", () => {
+  test("STT-01 too many tracks: duration is unknown", () => {
     const beside = (count: number) => Array.from({ length: count }, (_, id) => trak({ id: id + 1 }));
     expect(secondsOf(Buffer.concat([FTYP, box("moov", ...beside(16)), DATA]))).toBe(12.8);
     expect(secondsOf(Buffer.concat([FTYP, box("moov", ...beside(17)), DATA]))).toBeUndefined();
@@ -122,11 +122,11 @@ describe("lies", () => {
     ["packets of Opus, each of any length up to 120 ms", { more: codec("Opus") }],
     ["no codec at all", { more: NOTHING }],
     ["two codecs", { more: box("stsd", words(0, 2), box("mp4a", Buffer.alloc(28), esds()), box("mp4a")) }],
-  ])("STT-01 %s: not known", (_, told) => {
+  ])("STT-01 %s: duration is unknown", (_, told) => {
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(told)), DATA]))).toBeUndefined();
   });
 
-  test("codec and sizes that fit the times change nothing", () => {
+  test("a plausible codec and sizes are accepted", () => {
     const lasts = (more: Buffer, unitsPerSecond = 8_000) =>
       secondsOf(Buffer.concat([FTYP, box("moov", trak({ more, unitsPerSecond })), DATA]));
     expect(lasts(both(AAC, sizes(100)))).toBe(12.8);
@@ -135,7 +135,7 @@ describe("lies", () => {
     expect(lasts(codec("ec-3"), 32_000)).toBe(3.2);
   });
 
-  test("what a decoder is told stands behind other boxes too, and in QuickTime in one of its own", () => {
+  test("the decoder config is found behind other boxes and in QuickTime's wave box", () => {
     const lasts = (more: Buffer) => secondsOf(Buffer.concat([FTYP, box("moov", trak({ more })), DATA]));
     expect(lasts(codec("mp4a", both(box("btrt", Buffer.alloc(12)), esds(), Buffer.alloc(4))))).toBe(12.8);
     expect(lasts(codec("mp4a", both(box("chan", Buffer.alloc(400)), esds())))).toBe(12.8);
@@ -149,16 +149,16 @@ describe("lies", () => {
     expect(lasts(told("mp4a", both(esds(), esds("1008"))))).toBeUndefined();
   });
 
-  test("one track that cannot be true is enough: nobody knows which one is played", () => {
+  test("one implausible track makes the duration unknown", () => {
     const fast = trak({ id: 2, unitsPerSecond: 8_000_000 });
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(), fast), DATA]))).toBeUndefined();
   });
 
-  test("a box shorter than its header ends the reading", () => {
+  test("a box shorter than its header ends parsing", () => {
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak()), words(3), DATA]))).toBe(12.8);
   });
 
-  test("a box of another kind in front: not MP4", () => {
+  test("an unknown first box is not MP4", () => {
     expect(secondsOf(Buffer.concat([box("abcd"), FTYP, box("moov", trak()), DATA]))).toBeUndefined();
   });
 });
@@ -175,7 +175,7 @@ describe("edit lists", () => {
   const mvhd = box("mvhd", words(0, 0, 0, 1_000, 0));
   const lasts = (edits: Buffer) => secondsOf(Buffer.concat([FTYP, box("moov", mvhd, trak({ edits })), DATA]));
 
-  test("STT-01 what encoders write changes nothing: a pause in front, and all of the media once", () => {
+  test("STT-01 an initial pause and one full edit change nothing", () => {
     for (const edits of [short, long]) {
       expect(lasts(edits([12_800, 0]))).toBe(12.8);
       expect(lasts(edits([2_000, EMPTY], [12_672, 1_024]))).toBe(12.8);
@@ -183,7 +183,7 @@ describe("edit lists", () => {
     }
   });
 
-  test("STT-01 of parts that are apart all of the media counts, which some players play", () => {
+  test("STT-01 with disjoint edits the full media counts", () => {
     for (const edits of [short, long]) {
       expect(lasts(edits([4_000, 0], [6_000, 54_400]))).toBe(12.8);
       expect(lasts(edits([6_000, 54_400], [4_000, 0]))).toBe(12.8);
@@ -198,7 +198,7 @@ describe("edit lists", () => {
     }
   });
 
-  test("STT-01 parts may each be longer by the rounding to a unit of the movie, and by no more than a report may be", () => {
+  test("STT-01 edits may exceed the media by rounding, up to the tolerance", () => {
     const parts = (unitsPerSecond: number, stts: Buffer, ...entries: [lasts: number, from: number][]) => {
       const movie = box("mvhd", words(0, 0, 0, unitsPerSecond, 0));
       return secondsOf(Buffer.concat([FTYP, box("moov", movie, trak({ stts, edits: short(...entries) })), DATA]));
@@ -211,7 +211,7 @@ describe("edit lists", () => {
     expect(parts(1, stts, ...again)).toBeUndefined();
   });
 
-  test("STT-01 what plays a part of the media again, or more than there is: not known", () => {
+  test("STT-01 edits that repeat or exceed the media: duration is unknown", () => {
     for (const edits of [short, long]) {
       expect(lasts(edits([12_800, 0], [12_800, 0]))).toBeUndefined();
       expect(lasts(edits([60_000, 0]))).toBeUndefined();
@@ -227,17 +227,17 @@ describe("fragments", () => {
   const fragment = (tfhd: Buffer, ...truns: Buffer[]) =>
     Buffer.concat([box("moof", box("mfhd", words(0, 1)), box("traf", box("tfhd", tfhd), ...truns)), DATA]);
 
-  test("last as long as the file's default says", () => {
+  test("use the file's default duration", () => {
     const one = fragment(words(0, 1), box("trun", words(0, 50)));
     expect(secondsOf(Buffer.concat([moov(mvex), one, one]))).toBe(12.8);
   });
 
-  test("as the fragment's default says, past what stands before it", () => {
+  test("use the fragment's default duration", () => {
     const one = fragment(words(0x0b, 1, 0, 0, 1, 2_048), box("trun", words(0x201, 50, 0), Buffer.alloc(200)));
     expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(12.8);
   });
 
-  test("as each sample says", () => {
+  test("use each sample's duration", () => {
     const one = fragment(words(0, 1), box("trun", words(0x301, 2, 0, 1_024, 7, 1_376, 7)));
     expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(0.3);
   });
@@ -252,17 +252,17 @@ describe("fragments", () => {
     ["the fragment's", words(0x18, 1, 1_024, 9_999), words(0, 2), 0],
     ["the sample's", words(0, 1), words(0x200, 2, 9, 9_999), 0],
     ["the sample's, behind its time", words(0, 1), words(0x300, 2, 1_024, 9, 1_024, 9_999), 0],
-  ])("STT-01 with samples too large by %s are a lie", (_, tfhd, trun, bytes) => {
+  ])("STT-01 with samples too large by %s are rejected", (_, tfhd, trun, bytes) => {
     const told = box("mvex", box("trex", words(0, 1, 1, 1_024, bytes, 0)));
     expect(secondsOf(Buffer.concat([moov(told), fragment(tfhd, box("trun", trun))]))).toBeUndefined();
   });
 
-  test("with more samples than bytes are a lie", () => {
+  test("with more samples than bytes are rejected", () => {
     const one = fragment(words(0, 1), box("trun", words(0, 4_000_000_000)));
     expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBeUndefined();
   });
 });
 
-test("the same audio is as long before its tables and behind them", () => {
+test("tables before or after the data give the same duration", () => {
   expect(secondsOf(encodedSample("moov-first.m4a"))).toBe(secondsOf(encodedSample("moov-last.m4a")));
 });

@@ -44,7 +44,7 @@ function audio(count: number, more: Page = {}): Buffer {
   return page(Buffer.alloc(count * 3, PACKET), { laces: Array<number>(count).fill(3), ...more });
 }
 
-describe("packets of Opus", () => {
+describe("Opus packets", () => {
   test.each([
     ["20 ms at full band", "f8", 960],
     ["2.5 ms", "e0", 120],
@@ -63,27 +63,27 @@ describe("packets of Opus", () => {
 });
 
 describe("positions", () => {
-  test("the samples before the start are not played", () => {
+  test("pre-skip samples are not counted", () => {
     expect(secondsOf(heads(1, 480), audio(50, { granule: 48_000n }))).toBe(0.99);
     expect(secondsOf(heads(1, 65_535), audio(50, { granule: 48_000n }))).toBe(0);
   });
 
-  test("the last page says where the audio ends", () => {
+  test("the last page's position ends the audio", () => {
     expect(secondsOf(heads(), audio(50, { granule: 48_000n }), audio(50, { granule: 72_000n, flags: LAST }))).toBe(1.5);
     expect(secondsOf(heads(), audio(50, { granule: 24_000n, flags: LAST }))).toBe(0.5);
   });
 
-  test("also when it holds no packet itself", () => {
+  test("the last page's position counts even without a packet", () => {
     const close = page(Buffer.alloc(0), { granule: 84_000n, flags: LAST, laces: [] });
     expect(secondsOf(heads(), audio(50, { granule: 48_000n }), audio(50, { granule: 96_000n }), close)).toBe(1.75);
   });
 
-  test("a stream that was joined late does not start at zero", () => {
+  test("a stream recorded midway does not start at zero", () => {
     const pages = [audio(50, { granule: 9_048_000n }), audio(50, { granule: 9_072_000n, flags: LAST })];
     expect(secondsOf(heads(), ...pages)).toBe(1.5);
   });
 
-  test.each([0n, 1n, 2n ** 62n, -1n, -(2n ** 63n)])("a position of %s is a lie and changes nothing", (granule) => {
+  test.each([0n, 1n, 2n ** 62n, -1n, -(2n ** 63n)])("an impossible position of %s is ignored", (granule) => {
     const pages = [
       audio(50, { granule: 48_000n }),
       audio(50, { granule: 96_000n }),
@@ -93,18 +93,18 @@ describe("positions", () => {
     expect(secondsOf(heads(), audio(50, { granule }), audio(50, { granule }))).toBe(2);
   });
 
-  test("a page called the last is not, where others follow", () => {
+  test("a last-page flag is ignored when more pages follow", () => {
     expect(secondsOf(heads(), audio(50, { granule: 1n, flags: LAST }), audio(50, { granule: 2n }))).toBe(2);
   });
 });
 
-describe("STT-01 what is left out of streams that follow one another", () => {
+describe("STT-01 samples outside the played range of chained streams", () => {
   const links = (count: number, preSkip: number, granule: bigint) =>
     Array.from({ length: count }, (_, serial) =>
       Buffer.concat([heads(serial, preSkip), audio(50, { serial, granule, flags: LAST })]),
     );
 
-  test("as encoders do it is not counted", () => {
+  test("are not counted in the amount that encoders produce", () => {
     expect(secondsOf(...links(30, 312, 48_000n))).toBeCloseTo(30 * (1 - 312 / 48_000), 9);
   });
 
@@ -112,30 +112,30 @@ describe("STT-01 what is left out of streams that follow one another", () => {
     ["by what comes before their start", 65_535, 48_000n],
     ["by a little of that in each", 3_840, 48_000n],
     ["by where they end", 0, 0n],
-  ])("%s: not known", (_, preSkip, granule) => {
+  ])("%s: duration is unknown", (_, preSkip, granule) => {
     expect(secondsOf(...links(30, preSkip, granule))).toBeUndefined();
   });
 });
 
 describe("structure", () => {
-  test("streams one after another add up, also when their numbers are the same", () => {
+  test("chained streams add up, even with equal serial numbers", () => {
     expect(secondsOf(silentOpus(1.5), silentOpus(2.25), silentOpus(0.5))).toBe(4.25);
   });
 
-  test("a stream without audio does not hide the next", () => {
+  test("an empty stream does not hide the next", () => {
     expect(secondsOf(heads(1), heads(2), audio(50, { serial: 2 }))).toBe(1);
   });
 
   const tags = (serial: number) => page(Buffer.from("OpusTags"), { serial });
 
-  test("STT-01 of streams beside each other the longest is measured", () => {
+  test("STT-01 the longest of concurrent streams is measured", () => {
     const beside = [opening(1), opening(2), tags(1), tags(2)];
     const [long, short] = [audio(50, { serial: 2 }), audio(25)];
     expect(secondsOf(...beside, short, long, short, long)).toBe(2);
     expect(secondsOf(...beside, short, long, short, long, heads(3), audio(50, { serial: 3 }))).toBe(3);
   });
 
-  test("STT-01 pictures beside it are no sound; what nobody knows may be, and is not measured", () => {
+  test("STT-01 video streams are ignored; an unknown stream makes the duration unknown", () => {
     const beside = (first: string) => [
       page(Buffer.from(first, "latin1"), { flags: FIRST, serial: 7 }),
       heads(),
@@ -147,13 +147,13 @@ describe("structure", () => {
     expect(secondsOf(...beside("Speex   1.2"))).toBeUndefined();
   });
 
-  test("STT-01 a stream that goes on behind its end, was never opened or opens twice is not measured", () => {
+  test("STT-01 a stream that continues after its end, never opens or opens twice is not measured", () => {
     expect(secondsOf(heads(1), audio(1), heads(2), audio(1, { serial: 2 }), audio(50))).toBeUndefined();
     expect(secondsOf(heads(1), audio(1), audio(50, { serial: 2 }))).toBeUndefined();
     expect(secondsOf(opening(1), opening(1), tags(1), audio(50))).toBeUndefined();
   });
 
-  test("STT-01 more streams beside each other than a file of speech has are not measured", () => {
+  test("STT-01 too many concurrent streams are not measured", () => {
     const beside = (count: number) => [
       ...Array.from({ length: count }, (_, serial) => opening(serial)),
       ...Array.from({ length: count }, (_, serial) => audio(2, { serial })),
@@ -162,7 +162,7 @@ describe("structure", () => {
     expect(secondsOf(...beside(17))).toBeUndefined();
   });
 
-  test("a packet over two pages counts once, where it ends", () => {
+  test("a packet that spans two pages counts once", () => {
     const long = Buffer.alloc(300, 0);
     long.writeUInt8(0xf8, 0);
     const begun = page(long.subarray(0, 255), { laces: [255], granule: -1n });
@@ -173,25 +173,25 @@ describe("structure", () => {
     expect(secondsOf(heads(), ended, audio(1))).toBe(0.02);
   });
 
-  test("a packet of exactly a full lace is closed by an empty one, also on the next page", () => {
+  test("an empty lacing value ends a packet of 255 bytes, even on the next page", () => {
     const full = Buffer.alloc(255, 0xf8);
     expect(secondsOf(heads(), page(full, { laces: [255, 0] }))).toBe(0.02);
     const close = page(Buffer.alloc(0), { laces: [0], flags: CONTINUED });
     expect(secondsOf(heads(), page(full, { laces: [255] }), close, audio(1))).toBe(0.04);
   });
 
-  test("garbage between pages is passed over", () => {
+  test("garbage between pages is skipped", () => {
     const garbage = Buffer.from("OggOggSOggS\x01junkOggS\0\x09", "latin1");
     expect(secondsOf(heads(), garbage, audio(50), garbage, audio(50))).toBe(2);
   });
 
-  test("a packet that came in part does not count", () => {
+  test("an incomplete packet does not count", () => {
     const bytes = Buffer.concat([heads(), audio(50)]);
     expect(secondsOf(bytes.subarray(0, -1))).toBeCloseTo(0.98, 9);
     expect(secondsOf(bytes.subarray(0, -3))).toBeCloseTo(0.98, 9);
   });
 
-  test("other contents of Ogg are not known", () => {
+  test("other Ogg contents have an unknown duration", () => {
     expect(secondsOf(page(Buffer.from("Speex   1.2"), { flags: FIRST }), audio(50))).toBeUndefined();
     expect(secondsOf(audio(50))).toBeUndefined();
   });
@@ -207,11 +207,11 @@ describe("Vorbis", () => {
     return found;
   };
 
-  test("the last position says how long it is", () => {
+  test("the last position states the duration", () => {
     expect(secondsOf(real)).toBe(Number(pages().at(-1)?.granule) / 8_000);
   });
 
-  test.each([0n, 10n, 2n ** 50n])("a last position of %s is held to what its packets can be", (granule) => {
+  test.each([0n, 10n, 2n ** 50n])("a last position of %s is limited by the packets", (granule) => {
     const lying = Buffer.from(real);
     for (const { at, granule: was } of pages()) if (was > 0n) lying.writeBigInt64LE(granule, at + 6);
     const seconds = secondsOf(lying) ?? 0;
@@ -219,7 +219,7 @@ describe("Vorbis", () => {
     expect(seconds).toBeLessThan(3);
   });
 
-  test("STT-01 positions that tell more short blocks than an encoder makes are not believed", () => {
+  test("STT-01 positions that imply too many short blocks are rejected", () => {
     const first = Buffer.alloc(30);
     first.write("\x01vorbis", 0, "latin1");
     first.writeUInt32LE(16_000, 12);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { Scanner } from "./scanner.ts";
 
-test("a step that always waits ends at the window, not in a standstill", () => {
+test("a step that always needs more bytes advances once the window is full", () => {
   const scanner = new Scanner(() => undefined);
   scanner.push(Buffer.alloc(100_000));
   expect(scanner.unread.length).toBeLessThan(20_000);
 });
 
-test("a step that does not move is moved", () => {
+test("a step that returns zero advances by one byte", () => {
   let steps = 0;
   const scanner = new Scanner(() => {
     steps++;
@@ -17,7 +17,7 @@ test("a step that does not move is moved", () => {
   expect(steps).toBe(1_000);
 });
 
-test("what a step goes over beyond the bytes is passed over when it comes", () => {
+test("a skip beyond the buffer applies to later chunks", () => {
   const seen: number[] = [];
   const scanner = new Scanner((bytes, at) => {
     seen.push(bytes.readUInt8(at));

@@ -53,7 +53,7 @@ function inPieces(bytes: Buffer, cuts: readonly number[], meter: AudioMeter = fi
 }
 
 describe("files of real encoders", () => {
-  test.each(encodedSamples())("$name is as long as a decoder found it", ({ bytes, decodedSeconds }) => {
+  test.each(encodedSamples())("$name has the duration that a decoder reports", ({ bytes, decodedSeconds }) => {
     expect(Math.abs((secondsOf(bytes) ?? 0) - decodedSeconds)).toBeLessThan(ENCODER_DELAY_SECONDS);
   });
 
@@ -68,19 +68,19 @@ describe("files of real encoders", () => {
     ["stereo.mp3", 1.344],
     ["layer2.mp2", 1.332],
     ["adts.aac", 1.536],
-  ])("%s to the sample", (name, seconds) => {
+  ])("%s is exact to the sample", (name, seconds) => {
     expect(secondsOf(encodedSample(name))).toBe(seconds);
   });
 });
 
-describe("any cut", () => {
+describe("any split", () => {
   test.each(FILES)("%s byte by byte", (_, bytes) => {
     const meter: AudioMeter = fileMeter();
     for (let at = 0; at < bytes.length; at++) meter.push(bytes.subarray(at, at + 1));
     expect(meter.seconds()).toBe(secondsOf(bytes));
   });
 
-  test.each(FILES)("%s in random pieces", (_, bytes) => {
+  test.each(FILES)("%s in random chunks", (_, bytes) => {
     const whole = secondsOf(bytes);
     fc.assert(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 12 }), (cuts) => {
@@ -90,7 +90,7 @@ describe("any cut", () => {
     );
   });
 
-  test.each(METERS)("%s: what it says of damaged files does not depend on the pieces", (_, make) => {
+  test.each(METERS)("%s: the result for damaged files does not depend on the split", (_, make) => {
     fc.assert(
       fc.property(damaged(), fc.array(fc.nat(6_000), { maxLength: 8 }), (bytes, cuts) => {
         const inside = cuts.map((cut) => Math.min(cut, bytes.length));
@@ -120,7 +120,7 @@ function damaged(): fc.Arbitrary<Buffer> {
 }
 
 describe("hostile bytes", () => {
-  test.each(METERS)("%s never throws, and what it says is a length", (_, make) => {
+  test.each(METERS)("%s never throws and returns a duration or undefined", (_, make) => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -165,8 +165,8 @@ describe("hostile bytes", () => {
   });
 });
 
-describe("files that end early", () => {
-  test.each(FILES)("%s: more bytes never mean less audio, but for what is cut off its end", (_, bytes) => {
+describe("truncated files", () => {
+  test.each(FILES)("%s: more bytes never mean less audio, except for an incomplete end", (_, bytes) => {
     let before = 0;
     for (let cut = 0; cut <= bytes.length; cut += 37) {
       const seconds = secondsOf(bytes.subarray(0, cut)) ?? 0;
@@ -198,7 +198,7 @@ describe("formats", () => {
     },
   );
 
-  test("raw samples at the rate that was told", () => {
+  test("raw samples use the stated rate", () => {
     expect(secondsOf(Buffer.alloc(32_000), speechMeter("pcm", { rateHz: 16_000, channels: 1 }))).toBe(1);
   });
 
@@ -209,7 +209,7 @@ describe("formats", () => {
     },
   );
 
-  test("a file is known by its bytes behind a tag, also after room that was left", () => {
+  test("a file is identified by its bytes after a tag and padding", () => {
     const tag = Buffer.from("ID3\x04\0\0\0\0\0\x04abcd", "latin1");
     expect(secondsOf(Buffer.concat([tag, Buffer.alloc(99), synthesizeSpeech("mp3", 0.96)]))).toBe(0.96);
     expect(secondsOf(Buffer.concat([tag, synthesizeSpeech("aac", 1.024)]))).toBe(1.024);
@@ -217,7 +217,7 @@ describe("formats", () => {
   });
 });
 
-describe("what is passed over", () => {
+describe("skipped bytes", () => {
   const passedIn = (bytes: Buffer) => {
     const meter = fileMeter();
     meter.push(bytes);
@@ -225,7 +225,7 @@ describe("what is passed over", () => {
   };
   const mp3 = synthesizeSpeech("mp3", 2.4);
 
-  test("STT-01 is nothing in samples and in frames that follow one another, and may be anything elsewhere", () => {
+  test("STT-01 are zero for PCM and consecutive frames, and up to the file size elsewhere", () => {
     const tag = Buffer.from("ID3\x04\0\0\0\0\0\x04abcd", "latin1");
     for (const format of ["wav", "mp3", "aac", "flac"] as const) expect(passedIn(synthesizeSpeech(format, 2))).toBe(0);
     expect(passedIn(Buffer.concat([tag, mp3]))).toBe(0);
@@ -237,7 +237,7 @@ describe("what is passed over", () => {
     expect(passedIn(Buffer.from("hello, this is no audio at all"))).toBe(30);
   });
 
-  test("STT-01 a file of which most is, or that has no length at all, is not measured", () => {
+  test("STT-01 a file that is mostly skipped or has no duration is not measured", () => {
     expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length - 1)]))).toBe(2.4);
     expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length + 1)]))).toBeUndefined();
     const flac = synthesizeSpeech("flac", 2);

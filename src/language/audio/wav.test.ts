@@ -54,7 +54,7 @@ function secondsOf(bytes: Buffer): number | undefined {
   return meter.seconds();
 }
 
-describe("lengths that lie", () => {
+describe("wrong lengths", () => {
   test.each([0, 0xffffffff, 0xfffffffe, 0x7fffffff, 4, 15_999, 16_000, 16_001, 1_000_000])(
     "data that says %i bytes",
     (told) => {
@@ -62,15 +62,15 @@ describe("lengths that lie", () => {
     },
   );
 
-  test.each([0, 1, 36, 0xffffffff])("a file that says %i bytes", (told) => {
+  test.each([0, 1, 36, 0xffffffff])("a stated file size of %i bytes is ignored", (told) => {
     expect(secondsOf(riff([fmt(), chunk("data", SECOND)], told))).toBe(1);
   });
 
-  test.each([0, 1, 999_999])("a byte rate of %i beside plain samples", (bytesPerSecond) => {
+  test.each([0, 1, 999_999])("a byte rate of %i is ignored for PCM", (bytesPerSecond) => {
     expect(secondsOf(riff([fmt({ bytesPerSecond }), chunk("data", SECOND)]))).toBe(1);
   });
 
-  test("another format behind the data, or before it, is not believed", () => {
+  test("a second fmt chunk is ignored", () => {
     const fast = fmt();
     fast.writeUInt32LE(2_000_000_000, 12);
     expect(secondsOf(riff([fmt(), chunk("data", SECOND), chunk("LIST", Buffer.from("abcd")), fast]))).toBe(1);
@@ -78,28 +78,28 @@ describe("lengths that lie", () => {
     expect(secondsOf(riff([fmt({ tag: 0x45, bits: 2 }), fmt(), chunk("data", SECOND)]))).toBeUndefined();
   });
 
-  test("data that goes on where its length ends, with bytes like no chunk", () => {
+  test("data that continues past its stated length is counted", () => {
     expect(secondsOf(riff([fmt(), chunk("data", SECOND, 8_000)]))).toBe(1);
   });
 });
 
 describe("other chunks", () => {
-  test("before and behind the data are not audio", () => {
+  test("before and after the data are not audio", () => {
     const list = chunk("LIST", Buffer.alloc(501, 1));
     expect(secondsOf(riff([chunk("JUNK", Buffer.alloc(28)), fmt(), list, chunk("data", SECOND), list, list]))).toBe(1);
   });
 
-  test("behind data of an odd length stand after a byte of padding", () => {
+  test("after data of odd length follow a padding byte", () => {
     const data = chunk("data", Buffer.alloc(15_999, 1));
     const file = riff([fmt({ bits: 8 }), data, chunk("LIST", Buffer.alloc(500))]);
     expect(secondsOf(file)).toBe(15_999 / 8_000);
   });
 
-  test("a second piece of data counts", () => {
+  test("a second data chunk counts", () => {
     expect(secondsOf(riff([fmt(), chunk("data", SECOND), chunk("data", SECOND)]))).toBe(2);
   });
 
-  test("without a format there is no length", () => {
+  test("without a fmt chunk the duration is unknown", () => {
     expect(secondsOf(riff([chunk("data", SECOND)]))).toBeUndefined();
   });
 });
@@ -143,7 +143,7 @@ describe("layouts", () => {
     ["ADPCM of other widths", { tag: 0x11, bits: 3, blockBytes: 256 }],
     ["ADPCM in blocks that are no more than their heads", { tag: 0x11, bits: 4, blockBytes: 3 }],
     ["GSM in blocks of another size", { tag: 0x31, bits: 0, blockBytes: 41 }],
-  ])("STT-01 %s: not known", (_, layout) => {
+  ])("STT-01 %s: duration is unknown", (_, layout) => {
     expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeUndefined();
   });
 
@@ -165,37 +165,40 @@ describe("layouts", () => {
     ["DTS with its bytes swapped", frames(96, "fe7f01803cfcf005")],
     ["DTS in words of 14 bits", frames(110, "1fffe80007f03c053c00")],
     ["the same with its bytes swapped", frames(110, "ff1f00e8f007053c003c")],
-  ])("STT-01 frames of %s that call themselves samples: not known", (_, coded) => {
+  ])("STT-01 %s frames declared as samples: duration is unknown", (_, coded) => {
     for (const data of [coded, Buffer.concat([Buffer.alloc(300_001), coded]), Buffer.concat([SECOND, SECOND, coded])]) {
       expect(secondsOf(riff([fmt(), chunk("data", data)]))).toBeUndefined();
       expect(secondsOf(riff([fmt(), chunk("data", data, 4)]))).toBeUndefined();
     }
   });
 
-  test("STT-01 the frames that samples begin with are enough when they are three: the others may stand apart", () => {
+  test("STT-01 three coded frames at the start suffice for detection", () => {
     const frame = synthesizeSpeech("mp3", 0.024);
     const apart = Array.from({ length: 50 }, () => [frame, Buffer.alloc(1)]).flat();
     expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat([frame, frame, ...apart]))]))).toBeUndefined();
     expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat(apart))]))).toBeGreaterThan(0);
   });
 
-  test.each([8, 64, 500, 8_000, 32_000])("STT-01 noise of samples up to %i is none", (loudness) => {
-    let seed = 1;
-    const noise = Buffer.alloc(1_000_000);
-    for (let at = 0; at < noise.length; at += 2) {
-      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
-      noise.writeInt16LE(Math.round((seed / 2 ** 31 - 1) * loudness), at);
-    }
-    expect(secondsOf(riff([fmt(), chunk("data", noise)]))).toBe(62.5);
-  });
+  test.each([8, 64, 500, 8_000, 32_000])(
+    "STT-01 noise with amplitude up to %i is not detected as coded frames",
+    (loudness) => {
+      let seed = 1;
+      const noise = Buffer.alloc(1_000_000);
+      for (let at = 0; at < noise.length; at += 2) {
+        seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+        noise.writeInt16LE(Math.round((seed / 2 ** 31 - 1) * loudness), at);
+      }
+      expect(secondsOf(riff([fmt(), chunk("data", noise)]))).toBe(62.5);
+    },
+  );
 
-  test("RF64, whose lengths stand elsewhere", () => {
+  test("RF64 with lengths in another chunk", () => {
     const file = riff([chunk("ds64", Buffer.alloc(28)), fmt(), chunk("data", SECOND, 0xffffffff)], 0xffffffff, "RF64");
     expect(secondsOf(file)).toBe(1);
   });
 });
 
-test("RIFF of another kind is not WAV", () => {
+test("other RIFF files are not WAV", () => {
   const avi = riff([fmt(), chunk("data", SECOND)]);
   avi.write("AVI ", 8, "latin1");
   expect(secondsOf(avi)).toBeUndefined();

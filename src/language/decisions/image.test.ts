@@ -27,26 +27,26 @@ const jpeg = Buffer.concat([
   Buffer.from("ffc0001108014002800301220002110103110100", "hex"),
 ]);
 
-describe("pictures", () => {
+describe("images", () => {
   test.each([
     ["image/png", png(640, 320), 640, 320],
     ["image/jpeg", jpeg, 640, 320],
     ["image/webp", webp("VP8 ", Buffer.from("0000009d012a80024001", "hex")), 640, 320],
     ["image/webp", webp("VP8L", Buffer.from([0x2f, 0x7f, 0xc2, 0x4f, 0x00])), 640, 320],
     ["image/webp", webp("VP8X", Buffer.from("000000007f02003f0100", "hex")), 640, 320],
-  ])("DEC-05 %s is known by its bytes, and its size is read", (type, bytes, width, height) => {
+  ])("DEC-05 %s is detected by its bytes, and its size is read", (type, bytes, width, height) => {
     const image = decodeImage(url(type, bytes));
     expect(image).toMatchObject({ mediaType: type, size: { width, height } });
   });
 
-  test("DEC-05 what it says it is counts for nothing", () => {
+  test("DEC-05 the declared type is ignored", () => {
     const image = decodeImage(url("image/png", jpeg));
     if ("problem" in image) throw new Error(image.problem);
     expect(image.mediaType).toBe("image/jpeg");
     expect(imageUrl(image)).toBe(url("image/jpeg", jpeg));
   });
 
-  test("DEC-05 a file that ends early has no size, and takes no reader down", () => {
+  test("DEC-05 a truncated file has no size and does not throw", () => {
     for (const bytes of [
       png(1, 1).subarray(0, 12),
       jpeg.subarray(0, 9),
@@ -58,7 +58,7 @@ describe("pictures", () => {
     }
   });
 
-  test("DEC-05 padding is put where it is missing, and must not be there by half", () => {
+  test("DEC-05 missing padding is added, and partial padding is rejected", () => {
     const whole = url("image/png", png(1, 1));
     expect(whole.endsWith("A=")).toBe(true);
     const image = decodeImage(whole.slice(0, -1));
@@ -67,7 +67,7 @@ describe("pictures", () => {
       expect(decodeImage(broken)).toHaveProperty("problem");
   });
 
-  test("squares of 32 pixels", () => {
+  test("32-pixel tiles", () => {
     const image = decodeImage(url("image/png", png(640, 320)));
     expect("problem" in image ? null : imageTiles(image)).toBe(200);
   });

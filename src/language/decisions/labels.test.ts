@@ -15,7 +15,7 @@ const letters = labelsFor({
 });
 
 describe("labels", () => {
-  test("DEC-07 ways to write a label are added up: spaces, marks of tokenizers, the case of yes and no", () => {
+  test("DEC-07 spellings of a label are added up: spaces, tokenizer prefixes, case of yes and no", () => {
     const masses = labelDistributionOf(
       told({ Yes: 0.3, " yes": 0.2, "▁yes": 0.1, ĠYES: 0.1, "\nyes": 0.1, No: 0.1, " no": 0.05 }),
       yesNo,
@@ -25,19 +25,19 @@ describe("labels", () => {
     expect(masses.shares[0]).toBeCloseTo(0.8 / 0.95, 9);
   });
 
-  test("DEC-07 letters are exact, and quotes and periods are not taken off", () => {
+  test("DEC-07 letters match exactly, without removing quotes or periods", () => {
     const masses = labelDistributionOf(told({ A: 0.6, " B": 0.2, a: 0.1, '"A"': 0.05, "B.": 0.04 }), letters);
     if (typeof masses === "string") throw new Error(masses);
     expect(masses.labelMass).toBeCloseTo(0.8, 9);
   });
 
-  test("DEC-06 a label that is not told must be hardly likely", () => {
+  test("DEC-06 a label missing from the top list must be unlikely", () => {
     expect(labelDistributionOf(told({ A: 0.99, The: 0.0005 }), letters)).toMatchObject({ shares: [1, 0] });
     expect(typeof labelDistributionOf(told({ A: 0.9, The: 0.002 }), letters)).toBe("string");
     expect(labelDistributionOf(told({ A: 0.9, The: 0.01, B: 0 }), letters)).toMatchObject({ shares: [1, 0] });
   });
 
-  test("DEC-06 neither what happened to be said nor a mark for never bounds what is not told", () => {
+  test("DEC-06 neither the sampled token nor a zero marker bounds unreported labels", () => {
     const few = told({ A: 0.6, The: 0.2 });
     expect(
       typeof labelDistributionOf([...few, { token: "Hm", logprob: Math.log(1e-5), isSampledOnly: true }], letters),
@@ -50,18 +50,18 @@ describe("labels", () => {
     });
   });
 
-  test("DEC-06 what is no distribution is not read", () => {
+  test("DEC-06 an invalid distribution is rejected", () => {
     for (const figures of [{}, { A: 0.9, B: 0.9 }, { A: 7 }, { A: Number.NaN }])
       expect(typeof labelDistributionOf(told(figures), letters)).toBe("string");
   });
 
-  test("DEC-07 how many options can be read follows from how many alternatives are told", () => {
+  test("DEC-07 the number of readable options follows from the number of alternatives", () => {
     expect(readableLimits({ top: 20 })).toEqual({ options: 20, levels: 10 });
     expect(readableLimits({ top: 5 })).toEqual({ options: 4, levels: 4 });
   });
 });
 
-test("DEC-13 providers get the caller's names, or others where a server might not take them; no two are the same", () => {
+test("DEC-13 providers get the caller's names, or generated unique ids where a name is not portable", () => {
   const long = "x".repeat(65);
   expect(assignQuestionIds(["a", "b.c", long, "q1", null, "ö"])).toEqual(["a", "b.c", "q2", "q1", "q3", "q4"]);
 });

@@ -18,7 +18,7 @@ const ask: DecisionCall = { model: "m", state: "A state.", questions: [question]
 const sent = (facts: Partial<LogprobsOptions>, more: Partial<ModelFacts> = {}) =>
   JSON.parse(encodeLogprobs(ask, question, chatUpstream, { ...FACTS, ...more }, { ...CHAT, ...facts }));
 
-test("DEC-07 thinking is switched off in the words that the server knows, and in no others", () => {
+test("DEC-07 reasoning is disabled with the field that the server supports, and no other", () => {
   expect(sent({})).toMatchObject({ reasoning_effort: "none" });
   expect(sent({ thinkingOff: "enable_thinking" })).toMatchObject({ enable_thinking: false });
   const template = sent({ thinkingOff: "chat_template_kwargs" });
@@ -28,7 +28,7 @@ test("DEC-07 thinking is switched off in the words that the server knows, and in
   expect(sent({}, { reasoning: "untold" })).not.toHaveProperty("reasoning_effort");
 });
 
-test("DEC-07 the limit goes by the name the server knows, and sampling is left to models that choose themselves", () => {
+test("DEC-07 the token limit uses the server's field, and sampling is omitted for models without it", () => {
   expect(sent({}, { outputLimit: "max_completion_tokens" })).toMatchObject({ max_completion_tokens: 1 });
   expect(sent({}, { sampling: false })).not.toHaveProperty("temperature");
   expect(sent({ requestedBy: "count", top: 5 })).toMatchObject({ logprobs: 5 });
@@ -48,7 +48,7 @@ const reply = (logprobs: unknown) =>
   );
 const row = (token: string, p: number) => ({ token, logprob: Math.log(p), bytes: null });
 
-test("DEC-06 a server that tells two alternatives and a rare word it said leaves out a label that may be likely", () => {
+test("DEC-06 two alternatives and a rare sampled token are too few to know every label", () => {
   const read = (logprobs: unknown) => decodeLogprobs(reply(logprobs), question, chatUpstream, CHAT);
   const few = [row("Yes", 0.55), row("The", 0.2)];
   expect(read({ content: [{ ...row("Hm", 1e-5), top_logprobs: few }] })).toHaveProperty("unusable");

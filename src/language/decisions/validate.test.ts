@@ -127,8 +127,8 @@ function read(
   return reply === undefined ? { unusable: "no answer" } : validateReply(reply, questions, decimals);
 }
 
-describe("whole or nothing", () => {
-  test("DEC-06 a thousand valid answers, rounded as they are, are taken to the last number", () => {
+describe("all or nothing", () => {
+  test("DEC-06 a thousand valid rounded answers are accepted exactly", () => {
     for (let seed = 1; seed <= 1000; seed += 1) {
       const random = seeded(seed);
       const decimals = pick([2, 4, 12], random) ?? 2;
@@ -146,7 +146,7 @@ describe("whole or nothing", () => {
     }
   });
 
-  test.each(Object.entries(MUTATIONS))("DEC-06 no answer is taken in part when %s", (_name, mutate) => {
+  test.each(Object.entries(MUTATIONS))("DEC-06 the whole reply is rejected when %s", (_name, mutate) => {
     let broken = 0;
     for (let seed = 1; seed <= 200; seed += 1) {
       const random = seeded(seed * 7919);
@@ -162,7 +162,7 @@ describe("whole or nothing", () => {
   });
 
   const noul: DecisionQuestion = { key: "a", id: "a", type: "noul", instructions: "Is it?" };
-  test("DEC-06 a list that answers one question twice is no answer", () => {
+  test("DEC-06 a duplicate answer rejects the reply", () => {
     const twice = [
       { type: "predicate", name: "a", probability: 0.5 },
       { type: "predicate", name: "a", probability: 0.5 },
@@ -172,7 +172,7 @@ describe("whole or nothing", () => {
     expect(read(openaiDecisions, { answers: [{ ...twice[0], name: null }] }, [noul], 2)).toHaveProperty("unusable");
   });
 
-  test("DEC-06 yes and no must add up, and the labels have the model's mind", () => {
+  test("DEC-06 yes and no must add up, and labels need enough probability mass", () => {
     const told = (more: object) => ({
       answers: { a: { type: "yes_no", probabilities: { yes: 0.75, no: 0.25 }, label_mass: 0.9, ...more } },
     });
@@ -202,7 +202,7 @@ describe("whole or nothing", () => {
     expect("unusable" in read(systemOne, body, [choice], decimals) ? "refused" : "whole").toBe(expected);
   });
 
-  test("DEC-07 confidence without a distribution is what the provider says; without both there is none", () => {
+  test("DEC-07 without a distribution the provider's confidence applies; without both the reply is rejected", () => {
     const answer = { type: "choice", choice: "x" };
     expect(read(systemOne, { answers: { a: { ...answer, confidence: 0.4 } } }, [choice], 2)).not.toHaveProperty(
       "unusable",

@@ -5,7 +5,7 @@ import { splitIntoBatches } from "./call.ts";
 const room = fc.record({ inputs: fc.integer({ min: 1, max: 5 }), tokens: fc.integer({ min: 1, max: 20 }) });
 const weighed = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
 
-test("EMB-01 parts have all inputs in their order, none empty, and none beyond its room unless it stands alone", () => {
+test("EMB-01 batches keep all inputs in order, are never empty, and exceed a limit only with one input", () => {
   fc.assert(
     fc.property(weighed, room, (inputTokens, most) => {
       const texts = inputTokens.map((weight, at) => `${at} ${weight}`);
@@ -23,7 +23,7 @@ test("EMB-01 parts have all inputs in their order, none empty, and none beyond i
   );
 });
 
-test("EMB-01 what has room is one part", () => {
+test("EMB-01 inputs within the limits form one batch", () => {
   const inputs = { is: "texts", texts: ["a", "b"] } as const;
   expect(splitIntoBatches({ inputs, inputTokens: [1, 1] }, { inputs: 2, tokens: 2 })).toEqual([inputs]);
 });

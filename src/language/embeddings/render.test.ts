@@ -6,7 +6,7 @@ const as = { encoding: "base64", scale: "as_given" } as const;
 const plain = { encoding: "float", scale: "as_given" } as const;
 const floats = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 64 });
 
-test("EMB-01 32-bit floats survive every way: numbers to base64, base64 to numbers, and back", () => {
+test("EMB-01 32-bit floats survive conversion between numbers and base64 both ways", () => {
   fc.assert(
     fc.property(floats, (vector) => {
       // JSON has no negative zero.
@@ -21,16 +21,16 @@ test("EMB-01 32-bit floats survive every way: numbers to base64, base64 to numbe
   );
 });
 
-test("EMB-01 numbers go out with the digits they came in with", () => {
+test("EMB-01 numbers keep their digits", () => {
   expect(renderVector(JSON.parse("[-0.0069292834,1e-8,0.1]"), plain)?.json).toBe("[-0.0069292834,1e-8,0.1]");
 });
 
-test("EMB-01 a vector without direction stays as it is when it is to have length one", () => {
+test("EMB-01 a zero vector is not normalised", () => {
   expect(renderVector([0, 0], { encoding: "float", scale: "unit" })?.json).toBe("[0,0]");
   expect(renderVector([0, -5], { encoding: "float", scale: "unit" })?.json).toBe("[0,-1]");
 });
 
-test("EMB-01 base64 without its padding is read, and written with it", () => {
+test("EMB-01 unpadded base64 is accepted and padded in output", () => {
   const [json] = [renderVector("AACAPwAAAEA", plain)?.json];
   expect(json).toBe("[1,2]");
   expect(renderVector("AACAPwAAAEA", as)?.json).toBe('"AACAPwAAAEA="');
@@ -48,7 +48,7 @@ test.each([
   ["AAAA"],
   ["AA A"],
   ["AADAfw=="],
-])("EMB-01 %j is no vector", (given) => {
+])("EMB-01 %j is not a vector", (given) => {
   expect(renderVector(given, plain)).toBeUndefined();
   expect(renderVector(given, as)).toBeUndefined();
 });

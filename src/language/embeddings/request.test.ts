@@ -66,7 +66,7 @@ const FIELDS: readonly [object, boolean][] = [
   [{ stream: true }, false],
 ];
 
-test("EMB-01 what is published of a request is what is read of it, to the edge of every bound", () => {
+test("EMB-01 the published request schema and the decoder agree at every bound", () => {
   const bodies = [
     ...INPUTS.map(([input, isGood]) => [{ model: "a/b", input }, isGood] as const),
     ...FIELDS.map(([more, isGood]) => [{ model: "a/b", input: "a", ...more }, isGood] as const),

@@ -21,7 +21,7 @@ const TEXTS: [string, string][] = [
 ];
 
 describe("base64 in a field of JSON", () => {
-  test.each(TEXTS)("%s: any cut gives the same audio and the same rest", (_name, text) => {
+  test.each(TEXTS)("%s: any split gives the same audio and the same rest", (_name, text) => {
     const expected = JSON.parse(text);
     for (let cut = 1; cut <= 40; cut += 1) {
       const { audio, rest } = read(text, cut);
@@ -30,18 +30,18 @@ describe("base64 in a field of JSON", () => {
     }
   });
 
-  test("several values are decoded one after another, each by itself", () => {
+  test("several values are decoded separately", () => {
     const one = Buffer.from("a").toString("base64");
     const two = Buffer.from("bc").toString("base64");
     expect(read(`[{"data":"${one}"},{"data":"${two}"}]`, 3).audio.toString()).toBe("abc");
   });
 
-  test("a value that is no text, and a text of that name that is a value, are left alone", () => {
+  test("non-string values and strings equal to the field name are ignored", () => {
     const text = '{"data":{"x":"YWJj"},"name":"data","list":["data","YWJj"],"n":{"data":null}}';
     expect(read(text, 2)).toEqual({ audio: Buffer.alloc(0), rest: text });
   });
 
-  test("a rest without end is not kept", () => {
+  test("an overlong rest is dropped", () => {
     const field = new Base64FieldExtractor("data", 100);
     for (let i = 0; i < 50; i += 1) field.push(Buffer.from("<p>It works!</p>"));
     expect(field.rest).toBeUndefined();

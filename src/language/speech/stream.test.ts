@@ -73,7 +73,7 @@ describe("TTS-04 raw samples that become a WAV file", () => {
   const whole = (samples: Buffer) => Buffer.from(JSON.stringify({ candidates: [inline(samples)] }));
   const lengths = ({ bytes }: Heard) => [bytes.readUInt32LE(4), bytes.readUInt32LE(40)];
 
-  test("state how many they are where they are sent whole, however that is cut", () => {
+  test("a complete response states the length in its header, at any split", () => {
     const body = whole(SAMPLES);
     for (const cut of [1, 7, 1000, body.length]) {
       const heard = hear(geminiSpeech, JSON_TYPE, body, cut, expected("wav"));
@@ -83,7 +83,7 @@ describe("TTS-04 raw samples that become a WAV file", () => {
     }
   });
 
-  test("have the header of a stream where they come in events, or are more than is kept", () => {
+  test("events and overlong audio get a streaming header", () => {
     const events = halves.map((half, at) => sse({ candidates: [{ ...inline(half), ...(at === 1 ? STOP : {}) }] }));
     const streamed = hear(geminiSpeech, EVENTS, Buffer.from(events.join("")), 1000, expected("wav"));
     expect(lengths(streamed)).toEqual([0xffffffff, 0xffffffff]);
@@ -98,7 +98,7 @@ describe("TTS-04 raw samples that become a WAV file", () => {
 describe.each(WAYS)("%s", (_name, wire, headers, body) => {
   const bytes = Buffer.from(body);
 
-  test("any cut gives the same audio, the same length and the same end", () => {
+  test("any split gives the same audio, duration and end", () => {
     for (const cut of [1, 2, 3, 7, 64, 1000, bytes.length]) {
       const heard = hear(wire, headers, bytes, cut, expected("pcm"));
       expect([heard.end, heard.bytes.equals(SAMPLES)], `cut into ${cut}`).toEqual(["audio", true]);
@@ -107,12 +107,12 @@ describe.each(WAYS)("%s", (_name, wire, headers, body) => {
     }
   });
 
-  test("nothing goes out of what is not audio of the format", () => {
+  test("nothing is sent of data in another format", () => {
     const heard = hear(wire, headers, bytes, 500, expected("flac"));
     expect([heard.end, heard.bytes.length]).toEqual(["malformed", 0]);
   });
 
-  test("a web page in its place is no answer", () => {
+  test("a web page is rejected", () => {
     const page = Buffer.from("<!doctype html><html><body><h1>It works!</h1>".repeat(20));
     for (const type of ["text/html", headers["content-type"] ?? ""]) {
       const heard = hear(wire, { "content-type": type }, page, 100, expected("pcm"));
@@ -122,8 +122,8 @@ describe.each(WAYS)("%s", (_name, wire, headers, body) => {
   });
 });
 
-describe("what is billed", () => {
-  test("TTS-07 figures of the provider stand, and without any the audio itself is the estimate", () => {
+describe("billing", () => {
+  test("TTS-07 reported usage applies, and without it the audio duration is the estimate", () => {
     const told = hear(
       openaiSpeech,
       EVENTS,
@@ -137,19 +137,19 @@ describe("what is billed", () => {
     expect(untold.stream.estimate).toMatchObject({ inputTokens: 5, outputTokens: 4, audioOutputTokens: 4 });
   });
 
-  test("TTS-07 by another unit nothing is an estimate", () => {
+  test("TTS-07 character and second billing needs no estimate", () => {
     for (const billingUnit of ["characters", "seconds"] as const)
       expect(hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { billingUnit })).stream.usage).toMatchObject({
         outputTokens: 0,
       });
   });
 
-  test("floats of 32 bits are half as long as as many bytes of 16", () => {
+  test("32-bit floats last half as long as the same bytes of 16-bit samples", () => {
     const heard = hear(mistralSpeech, EVENTS, Buffer.from(mistralEvents + done), 99, expected("pcm", { pcm: "f32" }));
     expect(heard.stream.detail).toMatchObject({ seconds: 0.1 });
   });
 
-  test("TTS-07 audio by the second in which nothing can be measured is not whole", () => {
+  test("TTS-07 unmeasurable audio is rejected when seconds are billed", () => {
     const tag = Buffer.concat([Buffer.from("ID3\u0004\u0000\u0000\u0000\u0000\u0000\u0000"), Buffer.alloc(200)]);
     expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { billingUnit: "seconds" })).end).toBe("malformed");
     expect(hear(openaiSpeech, {}, tag, 99, expected("mp3")).end).toBe("audio");
@@ -162,7 +162,7 @@ describe("a text", () => {
       expect(countCodePoints(text), JSON.stringify(text)).toBe([...text].length);
   });
 
-  test("BILL-03 takes at most a second for three characters and five more; slower speech takes longer", () => {
+  test("BILL-03 takes at most one second per three characters plus five, and longer at slower speed", () => {
     expect(maxSpeechSeconds(300)).toBe(105);
     expect(maxSpeechSeconds(300, 0.5)).toBe(210);
     expect(maxSpeechSeconds(300, 4)).toBe(105);

@@ -11,12 +11,12 @@ export const TEXT_TOKENS_PER_SECOND_MAX = 8;
 
 /** Expected usage of token-billed endpoints. */
 export function expectedTranscriptTokens(seconds: number): {
-  readonly heardTokens: number;
-  readonly writtenTokens: number;
+  readonly audioInputTokens: number;
+  readonly outputTokens: number;
 } {
   return {
-    heardTokens: seconds * TYPICAL_AUDIO_TOKENS_PER_SECOND,
-    writtenTokens: seconds * TYPICAL_TEXT_TOKENS_PER_SECOND,
+    audioInputTokens: seconds * TYPICAL_AUDIO_TOKENS_PER_SECOND,
+    outputTokens: seconds * TYPICAL_TEXT_TOKENS_PER_SECOND,
   };
 }
 

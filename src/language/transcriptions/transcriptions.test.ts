@@ -11,12 +11,12 @@ import { TranscriptStream } from "./stream.ts";
 const cue = (start: number, end: number, text: string) => ({ start, end, text, providerFields: {} });
 
 describe("subtitles", () => {
-  test("STT-01 times go over minutes and hours, and round to the millisecond", () => {
+  test("STT-01 timestamps carry into minutes and hours and round to milliseconds", () => {
     expect(renderSrt([cue(59.9996, 3661.0004, "a")])).toBe("1\n00:01:00,000 --> 01:01:01,000\na\n\n");
     expect(renderVtt([cue(0, 360_000.5, "a")])).toBe("WEBVTT\n\n00:00:00.000 --> 100:00:00.500\na\n\n");
   });
 
-  test("STT-01 nothing in a text ends its cue, begins another or is markup", () => {
+  test("STT-01 text cannot end its cue, start another or contain markup", () => {
     const text = " one\r\n\r\ntwo --> three <b>&\u2028\u2028four ";
     expect(renderSrt([cue(0, 1, text)])).toBe("1\n00:00:00,000 --> 00:00:01,000\none\ntwo -> three <b>&\nfour\n\n");
     expect(renderVtt([cue(0, 1, text)])).toContain("\none\ntwo -&gt; three &lt;b&gt;&amp;\nfour\n\n");
@@ -28,14 +28,14 @@ describe("subtitles", () => {
     expect(renderVtt([cue(0, 1, text)]).split("-->").length).toBe(2);
   });
 
-  test("STT-01 segments without words are no cues, and the others are counted without them", () => {
+  test("STT-01 empty segments produce no cue and no number", () => {
     expect(renderSrt([cue(0, 1, " "), cue(1, 2, "a"), cue(2, 3, "\n"), cue(3, 4, "b")])).toBe(
       "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:03,000 --> 00:00:04,000\nb\n\n",
     );
     expect(renderVtt([cue(0, 1, "")])).toBe("WEBVTT\n\n");
   });
 
-  test("STT-01 cues begin one after the other, and each ends after it begins", () => {
+  test("STT-01 cues are sorted by start, and each ends after its start", () => {
     expect(renderVtt([cue(2, 3, "b"), cue(1, 2.5, "a"), cue(4.0001, 4.0002, "c")])).toBe(
       "WEBVTT\n\n00:00:01.000 --> 00:00:02.500\na\n\n00:00:02.000 --> 00:00:03.000\nb\n\n00:00:04.000 --> 00:00:04.001\nc\n\n",
     );
@@ -52,7 +52,7 @@ describe("subtitles", () => {
     [[{ start: 0, end: 1 }]],
     [[{ start: 0, end: 1e300, text: "a" }]],
     ["none"],
-  ])("STT-01 segments that cannot be are not read: %j", (value) => {
+  ])("STT-01 impossible segments are rejected: %j", (value) => {
     expect(decodeSegments(value)).toBeUndefined();
   });
 });
@@ -74,7 +74,7 @@ test("STT-01 verbose_json always has a language and a duration", () => {
   ).toContain('"duration":1.87');
 });
 
-describe("how long it was", () => {
+describe("duration", () => {
   const measured = { bytes: 320_000, seconds: 10, skippedBytes: 0 };
   const byItsClock = { bytes: 20_000, seconds: 10, skippedBytes: 20_000 };
   const unmeasured = { bytes: 5000, seconds: undefined, skippedBytes: 5000 };
@@ -104,11 +104,11 @@ describe("how long it was", () => {
     ["more words than its size allows", { endSeconds: 42, tokens: 10_000 }, byItsClock, 51.5],
     ["all of it within what was measured", { endSeconds: 9, tokens: 80 }, byItsClock, 10],
     ["more, of a file in which there is no more", { endSeconds: 11, tokens: 240 }, measured, 10],
-  ])("STT-01 BILL-02 a report in milliseconds, and none: the transcript tells, by %s", (_, shown, file, seconds) => {
+  ])("STT-01 BILL-02 without a usable report the transcript's extent decides: %s", (_, shown, file, seconds) => {
     expect([billableSeconds(10_400, file, shown), secondsWithoutReport(file, shown)]).toEqual([seconds, seconds]);
   });
 
-  test("STT-01 BILL-02 no report makes a transcript cheaper than it shows, where the file may have more in it", () => {
+  test("STT-01 BILL-02 no report makes a transcript cheaper than its extent if bytes were skipped", () => {
     const shown = { endSeconds: 40, tokens: 160 };
     for (const [seconds, bytes] of [
       [51.2, 1_200_000],
@@ -123,13 +123,13 @@ describe("how long it was", () => {
     expect(billableSeconds(3_100, padded, { endSeconds: 3_100, tokens: 2_250 })).toBeGreaterThan(3_000);
   });
 
-  test("STT-01 without a measure the size is the bound", () => {
+  test("STT-01 without a measurement the file size is the bound", () => {
     expect([maxSeconds(measured), maxSeconds(unmeasured)]).toEqual([10, 10]);
   });
 });
 
 describe("tokens", () => {
-  test("STT-01 OpenAI's are read with their audio, and Mistral's add up to the total", () => {
+  test("STT-01 OpenAI's audio tokens are read, and Mistral's add up to the total", () => {
     const openai = openaiTranscriptions.decode({
       text: "",
       usage: { type: "tokens", input_tokens: 40, input_token_details: { audio_tokens: 37 }, output_tokens: 12 },
@@ -159,11 +159,11 @@ describe("tokens", () => {
     [{ input_tokens: -1, output_tokens: 2 }, IMPLAUSIBLE_TOKENS],
     [{ input_tokens: 1.5, output_tokens: 2 }, IMPLAUSIBLE_TOKENS],
     [{ input_tokens: 1, output_tokens: 2, input_token_details: { audio_tokens: -1 } }, IMPLAUSIBLE_TOKENS],
-  ])("STT-01 figures that cannot be read are none, and those that cannot be are known: %j", (usage, expected) => {
+  ])("STT-01 unreadable usage is undefined, and impossible usage is implausible: %j", (usage, expected) => {
     expect(openaiTranscriptions.decode({ text: "a", usage })?.usage.tokens).toBe(expected);
   });
 
-  test("STT-01 a total that is less than what was written cannot be", () => {
+  test("STT-01 a total below the output is implausible", () => {
     const usage = { total_tokens: 3, completion_tokens: 5 };
     expect(mistralTranscriptions.decode({ text: "a", usage })?.usage.tokens).toBe(IMPLAUSIBLE_TOKENS);
   });
@@ -198,7 +198,7 @@ describe("streams", () => {
     return text + stream.close(stream.usage ?? NO_TOKENS, { cost: 1, currency: "EUR" });
   }
 
-  test("STT-01 any cut gives the same events", () => {
+  test("STT-01 any split gives the same events", () => {
     const bytes = Buffer.from(openai);
     const one = told(bytes, 0);
     expect(one).toContain('"delta":"caf\u00e9 ","logprobs":[]');
@@ -210,7 +210,7 @@ describe("streams", () => {
     ["not JSON", "nonsense"],
     ["a delta without text", '{"type":"transcript.text.delta"}'],
     ["an end before the last word", "[DONE]"],
-  ])("STT-01 %s is no event", (_what, data) => {
+  ])("STT-01 %s is not an event", (_what, data) => {
     const stream = new TranscriptStream(openaiTranscriptions, "tokens", {
       bytes: 1,
       seconds: undefined,
@@ -229,7 +229,7 @@ describe("streams", () => {
     }
   });
 
-  test("STT-01 where seconds are billed, a stream that never says them of a file nobody could measure is not whole", () => {
+  test("STT-01 a seconds-billed stream without any known duration is rejected", () => {
     const stream = new TranscriptStream(openaiTranscriptions, "seconds", {
       bytes: 1,
       seconds: undefined,

@@ -32,13 +32,13 @@ test.each(["mp3", "opus", "aac", "flac", "wav", "pcm"] as const)(
   },
 );
 
-test("a long text takes longer, and none takes no time", () => {
+test("a longer text takes longer, and an empty one has the minimum duration", () => {
   expect(speechSeconds("")).toBe(0.5);
   expect(speechSeconds("x".repeat(150))).toBe(10);
   expect(speechSeconds("🙂".repeat(30))).toBe(2);
 });
 
-test("four thousand characters are said in every format", () => {
+test("four thousand characters are synthesized in every format", () => {
   const seconds = speechSeconds("x".repeat(4_096));
   for (const format of ["mp3", "opus", "flac", "wav", "pcm"] as const) {
     const meter = speechMeter(format);
