@@ -7,7 +7,7 @@ import type { ImagePart, Part } from "./parts.ts";
 
 const callOf = (more: object) => decodeRequest(ChatRequest.parse({ model: "a/b", ...more }));
 
-test("MSG-03 all words of a call are counted: turns, thoughts, calls and their results, tools, the schema of the answer", () => {
+test("MSG-03 every text of a call is counted: turns, reasoning, tool calls and results, tools, the reply schema", () => {
   const schema = { type: "object" };
   const call = callOf({
     messages: [
@@ -36,7 +36,7 @@ test("MSG-03 all words of a call are counted: turns, thoughts, calls and their r
   expect(otherTokens).toBe(3 * TOKENS_PER_TURN);
 });
 
-test("MSG-03 what has no words counts as much as media do, inside the result of a tool as well", () => {
+test("MSG-03 media counts at its fixed estimate, also inside a tool result", () => {
   const image: ImagePart = { is: "image", source: { is: "url", url: "a" } };
   const call = callOf({
     messages: [

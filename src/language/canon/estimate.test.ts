@@ -23,7 +23,7 @@ const SENTENCES = {
 };
 
 test.each(Object.entries(SENTENCES))(
-  "BILL-02 the estimate of %s is near what a tokenizer counts",
+  "BILL-02 the expected token count of %s is close to a tokenizer's",
   (_language, text) => {
     const share = expectedTextTokens(text) / countTokens(text);
     expect(share).toBeGreaterThan(0.7);
@@ -32,7 +32,7 @@ test.each(Object.entries(SENTENCES))(
 );
 
 test.each(Object.entries(SENTENCES))(
-  "BILL-03 what is reserved for %s is more than a tokenizer counts",
+  "BILL-03 the conservative token count of %s exceeds a tokenizer's",
   (_language, text) => {
     const reserved = 1.3 * conservativeTextTokens(text);
     expect(conservativeTextTokens(text)).toBeGreaterThanOrEqual(expectedTextTokens(text));
@@ -42,7 +42,7 @@ test.each(Object.entries(SENTENCES))(
   },
 );
 
-test("BILL-02 a text in pieces weighs as much as the whole", () => {
+test("BILL-02 the weights of a text's parts add up to the weight of the whole", () => {
   for (const text of Object.values(SENTENCES))
     for (const size of [1, 3, 7]) {
       let weight = 0;

@@ -6,12 +6,12 @@ const LONG = "a".repeat(TOOL_NAME_MAX + 1);
 const FITTING = "a".repeat(TOOL_NAME_MAX);
 const tool = (name: string) => ({ name, description: null, schema: null, strict: null });
 
-test("CHAT-03 a call whose names all fit is told as it is", () => {
+test("CHAT-03 a call whose names all fit is unchanged", () => {
   const call = { ...callOf({}), tools: [tool(FITTING)] };
   expect(shortenToolNames(call, TOOL_NAME_MAX).call).toBe(call);
 });
 
-test("CHAT-03 a tool that is only allowed, or only in the turns before, has the same short name as an offered one", () => {
+test("CHAT-03 tools that are only allowed or only in the history get the same short name as defined ones", () => {
   const part = { is: "tool_call" as const, id: "a", name: LONG, argumentsText: "{}" };
   const shortIn = (more: object) => shortenToolNames({ ...callOf({}), ...more }, TOOL_NAME_MAX).call;
   const name = shortIn({ tools: [tool(LONG)] }).tools[0]?.name;
@@ -23,7 +23,7 @@ test("CHAT-03 a tool that is only allowed, or only in the turns before, has the 
   expect(shortIn({ turns: [{ role: "assistant", parts: [part] }] }).turns[0]?.parts).toEqual([{ ...part, name }]);
 });
 
-test("CHAT-03 what a reader cannot read stays that", () => {
+test("CHAT-03 an unreadable frame stays unreadable", () => {
   const { reader } = shortenToolNames({ ...callOf({}), tools: [tool(LONG)] }, TOOL_NAME_MAX);
   expect(reader({ read: () => undefined }).read({ event: null, data: "" })).toBeUndefined();
 });

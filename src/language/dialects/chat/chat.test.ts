@@ -27,7 +27,7 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
   return { text: out, value: JSON.parse(out) };
 }
 
-test("no silence: every field of the request has a row, is an alias of one, or is the call itself", () => {
+test("every request field has a row, is an alias of one, or belongs to the call itself", () => {
   for (const field of Object.keys(ChatRequest.shape)) {
     const isWish = ROUTING_HINT_FIELDS.some((wish) => wish === field);
     const known = isWish || CALL_FIELDS.has(field) || isParameter(ALIASES.get(field) ?? field);
@@ -35,20 +35,20 @@ test("no silence: every field of the request has a row, is an alias of one, or i
   }
 });
 
-test("straight road: only the model changes in a plain request, to the byte", () => {
+test("only the model changes in a plain request, to the byte", () => {
   const text =
     '{ "model" : "m" , "messages":[ {"role":"user","content":"h\\u00efé", "unknown_inside": 1e3} ],"temperature":0.70 }';
   expect(sentUpstream(text).text).toBe(text.replace('"m"', '"up/model"'));
 });
 
-test("a stream always asks the provider for usage and keeps the client's other options", () => {
+test("a stream always requests usage and keeps the client's other options", () => {
   const { value } = sentUpstream(
     JSON.stringify({ ...MINIMAL, stream: true, stream_options: { include_obfuscation: false } }),
   );
   expect(value["stream_options"]).toEqual({ include_obfuscation: false, include_usage: true });
 });
 
-test("fields of the router never leave, aliases become the dialect's own field", () => {
+test("routing hints never reach the provider; aliases become the dialect's own field", () => {
   const { value } = sentUpstream(
     JSON.stringify({
       ...MINIMAL,
@@ -83,7 +83,7 @@ test("an explicit null is the same as absent", () => {
   expect(call.parameters).toEqual([]);
 });
 
-test("every kind of turn and part is decoded in its order", () => {
+test("every kind of turn and part is decoded in order", () => {
   const call = decodeRequest(
     ChatRequest.parse({
       model: "m",
@@ -276,7 +276,7 @@ test("only the top-level id of a frame changes, never a tool call's", () => {
   expect(stream.upstreamId).toBe("up-1");
 });
 
-test("an id that is not first, is empty or is missing is set all the same", () => {
+test("an id that is not first, is empty or is missing is replaced too", () => {
   for (const wire of [
     '{"object":"x","id":"up","choices":[]}',
     '{"id":"","choices":[]}',
@@ -289,7 +289,7 @@ test("an id that is not first, is empty or is missing is set all the same", () =
   }
 });
 
-test("an event that came in several lines goes out in one, and a line break inside a string is still garbage", () => {
+test("a multi-line event is relayed in one line; a line break inside a string is malformed", () => {
   const lines = '{"id":"x",\n"choices":[{"index":0,\n"delta":{"content":"hi"},"finish_reason":null}]}';
   const piece = new DirectChatStream("ours", false).read(frame(lines));
   expect(piece).toMatchObject({ is: "content" });
@@ -300,7 +300,7 @@ test("an event that came in several lines goes out in one, and a line break insi
   expect(new DirectChatStream("ours", false).read(frame(broken))).toEqual({ is: "malformed" });
 });
 
-test("a role, a comment or figures are no content yet", () => {
+test("a role, a comment or usage alone is not content", () => {
   const stream = new DirectChatStream("ours", true);
   expect(stream.read(frame(chunk({ role: "assistant", content: "" }))).is).toBe("preamble");
   expect(stream.read(frame(chunk({ content: "a" }))).is).toBe("content");
@@ -311,7 +311,7 @@ test("a role, a comment or figures are no content yet", () => {
   expect(stream.usage?.outputTokens).toBe(5);
 });
 
-test("CHAT-06 usage goes to the client only if it asked, with its cost", () => {
+test("CHAT-06 usage with its cost goes to the client only on request", () => {
   const asked = new DirectChatStream("ours", true);
   const silent = new DirectChatStream("ours", false);
   for (const stream of [asked, silent]) stream.read(frame(figures));
@@ -325,7 +325,7 @@ test("CHAT-06 usage goes to the client only if it asked, with its cost", () => {
   expect(end?.data).toBe("[DONE]");
 });
 
-test("figures beside content are cut out of it and come once, at the end; the last ones win", () => {
+test("usage beside content is removed and sent once at the end; the last report wins", () => {
   const stream = new DirectChatStream("ours", true);
   const first = stream.read(frame(chunk({ content: "a" }, { usage: { prompt_tokens: 10, completion_tokens: 1 } })));
   const second = stream.read(frame({ ...finishing, usage: { prompt_tokens: 10, completion_tokens: 2 } }));
@@ -334,7 +334,7 @@ test("figures beside content are cut out of it and come once, at the end; the la
   expect(stream.close(stream.usage ?? USAGE, undefined)).toContain('"completion_tokens":2');
 });
 
-test("BILL-05 figures in the finishing choice count where there are no others, and never beside them", () => {
+test("BILL-05 usage in the finishing choice counts only if there is no other", () => {
   const within = (usage: object) => ({ ...finishing, choices: [{ ...finishing.choices[0], usage }] });
   const told = { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17, cached_tokens: 4 };
   const stream = new DirectChatStream("ours", true);
@@ -348,7 +348,7 @@ test("BILL-05 figures in the finishing choice count where there are no others, a
   expect(both.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
 });
 
-test("errors inside a stream and garbage are told apart", () => {
+test("errors inside a stream and malformed frames are distinguished", () => {
   const stream = new DirectChatStream("ours", false);
   expect(stream.read(frame({ error: { message: "boom", code: 503 } }))).toMatchObject({
     is: "problem",
@@ -358,7 +358,7 @@ test("errors inside a stream and garbage are told apart", () => {
   expect(stream.read(frame({ hello: 1 })).is).toBe("malformed");
 });
 
-test("a whole answer keeps its bytes but for id and usage", () => {
+test("a whole reply keeps its bytes except id and usage", () => {
   const wire =
     '{\n "id": "up-1", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"},"finish_reason":"stop"}], "usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}, "x":1.50 }';
   const answer = decodeDirectReply(Buffer.from(wire), "chatcmpl-ours");
@@ -374,7 +374,7 @@ test("a whole answer keeps its bytes but for id and usage", () => {
 });
 
 test.each(["", "<html>", "[]", "{}", '{"choices":[]}', '{"choices":[1]}', '{"error":{}}', '{"choices":{}}'])(
-  "not an answer: %s",
+  "not a reply: %s",
   (text) => {
     expect(decodeDirectReply(Buffer.from(text), "ours")).toBeUndefined();
   },
@@ -402,11 +402,11 @@ test.each([
   ["Try again in 1h2m3.5s", 3724],
   ["Try again in a while.", undefined],
   ["Please try again in 20.", undefined],
-])("RATE-07 when to come back is read from the words: %s", (message, seconds) => {
+])("RATE-07 the retry delay is read from the message: %s", (message, seconds) => {
   expect(decodeProblem({ error: { message } }, 429).retryAfterSeconds).toBe(seconds);
 });
 
-test("frames like the one before are read the same as if each stood alone", () => {
+test("frames that match the template decode as if parsed alone", () => {
   const words = [
     "plain",
     " ü🌧 ",
@@ -434,7 +434,7 @@ test("frames like the one before are read the same as if each stood alone", () =
   expect(whole.isFinished).toBe(true);
 });
 
-test("CHAT-06 who did not ask for usage sees no empty place for it, in frames read slowly and quickly alike", () => {
+test("CHAT-06 clients that did not request usage see no null usage, on the slow and the fast path", () => {
   const empty = (delta: Record<string, unknown>) => ({ ...chunk(delta), usage: null });
   const wanted = new DirectChatStream("ours", true);
   const silent = new DirectChatStream("ours", false);

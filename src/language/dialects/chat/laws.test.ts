@@ -140,7 +140,7 @@ const read = (chunks: Iterable<Buffer>) =>
   eventsIn(chunks, chatUpstream.openReader({ call: CHAT_CALL, facts: CHAT_FACTS }));
 const said = (events: readonly ReplyEvent[]) => byCall(folded(events));
 
-test("stream = reply: an answer in pieces is the answer whole, in every manner of saying it", () => {
+test("stream = reply: a streamed reply decodes like the whole one, in every variant", () => {
   fc.assert(
     fc.property(answers, manners, (answer, manner) => {
       const whole = chatUpstream.decodeReply(wholly(answer, manner));
@@ -152,7 +152,7 @@ test("stream = reply: an answer in pieces is the answer whole, in every manner o
   );
 });
 
-test("any cut of the bytes gives the same events", () => {
+test("any split of the bytes gives the same events", () => {
   fc.assert(
     fc.property(answers, manners, fc.integer({ min: 1, max: 40 }), (answer, manner, size) => {
       const bytes = streamed(answer, manner);
@@ -216,7 +216,7 @@ describe("any call", () => {
     "strict-turns",
   ]);
 
-  test("is said or refused by name, and everything the user and the tools said is in it", () => {
+  test("is encoded or rejected by name, with all user and tool content in it", () => {
     fc.assert(
       fc.property(calls, quirks, (call, known) => {
         let body: Json;
@@ -241,7 +241,7 @@ describe("any call", () => {
   });
 });
 
-describe("recordings read to what the direct lane shows", () => {
+describe("recordings decode to what the direct adapter shows", () => {
   const STREAMS = [
     "deepseek-stream-reasoning",
     "mistral-stream-thinking",

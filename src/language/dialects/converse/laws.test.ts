@@ -73,7 +73,7 @@ describe("stream = reply", () => {
     expect(said(converseEvents(streamOf(answer)))).toEqual(folded(events ?? []));
   });
 
-  test("what an answer is made of", () => {
+  test("contents of a reply", () => {
     expect(folded(wholeOf(CALLS) ?? [])).toEqual([
       { is: "begin", upstreamId: null },
       { is: "text", text: "I look." },
@@ -105,7 +105,7 @@ describe("stream = reply", () => {
     ]);
   });
 
-  test("CHAT-05 a signature holds the maker's own text, so that the messages dialect and this one can exchange it", () => {
+  test("CHAT-05 a signature holds the original text, so the messages dialect can exchange it with this one", () => {
     const details = [...(wholeOf(HIDDEN) ?? [])];
     const found = details.find(({ is }) => is === "reasoning_detail");
     expect(found).toMatchObject({
@@ -133,7 +133,7 @@ describe("stream = reply", () => {
   });
 });
 
-describe("any cut", () => {
+describe("any split", () => {
   test.each(ANSWERS)("%s: at every byte", (_what, answer) => {
     const bytes = Buffer.concat(streamOf(answer));
     const whole = converseEvents([bytes]);
@@ -143,7 +143,7 @@ describe("any cut", () => {
   });
 });
 
-describe("an answer asked for as a tool", () => {
+describe("a reply requested as a tool", () => {
   const format = { type: "json_schema", json_schema: { name: "N", schema: { type: "object" } } };
   const asked: ReplyContext = { call: callOf({ response_format: format }), facts: NOVA };
   const answered: Whole = {
@@ -152,7 +152,7 @@ describe("an answer asked for as a tool", () => {
     usage: USAGE,
   };
 
-  test("CHAT-04 is the answer's text, without words around it, and no call", () => {
+  test("CHAT-04 becomes the reply text, without surrounding text and without a tool call", () => {
     const events = folded(wholeOf(answered, asked) ?? []);
     expect(events.filter(({ is }) => is === "text")).toEqual([{ is: "text", text: '{"n":1}' }]);
     expect(events.some(({ is }) => is === "tool_call")).toBe(false);
@@ -160,7 +160,7 @@ describe("an answer asked for as a tool", () => {
     expect(said(converseEvents(streamOf(answered), asked))).toEqual(events);
   });
 
-  test("CHAT-04 a call of the caller's own tool stays one; words that are the only answer are the answer", () => {
+  test("CHAT-04 a call of the caller's tool stays a call; text alone is the reply", () => {
     const called = { ...answered, content: [{ text: "hm" }, tool("tooluse_y", "weather", {})] };
     expect(wholeOf(called, asked)).toContainEqual({ is: "finish", reason: "tool_calls" });
     const spoken = { content: [{ text: "I cannot." }], stopReason: "end_turn", usage: USAGE };
@@ -169,12 +169,12 @@ describe("an answer asked for as a tool", () => {
     expect(said(converseEvents(streamOf(spoken), asked))).toEqual(events);
   });
 
-  test("a tool of that name that nobody asked for is a tool", () => {
+  test("an unrequested tool of that name is an ordinary tool", () => {
     expect(wholeOf(answered)).toContainEqual(expect.objectContaining({ is: "tool_call", name: ANSWER_TOOL }));
   });
 });
 
-describe("how an answer ends", () => {
+describe("end of a reply", () => {
   test.each([
     ["end_turn", "stop"],
     ["stop_sequence", "stop"],
@@ -193,7 +193,7 @@ describe("how an answer ends", () => {
     ["the only one that was asked for", "stop_sequence", ["END", ""], { stopSequence: "END" }],
     ["one of several: nobody can know which", "stop_sequence", ["END", "FIN"], {}],
     ["none", "end_turn", ["END"], {}],
-  ])("MSG-02 the sequence that ended an answer is told: %s", (_, stopReason, stop, told) => {
+  ])("MSG-02 the matched stop sequence is reported: %s", (_, stopReason, stop, told) => {
     const asked: ReplyContext = { call: callOf({ stop }), facts: NOVA };
     const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
     expect(wholeOf(answer, asked)).toContainEqual({ is: "finish", reason: "stop", ...told });
@@ -201,26 +201,23 @@ describe("how an answer ends", () => {
   });
 
   test.each(["tool_use", "end_turn"])(
-    "CHAT-08 calls make it tool_calls, also where the provider says %s",
+    "CHAT-08 tool calls give tool_calls, also if the provider reports %s",
     (stopReason) => {
       const answer = { content: [tool("a", "f", {})], stopReason, usage: USAGE };
       expect(wholeOf(answer)).toContainEqual({ is: "finish", reason: "tool_calls" });
     },
   );
 
-  test.each(["malformed_model_output", "malformed_tool_use"])(
-    "CHAT-08 %s is a failure, not an answer",
-    (stopReason) => {
-      const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
-      expect(wholeOf(answer)).toBeUndefined();
-      expect(converseEvents(streamOf(answer))).toContainEqual({
-        is: "problem",
-        problem: expect.objectContaining({ code: stopReason, status: 502 }),
-      });
-    },
-  );
+  test.each(["malformed_model_output", "malformed_tool_use"])("CHAT-08 %s is malformed, not a reply", (stopReason) => {
+    const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
+    expect(wholeOf(answer)).toBeUndefined();
+    expect(converseEvents(streamOf(answer))).toContainEqual({
+      is: "problem",
+      problem: expect.objectContaining({ code: stopReason, status: 502 }),
+    });
+  });
 
-  test("the stop reason is not the end: the figures are", () => {
+  test("usage ends the stream, not the stop reason", () => {
     const frames = streamOf(TEXT);
     const before = converseEvents(frames.slice(0, -1));
     expect(before.at(-1)).toEqual({ is: "finish", reason: "stop" });
@@ -232,14 +229,14 @@ describe("how an answer ends", () => {
     expect(converseEvents(frames.slice(0, -2))).not.toContainEqual(expect.objectContaining({ is: "finish" }));
   });
 
-  test("blocks that nobody closed are closed by the stop", () => {
+  test("unclosed blocks are closed by the stop", () => {
     const frames = streamOf(THOUGHT);
     const open = frames.filter((bytes) => !bytes.includes("contentBlockStop"));
     expect(converseEvents(open)).toContainEqual(expect.objectContaining({ is: "reasoning_detail" }));
   });
 });
 
-describe("what goes wrong in a stream", () => {
+describe("errors in a stream", () => {
   const begun = [
     eventBytes("messageStart", { role: "assistant" }),
     eventBytes("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hel" } }),
@@ -261,7 +258,7 @@ describe("what goes wrong in a stream", () => {
     });
   });
 
-  test("an error that the service does not model has its words in headers", () => {
+  test("an unmodeled error has its message in headers", () => {
     const headers = { ":message-type": "error", ":error-code": "InternalError", ":error-message": "internal" };
     expect(converseEvents([...begun, encodeEventMessage(headers, "")]).at(-1)).toEqual({
       is: "problem",
@@ -269,7 +266,7 @@ describe("what goes wrong in a stream", () => {
     });
   });
 
-  test("damage, a message without a type, and payloads that are none are garbage", () => {
+  test("corrupt messages, messages without a type and invalid payloads are malformed", () => {
     const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = begun;
     const broken = Buffer.from(second);
     broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 1;
@@ -288,7 +285,7 @@ describe("what goes wrong in a stream", () => {
       expect(converseEvents([first, bytes])).toEqual([{ is: "begin", upstreamId: null }, "malformed"]);
   });
 
-  test("events and blocks of tomorrow are stepped over", () => {
+  test("unknown events and blocks are ignored", () => {
     const events = converseEvents([
       ...begun,
       eventBytes("somethingNew", { a: 1 }),
@@ -304,7 +301,7 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
   const names = ["stream-cache", "stream-claude-thinking", "stream-gpt-oss-reasoning", "stream-nova-text"];
   const all = [...names, "stream-nova-tools-multiturn", "stream-redacted"];
 
-  test.each(all)("%s is read to its end, the same at any cut", (name) => {
+  test.each(all)("%s is decoded to its end, the same at any split", (name) => {
     for (const { response } of loadExchange(`d4-bedrock-converse/${name}`).interactions) {
       const whole = converseEvents([response.body]);
       expect(whole).not.toContain("malformed");

@@ -51,8 +51,8 @@ const EVERY_KIND = messageJson(
   },
 );
 
-describe("a whole answer", () => {
-  test("every kind of block in its order; blocks that chat has no form for are passed over", () => {
+describe("a whole reply", () => {
+  test("every block is decoded in order; blocks without a canonical form are ignored", () => {
     expect(whole(EVERY_KIND)).toEqual([
       { is: "begin", upstreamId: "msg_1" },
       { is: "reasoning", text: "Let me think.\n" },
@@ -86,7 +86,7 @@ describe("a whole answer", () => {
     ]);
   });
 
-  test("CHAT-08 every reason to stop", () => {
+  test("CHAT-08 every stop reason is mapped", () => {
     const reason = (stop_reason: unknown) => whole(messageJson([], { stop_reason }))?.find(({ is }) => is === "finish");
     const known = {
       end_turn: "stop",
@@ -103,7 +103,7 @@ describe("a whole answer", () => {
     expect(reason(null)).toEqual({ is: "finish", reason: "stop" });
   });
 
-  test("CHAT-08 why the provider refused is told as the refusal", () => {
+  test("CHAT-08 the provider's explanation becomes the refusal", () => {
     const stop_details = { type: "refusal", category: "cyber", explanation: "Not that." };
     expect(whole(messageJson([], { stop_reason: "refusal", stop_details }))).toContainEqual({
       is: "refusal",
@@ -120,7 +120,7 @@ describe("a whole answer", () => {
     expect(events).toContainEqual({ is: "tool_arguments", index: 0, text: '{"n":9007199254740993}' });
   });
 
-  test("what is not an answer of the dialect is no answer", () => {
+  test("other JSON is not a reply", () => {
     for (const body of [
       "<html>",
       "[]",
@@ -150,7 +150,7 @@ describe("usage", () => {
     return last?.is === "usage" ? last.usage : undefined;
   };
 
-  test("CHAT-07 input excludes the cache; what was read and written is added, by age where only that is told", () => {
+  test("CHAT-07 input excludes the cache; reads and writes are added, by lifetime if only that is reported", () => {
     expect(
       figures({ input_tokens: 5, output_tokens: 1, cache_read_input_tokens: 7, cache_creation_input_tokens: 11 }),
     ).toMatchObject({ inputTokens: 23, cachedTokens: 7, cacheWriteTokens: 11, outputTokens: 1 });
@@ -161,7 +161,7 @@ describe("usage", () => {
     });
   });
 
-  test("CHAT-07 figures are cumulative: the last one told of each counts, and nothing is added up", () => {
+  test("CHAT-07 usage is cumulative: the last report of each field counts", () => {
     const first = { input_tokens: 100, cache_read_input_tokens: 50, cache_creation_input_tokens: 0, output_tokens: 2 };
     expect(figures(first, { output_tokens: 80 })).toMatchObject({
       inputTokens: 150,
@@ -175,12 +175,12 @@ describe("usage", () => {
     expect(figures(first, null)).toMatchObject({ outputTokens: 2 });
   });
 
-  test("CHAT-07 what is not there or no number is no figure", () => {
+  test("CHAT-07 absent or non-numeric counts give no usage", () => {
     for (const usage of [{}, { cache_read_input_tokens: 5 }, { input_tokens: "1", output_tokens: 1 }, "none"])
       expect(figures(usage), JSON.stringify(usage)).toBeUndefined();
   });
 
-  test("CHAT-07 impossible figures are known as such, and replaced by what is told after them", () => {
+  test("CHAT-07 implausible usage is marked and replaced by later reports", () => {
     for (const usage of [
       { input_tokens: -1, output_tokens: 1 },
       { input_tokens: 1.5, output_tokens: 1 },
@@ -198,7 +198,7 @@ describe("usage", () => {
 });
 
 describe("a stream", () => {
-  test("stream = reply: the same answer gives the same events, however it is cut", () => {
+  test("stream = reply: a stream gives the same events as the whole reply, however it is split", () => {
     const expected = folded(whole(EVERY_KIND) ?? []);
     for (const size of [1, 2, 3, 7, 1000]) {
       const bytes = messageStream(EVERY_KIND, size);
@@ -227,7 +227,7 @@ describe("a stream", () => {
     );
   });
 
-  test("any cut: split at every byte it gives the same events", () => {
+  test("any split: the same events at every byte", () => {
     const bytes = messageStream(EVERY_KIND, 4);
     const expected = eventsIn([bytes], openReader());
     expect(eventsIn(cutInto(bytes, 1), openReader())).toEqual(expected);
@@ -235,7 +235,7 @@ describe("a stream", () => {
       expect(eventsIn([bytes.subarray(0, at), bytes.subarray(at)], openReader())).toEqual(expected);
   });
 
-  test("events come with what they bring: text and arguments are never held back", () => {
+  test("text and arguments are emitted immediately", () => {
     const reader = openReader();
     const read = (data: JsonObject) => reader.read({ event: null, data: JSON.stringify(data) });
     expect(read({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } })).toEqual([]);
@@ -249,7 +249,7 @@ describe("a stream", () => {
     ).toEqual([{ is: "tool_arguments", index: 0, text: '{"a"' }]);
   });
 
-  test("CHAT-03 the arguments of the provider's own tools go nowhere, and do not count as calls", () => {
+  test("CHAT-03 arguments of server tools are ignored and are no tool calls", () => {
     const bytes = Buffer.from(
       [
         messageEvent({
@@ -277,7 +277,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("pings, new events, new blocks and new deltas are passed over", () => {
+  test("pings, unknown events, blocks and deltas are ignored", () => {
     for (const data of [
       { type: "ping" },
       { type: "message_something" },
@@ -290,7 +290,7 @@ describe("a stream", () => {
       expect(openReader().read({ event: null, data: JSON.stringify(data) }), JSON.stringify(data)).toEqual([]);
   });
 
-  test("a frame that cannot be read is told so", () => {
+  test("an unreadable frame is reported", () => {
     for (const data of [
       "not json",
       "7",
@@ -310,7 +310,7 @@ describe("a stream", () => {
     expect(eventsIn([Buffer.from(cut)], openReader()).some(({ is }) => is === "finish" || is === "end")).toBe(false);
   });
 
-  test("CHAT-05 thoughts that are not shown keep their signature, and a block without one is only text", () => {
+  test("CHAT-05 hidden thinking keeps its signature, and an unsigned block is only text", () => {
     const hidden = messageJson([{ type: "thinking", thinking: "", signature: "s" }]);
     expect(folded(eventsIn([messageStream(hidden, 3)], openReader()))).toContainEqual({
       is: "reasoning_detail",
@@ -336,7 +336,7 @@ describe("errors", () => {
     overloaded_error: 529,
   };
 
-  test.each(Object.entries(TYPES))("ERR-07 %s inside a stream stands for %i", (type, status) => {
+  test.each(Object.entries(TYPES))("ERR-07 %s inside a stream has status %i", (type, status) => {
     const data = JSON.stringify({ type: "error", error: { type, message: "m" }, request_id: "req_1" });
     const problem = { message: "m", type, code: null, status };
     expect(openReader().read({ event: "error", data })).toEqual([{ is: "problem", problem }]);
@@ -348,7 +348,7 @@ describe("errors", () => {
     expect(decodeProblem({ type: "error", error: spent }, 429, {}).code).toBe("enforced_spend_limit_reached");
   });
 
-  test("ERR-06 an account that is empty, over its own limit or closed is known by whole sentences, and no field of a caller's reads so", () => {
+  test("ERR-06 an exhausted or disabled account is recognized by whole sentences, not by a caller's field", () => {
     const codeOf = (message: string) =>
       decodeProblem({ type: "error", error: { type: "invalid_request_error", message } }, 400, {}).code;
     for (const message of [
@@ -366,7 +366,7 @@ describe("errors", () => {
       expect(codeOf(message), message).toBeNull();
   });
 
-  test("ERR-07 anything can be read as an error", () => {
+  test("ERR-07 any body is decoded as an error", () => {
     for (const body of [undefined, null, 7, "x", [], {}, { error: "x" }, { error: { message: 7 } }])
       expect(decodeProblem(body, null, {})).toMatchObject({ status: null, message: "the provider gave no reason" });
   });
@@ -384,7 +384,7 @@ describe.skipIf(!fixturesPresent)("recorded answers", () => {
     "stream-tools",
   ];
 
-  test.each(STREAMS)("any cut: %s split at every byte gives the same events", (name) => {
+  test.each(STREAMS)("any split: %s gives the same events at every byte", (name) => {
     const bytes = loadExchange(`d2-anthropic-messages/${name}`).interactions[0]?.response.body ?? Buffer.alloc(0);
     const expected = eventsIn([bytes], openReader());
     expect(expected.at(-1)).toEqual({ is: "end" });
@@ -392,7 +392,7 @@ describe.skipIf(!fixturesPresent)("recorded answers", () => {
     for (const size of [13, 64, 999]) expect(eventsIn(cutInto(bytes, size), openReader())).toEqual(expected);
   });
 
-  test("CHAT-08 a streamed refusal says why", () => {
+  test("CHAT-08 a streamed refusal has its explanation", () => {
     const events = eventsIn([loadChunks("d2-anthropic-messages/refusal", "no_marker")], openReader());
     expect(events.map(({ is }) => is)).toEqual(["begin", "usage", "usage", "refusal", "finish", "end"]);
     expect(events).toContainEqual({ is: "finish", reason: "content_filter" });

@@ -97,7 +97,7 @@ function changed(base: Call, path: readonly string[], to: unknown): Call {
 test.each([
   ["thinks", FULL],
   ["samples", SAMPLED],
-])("no silence: whatever changes in a call that %s changes what the provider receives, or is refused", (_, base) => {
+])("any change of a call that %s changes the request or is rejected", (_, base) => {
   const facts = { ...FACTS, maxOutputTokens: 64_000 };
   const before = messagesUpstream.encodeRequest(base, facts);
   const silent: string[] = [];
@@ -116,7 +116,7 @@ test.each([
   expect(new Set(silent)).toEqual(new Set([...SILENT].filter((path) => path !== "parameters")));
 });
 
-test("every turn of any conversation is either sent or refused, and roles alternate", () => {
+test("every turn of any conversation is sent or rejected, and roles alternate", () => {
   const turn: fc.Arbitrary<ConversationTurn> = fc.record({
     role: fc.constantFrom("system", "developer", "user", "assistant"),
     parts: fc.array(fc.record({ is: fc.constant("text" as const), text: fc.string() }), { maxLength: 2 }),

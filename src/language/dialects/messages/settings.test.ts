@@ -16,7 +16,7 @@ import type { ReasoningControl } from "../../canon/reasoning-control.ts";
 import { messagesUpstream } from "./upstream/dialect.ts";
 
 describe("reasoning", () => {
-  test("CHAT-05 models that think by themselves are told the word, and asked to show their thoughts", () => {
+  test("CHAT-05 adaptive models get the effort and return their reasoning", () => {
     const words = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" };
     for (const [effort, word] of Object.entries(words)) {
       const call = callOf({ reasoning_effort: effort });
@@ -38,7 +38,7 @@ describe("reasoning", () => {
     expect(both.output_config).toMatchObject({ effort: "low", format: { type: "json_schema" } });
   });
 
-  test("CHAT-05 not to think is said in the word each kind of model has for it", () => {
+  test("CHAT-05 disabled reasoning is encoded for each kind of model", () => {
     const none = (thinking: ReasoningControl) => sent({ reasoning_effort: "none" }, { ...FACTS, thinking }).thinking;
     expect(none("budget")).toEqual({ type: "disabled" });
     expect(none("adaptive")).toEqual({ type: "disabled" });
@@ -53,7 +53,7 @@ describe("reasoning", () => {
   test.each([
     ["by a budget", FACTS],
     ["by a word", ADAPTIVE],
-  ])("CHAT-05 a model that thinks %s takes no sampling meanwhile, and the refusal names it", (_how, facts) => {
+  ])("CHAT-05 a model with %s reasoning takes no sampling, and the error names the parameter", (_how, facts) => {
     const thinks = { reasoning_effort: "low" };
     for (const [param, value] of Object.entries({ temperature: 0.3, top_p: 0.9, top_k: 5 }))
       expect(refusal({ ...thinks, [param]: value }, facts)).toMatchObject({ code: "unsupported_parameter", param });
@@ -61,13 +61,13 @@ describe("reasoning", () => {
     expect(sent({ reasoning_effort: "none", temperature: 0.3 }, facts).temperature).toBe(0.3);
   });
 
-  test("CHAT-05 with a forced tool only the word is sent, so sampling stays", () => {
+  test("CHAT-05 with a forced tool only the effort is sent, so sampling stays", () => {
     const tools = [{ type: "function", function: { name: "f" } }];
     const forced = { reasoning_effort: "low", tools, tool_choice: "required", temperature: 0.3 };
     expect(sent(forced, ADAPTIVE)).toMatchObject({ temperature: 0.3, output_config: { effort: "low" } });
   });
 
-  test("CHAT-05 a budget is always smaller than the limit of the answer, and the caller's limit is kept where it can be", () => {
+  test("CHAT-05 a budget is below the output limit, and the caller's limit is kept if possible", () => {
     const plan = (request: object) => {
       const { thinking, max_tokens } = sent(request);
       return [thinking.budget_tokens, max_tokens];
@@ -83,13 +83,13 @@ describe("reasoning", () => {
     expect(refusal({ thinking: { type: "enabled", budget_tokens: 64_000 } }).param).toBe("reasoning_effort");
   });
 
-  test("CHAT-05 where the catalogue says nothing, a model that refuses sampling is told by word, another by budget", () => {
+  test("CHAT-05 without catalogue facts, models that reject sampling get an effort, others a budget", () => {
     const unknown = { ...FACTS, thinking: null };
     expect(sent({ reasoning_effort: "low" }, unknown).thinking.type).toBe("enabled");
     expect(sent({ reasoning_effort: "low" }, { ...unknown, sampling: false }).thinking.type).toBe("adaptive");
   });
 
-  test("CHAT-05 a forced tool and thinking exclude each other: the word stays, a budget is refused by name", () => {
+  test("CHAT-05 a forced tool excludes reasoning: an effort stays, a budget is rejected by name", () => {
     const request = { tools: [WEATHER], tool_choice: "required", reasoning_effort: "high" };
     const body = sent(request, ADAPTIVE);
     expect(body.thinking).toBeUndefined();
@@ -98,7 +98,7 @@ describe("reasoning", () => {
     expect(sent({ ...request, reasoning_effort: "none" }).tool_choice).toEqual({ type: "any" });
   });
 
-  test("CHAT-05 in a tool loop without its own thoughts the model goes on without thinking, and the header says so", () => {
+  test("CHAT-05 in a tool loop without its own reasoning the model continues without, and the header says so", () => {
     const loop = (details: object[]) =>
       callOf({
         reasoning_effort: "high",
@@ -120,7 +120,7 @@ describe("reasoning", () => {
 });
 
 describe("settings", () => {
-  test("max_tokens is the caller's, else the model's, else one that every model takes", () => {
+  test("max_tokens is the caller's, else the model's, else the default", () => {
     expect(sent({ max_completion_tokens: 7 }).max_tokens).toBe(7);
     expect(sent({}).max_tokens).toBe(64_000);
     expect(sent({}, { ...FACTS, maxOutputTokens: null }).max_tokens).toBe(4096);
@@ -138,7 +138,7 @@ describe("settings", () => {
     expect(refusal({ stop: ["a", "\n\n"] })).toMatchObject({ code: "invalid_value", param: "stop" });
   });
 
-  test("cache marks stand where the caller put them; a fifth one is refused", () => {
+  test("cache breakpoints stay in place; a fifth one is rejected", () => {
     const cache_control = { type: "ephemeral", ttl: "1h" };
     const request = {
       messages: [
@@ -165,7 +165,7 @@ describe("settings", () => {
     expect(refusal({ ...request, messages: [system, user, more] }).message).toContain("5 times");
   });
 
-  test("a mark inside a tool's result counts for the result", () => {
+  test("a breakpoint inside a tool result moves to the result", () => {
     const cache_control = { type: "ephemeral" };
     const of = (tool: object) =>
       sent({

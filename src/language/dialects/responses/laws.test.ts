@@ -76,7 +76,7 @@ const read = (chunks: Iterable<Buffer>) => eventsIn(chunks, responsesUpstream.op
 const streamed = (output: readonly JsonObject[], end: JsonObject, pieceChars: number) =>
   Buffer.from(framesOf(output, (items) => responseJson({ output: items, ...end }), pieceChars).join(""));
 
-test("stream = reply: an answer in pieces is the answer whole", () => {
+test("stream = reply: a streamed reply decodes like the whole one", () => {
   fc.assert(
     fc.property(outputs, ends, fc.integer({ min: 1, max: 5 }), (output, end, pieceChars) => {
       const events = whole(output, end);
@@ -87,7 +87,7 @@ test("stream = reply: an answer in pieces is the answer whole", () => {
   );
 });
 
-test("any cut of the bytes gives the same events", () => {
+test("any split of the bytes gives the same events", () => {
   fc.assert(
     fc.property(outputs, ends, fc.integer({ min: 1, max: 40 }), (output, end, size) => {
       const bytes = streamed(output, end, 2);
@@ -97,7 +97,7 @@ test("any cut of the bytes gives the same events", () => {
   );
 });
 
-test("an answer is over only when it is said to be: no beginning of a stream is whole", () => {
+test("no prefix of a stream is a complete reply", () => {
   fc.assert(
     fc.property(outputs, fc.nat(), (output, at) => {
       const frames = framesOf(output);
@@ -108,7 +108,7 @@ test("an answer is over only when it is said to be: no beginning of a stream is 
   );
 });
 
-test("servers that open no item, or tell nothing before the end, say the same", () => {
+test("servers that open no item, or send everything at the end, give the same events", () => {
   fc.assert(
     fc.property(outputs, (output) => {
       const said = folded(whole(output, {}));
@@ -121,7 +121,7 @@ test("servers that open no item, or tell nothing before the end, say the same", 
   );
 });
 
-test("any JSON in the place of an event is read or is no event, and nothing is thrown", () => {
+test("any JSON is an event or is rejected, and nothing throws", () => {
   const names = fc.constantFrom(
     "response.created",
     "response.output_item.added",
@@ -197,7 +197,7 @@ describe("any call", () => {
     { maxLength: 5 },
   );
 
-  test("is said or refused by name, and everything that was said and called is in it", () => {
+  test("is encoded or rejected by name, with all content and calls in it", () => {
     fc.assert(
       fc.property(turns, (list) => {
         let body: Json;
@@ -224,7 +224,7 @@ describe("any call", () => {
     );
   });
 
-  test("round trip: what is written is what the way in of the same dialect reads", () => {
+  test("round trip: the encoded request decodes to the same call", () => {
     const said: fc.Arbitrary<Part> = fc.oneof(
       fc.record({ is: fc.constant("text" as const), text: fc.string({ minLength: 1 }) }),
       fc.record({ is: fc.constant("refusal" as const), text: fc.string({ minLength: 1 }) }),
@@ -307,7 +307,7 @@ describe("any call", () => {
   });
 });
 
-describe("recordings read to what the direct lane shows", () => {
+describe("recordings decode to what the direct adapter shows", () => {
   const STREAMS = ["stream-text", "stream-function-call", "background-stream"];
   const REPLIES = ["json-schema", "cache-write-5.6", "previous-response-id"];
 

@@ -20,7 +20,7 @@ function sent(more: Record<string, unknown>, outputLimit: OutputLimit | null = n
   return rest;
 }
 
-test("PARAM-04 a null goes to no provider, whatever its field", () => {
+test("PARAM-04 null fields are never sent to a provider", () => {
   const nulls = Object.fromEntries(
     Object.keys(ChatRequest.shape).flatMap((field) => (field in BARE ? [] : [[field, null]])),
   );
@@ -28,7 +28,7 @@ test("PARAM-04 a null goes to no provider, whatever its field", () => {
   expect(sent({ temperature: 0.5, ...nulls, seed: 7 })).toEqual({ seed: 7 });
 });
 
-test("PARAM-04 a null beside what the gateway writes in its place does not spoil it", () => {
+test("PARAM-04 a null does not undo a member that the gateway writes", () => {
   expect(sent({ stream_options: null, stream: true })).toEqual({
     stream: true,
     stream_options: { include_usage: true },
@@ -41,7 +41,7 @@ test("PARAM-04 a null beside what the gateway writes in its place does not spoil
   expect(chosen).toMatchObject({ tool_choice: { type: "allowed_tools" } });
 });
 
-test("PARAM-01 max_tokens is sent under the name that the server takes, and as the client wrote it where none is known", () => {
+test("PARAM-01 max_tokens is sent under the server's name, or the client's if none is known", () => {
   expect(sent({ max_tokens: 5 }, "max_completion_tokens")).toEqual({ max_completion_tokens: 5 });
   expect(sent({ max_completion_tokens: 5 }, "max_tokens")).toEqual({ max_tokens: 5 });
   expect(sent({ max_tokens: 5, max_completion_tokens: 5 }, "max_completion_tokens")).toEqual({
@@ -51,7 +51,7 @@ test("PARAM-01 max_tokens is sent under the name that the server takes, and as t
   expect(sent({ max_completion_tokens: 5 })).toEqual({ max_completion_tokens: 5 });
 });
 
-test("PARAM-01 max_tokens with two names that disagree is refused with both", () => {
+test("PARAM-01 contradicting names of max_tokens are rejected with both names", () => {
   const request = ChatRequest.parse({ ...BARE, max_tokens: 5, max_completion_tokens: 6 });
   expect(() => decodeRequest(request)).toThrow(/max_tokens.*max_completion_tokens.*5 and 6/);
 });

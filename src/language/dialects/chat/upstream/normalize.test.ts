@@ -35,7 +35,7 @@ function answered(message: object, finish_reason = "stop") {
   return answer === undefined ? undefined : JSON.parse(answer.render(USAGE, undefined)).choices[0];
 }
 
-test("CHAT-05 reasoning under another name is told as reasoning_content, streamed and whole", () => {
+test("CHAT-05 reasoning under another name becomes reasoning_content, streamed and whole", () => {
   expect(told({ reasoning: "hm" }, { reasoning: " so" }, { reasoning: null, content: "hi" })).toEqual([
     { reasoning_content: "hm" },
     { reasoning_content: " so" },
@@ -46,7 +46,7 @@ test("CHAT-05 reasoning under another name is told as reasoning_content, streame
   expect(answered({ ...message, reasoning: "hm" }).message).toEqual({ ...message, reasoning_content: "hm" });
 });
 
-test("CHAT-05 content that comes as a list of parts is text, and its thinking is reasoning", () => {
+test("CHAT-05 content as a list of parts becomes text, and its thinking becomes reasoning", () => {
   const thinking = { type: "thinking", thinking: [{ type: "text", text: "Well" }], closed: true };
   const text = { type: "text", text: "Yes" };
   expect(told({ content: [thinking] }, { content: [thinking, text] }, { content: " it is" })).toEqual([
@@ -61,7 +61,7 @@ test("CHAT-05 content that comes as a list of parts is text, and its thinking is
   });
 });
 
-test("CHAT-03 streamed tool calls without an index get one: by their id, their name, or the latest", () => {
+test("CHAT-03 streamed tool calls without an index get one by id, by name, or as the latest call", () => {
   const call = (id: string | null | undefined, name: string | undefined, text: string) => ({
     tool_calls: [
       {
@@ -81,7 +81,7 @@ test("CHAT-03 streamed tool calls without an index get one: by their id, their n
   expect(indices).toEqual([0, 0, 1, 1, 0]);
 });
 
-test("CHAT-03 calls that a server gives one index are told apart by their ids, or by a new object", () => {
+test("CHAT-03 calls that share an index are separated by their ids or by a new object", () => {
   const piece = (id: string | undefined, name: string | undefined, text: string | object) => ({
     tool_calls: [{ index: 0, id, type: "function", function: { name, arguments: text } }],
   });
@@ -103,7 +103,7 @@ test("CHAT-03 calls that a server gives one index are told apart by their ids, o
   expect(indices(piece(undefined, "one", '{"x":{}'), piece(undefined, "one", "}"))).toEqual([0, 0]);
 });
 
-test("CHAT-03 a tool call without an id gets one, told once; without a type it is a function", () => {
+test("CHAT-03 a tool call without an id gets one, sent once; without a type it is a function", () => {
   const [first, second, third] = told(
     { tool_calls: [{ index: 0, id: "", function: { name: "now", arguments: "{" } }] },
     { tool_calls: [{ index: 0, id: "late", function: { arguments: "}" } }] },
@@ -132,13 +132,13 @@ test.each([
   ["tool_use", "tool_calls"],
   ["sensitive", "content_filter"],
   ["stop", "stop"],
-])("CHAT-08 the finish reason %s is told as %s", (stated, reason) => {
+])("CHAT-08 the finish reason %s becomes %s", (stated, reason) => {
   expect(answered({ role: "assistant", content: "hi" }, stated).finish_reason).toBe(reason);
   const piece = new DirectChatStream("ours", false).read(frame(chunk({}, stated)));
   expect(piece.is === "content" && JSON.parse(piece.text.slice(6)).choices[0].finish_reason).toBe(reason);
 });
 
-test("a finish reason that is an empty text is none: the stream is not whole yet", () => {
+test("an empty finish reason is none: the stream is not complete", () => {
   const stream = new DirectChatStream("ours", false);
   const piece = stream.read(frame(chunk({ content: "half" }, "")));
   expect(piece.is === "content" && piece.text).toContain('"finish_reason":null');
@@ -146,14 +146,14 @@ test("a finish reason that is an empty text is none: the stream is not whole yet
 });
 
 test.each(["error", "network_error", "insufficient_system_resource"])(
-  "an answer that ends with %s is none",
+  "a reply that ends with %s is rejected",
   (reason) => {
     expect(new DirectChatStream("ours", false).read(frame(chunk({}, reason))).is).toBe("problem");
     expect(answered({ role: "assistant", content: "half" }, reason)).toBeUndefined();
   },
 );
 
-test("figures without a list of choices are read, and an error that is only text is an error", () => {
+test("usage without choices is decoded; a plain-text error is an error", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   for (const bare of [
     { id: "up", usage },

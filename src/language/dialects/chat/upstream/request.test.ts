@@ -55,19 +55,19 @@ function refused(more: Partial<Call>): Fault {
   throw new Error("it was not refused");
 }
 
-test("a plain call is the model and its messages, and nothing else", () => {
+test("a plain call encodes to the model and its messages only", () => {
   expect(sent({})).toEqual({ model: "up/model", messages: [{ role: "user", content: "hello" }] });
 });
 
 describe("settings", () => {
-  test("MSG-02 the output limit goes under the name that the server knows", () => {
+  test("MSG-02 the output limit is sent under the name that the server knows", () => {
     expect(sent({ maxOutputTokens: 7 })).toMatchObject({ max_tokens: 7 });
     const other = sent({ maxOutputTokens: 7 }, { outputLimit: "max_completion_tokens" });
     expect(other).toMatchObject({ max_completion_tokens: 7 });
     expect(other.max_tokens).toBeUndefined();
   });
 
-  test("sampling, stop sequences and a stream that tells its usage", () => {
+  test("sampling, stop sequences and stream usage are encoded", () => {
     expect(sent({ temperature: 0.5, topP: 0.9, stop: ["a", "b"], stream: true })).toMatchObject({
       temperature: 0.5,
       top_p: 0.9,
@@ -81,7 +81,7 @@ describe("settings", () => {
     ]);
   });
 
-  test("values that only this dialect has a place for go under their own names", () => {
+  test("values that only this dialect supports are sent under their own names", () => {
     const openAiParameters = {
       seed: 1,
       presence_penalty: 0.1,
@@ -102,7 +102,7 @@ describe("settings", () => {
     expect(sent({ openAiParameters: { seed: null, user: undefined } })).not.toHaveProperty("seed");
   });
 
-  test("formats of the answer", () => {
+  test("response formats are encoded", () => {
     expect(sent({ responseFormat: { is: "json_object" } }).response_format).toEqual({ type: "json_object" });
     const schema = { type: "object" };
     const format = { is: "json_schema", name: "n", description: null, schema, strict: true } as const;
@@ -114,7 +114,7 @@ describe("settings", () => {
     expect(told.response_format.json_schema.description).toBe("d");
   });
 
-  test("how hard to think is told, also not at all", () => {
+  test('the effort is sent, also "none"', () => {
     const wish = (effort: "none" | "high") => ({ reasoning: { effort, budgetTokens: null } });
     expect(sent(wish("high")).reasoning_effort).toBe("high");
     expect(sent(wish("none")).reasoning_effort).toBe("none");
@@ -125,7 +125,7 @@ describe("settings", () => {
 });
 
 describe("tools", () => {
-  test("definitions, with strict only where it was said", () => {
+  test("tool definitions are encoded, with strict only if stated", () => {
     const open = { name: "open", description: null, schema: null, strict: null };
     const strict = { name: "now", description: null, schema: null, strict: true };
     const empty = { ...strict, schema: {} };
@@ -155,7 +155,7 @@ describe("tools", () => {
     expect(body.tools).toHaveLength(1);
   });
 
-  test("a list of allowed tools is a choice here", () => {
+  test("a list of allowed tools becomes a tool choice", () => {
     const openAiParameters = { allowed_tools: ["weather"] };
     expect(sent({ tools: [TOOL], toolChoice: { is: "required" }, openAiParameters }).tool_choice).toEqual({
       type: "allowed_tools",
@@ -164,7 +164,7 @@ describe("tools", () => {
     expect(sent({ tools: [TOOL], toolChoice: { is: "none" }, openAiParameters }).tool_choice).toBe("none");
   });
 
-  test("nothing is said about tools when there are none", () => {
+  test("no tool fields are sent without tools", () => {
     const openAiParameters = { parallel_tool_calls: false };
     expect(sent({ tools: [TOOL], openAiParameters }).parallel_tool_calls).toBe(false);
     expect(sent({ openAiParameters, toolChoice: { is: "auto" } })).toEqual(sent({}));
@@ -178,7 +178,7 @@ describe("the conversation", () => {
     parts: words.map(text),
   });
 
-  test("MSG-02 RESP-02 instructions at the beginning are one message of the system; later ones begin what the user says next", () => {
+  test("MSG-02 RESP-02 leading instructions become one system message; later ones start the next user message", () => {
     const turns: ConversationTurn[] = [
       { role: "system", parts: [{ ...text("one"), cache: { ttl: "1h" } }, text("two")] },
       instruct("developer", "three"),
@@ -213,7 +213,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("MSG-02 later instructions stay the system's where the server takes them anywhere", () => {
+  test("MSG-02 later instructions stay system messages if the server accepts them anywhere", () => {
     const turns = [instruct("system", "one"), instruct("developer", "two"), HELLO, instruct("developer", "three")];
     expect(messages(turns, "all-roles")).toEqual([
       { role: "system", content: "one\n\ntwo" },
@@ -222,7 +222,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("the texts of one answer are one text; what is empty is not null unless it calls", () => {
+  test("texts of one reply are joined; empty content is null only beside tool calls", () => {
     const turns: ConversationTurn[] = [
       { role: "user", parts: [] },
       { role: "assistant", parts: [text("It is "), { is: "refusal", text: "no." }] },
@@ -243,7 +243,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("MSG-02 results come first, then what the user says, with the pictures of the results in front", () => {
+  test("MSG-02 tool results come first, then the user message with the images of the results in front", () => {
     const turns: ConversationTurn[] = [
       { role: "assistant", parts: [called("a"), called("b")] },
       {
@@ -265,7 +265,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("pictures wait until every result of the turn stands", () => {
+  test("images follow after all results of the turn", () => {
     const turns: ConversationTurn[] = [
       { role: "assistant", parts: [called("a"), called("b")] },
       { role: "tool", parts: [answered("a", picture)] },
@@ -278,7 +278,7 @@ describe("the conversation", () => {
     expect(list[2].content).toBe("The tool failed.");
   });
 
-  test("thoughts go only to servers that want them, and then with every answer", () => {
+  test("reasoning goes only to servers that require it, and then with every reply", () => {
     const turns: ConversationTurn[] = [
       HELLO,
       {
@@ -299,13 +299,13 @@ describe("the conversation", () => {
     expect(JSON.stringify(list)).not.toMatch(/sig|blob/);
   });
 
-  test("an answer of which nothing can be said is left out", () => {
+  test("a reply without encodable content is dropped", () => {
     const sealed: Part = { is: "reasoning", detail: { is: "encrypted", signature: { family: "openai", data: "x" } } };
     expect(messages([HELLO, { role: "assistant", parts: [sealed] }])).toHaveLength(1);
     expect(refused({ turns: [{ role: "assistant", parts: [sealed] }] })).toMatchObject({ param: "messages" });
   });
 
-  test("CHAT-03 ids that a server cannot take are rewritten, alike for call and result, and never two to one", () => {
+  test("CHAT-03 ids that a server rejects are rewritten alike for call and result, without collisions", () => {
     const ids = ["call_1", "toolu_01ABCdef", "abcDEF123"];
     const turns: ConversationTurn[] = [
       { role: "assistant", parts: ids.map((id) => called(id)) },
@@ -323,7 +323,7 @@ describe("the conversation", () => {
     expect(shortened.tool_calls[0].id).toMatch(/^call_[0-9a-f]{32}$/);
   });
 
-  test("signatures of calls go to models that want them", () => {
+  test("signatures of calls go to models that require them", () => {
     const signature = { family: "google", data: "sig" } as const;
     const signed: Part = { is: "tool_call", id: "a", name: "weather", argumentsText: "{}", signature };
     const turns: ConversationTurn[] = [{ role: "assistant", parts: [signed] }];
@@ -377,7 +377,7 @@ describe("media", () => {
     ],
     ["a picture in an answer", { role: "assistant", parts: [picture] }],
     ["a picture in instructions", { role: "system", parts: [picture] }],
-  ])("%s is refused by its place", (_, turn) => {
+  ])("%s is rejected with its path", (_, turn) => {
     expect(refused({ turns: [HELLO, turn] })).toMatchObject({ code: "invalid_value", param: "messages.1.content.0" });
   });
 });

@@ -36,7 +36,7 @@ const OPENED = { is: "tool_call", index: 0, id: "a", name: "f", signature: null 
 const FINISHED = { is: "finish", reason: "tool_calls" };
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 
-test("an everyday stream: what announces it is silent, then text, figures, the reason once, and the end", () => {
+test("a typical stream gives text, usage, one finish reason and the end", () => {
   const chunks = [
     chatChunk({ role: "assistant", content: "" }, {}, { usage: null, obfuscation: "x" }),
     ...deltas({ content: "Hel" }, { content: "lo" }),
@@ -53,7 +53,7 @@ test("an everyday stream: what announces it is silent, then text, figures, the r
   expect(chatUpstream.openReader(asked()).read({ event: null, data: JSON.stringify(chunks[0]) })).toEqual([]);
 });
 
-describe("tool calls of almost-compatible servers", () => {
+describe("tool calls of almost compatible servers", () => {
   test.each<[string, object[]]>([
     [
       "missing index",
@@ -74,7 +74,7 @@ describe("tool calls of almost-compatible servers", () => {
     ]);
   });
 
-  test("CHAT-03 without any id a call gets one, the same in a stream and whole, another in another answer", () => {
+  test("CHAT-03 a call without an id gets the same one in a stream and whole, another one in another reply", () => {
     const [made] = of(read(deltas(call(0, undefined, "f", "{}"))), "tool_call");
     expect(made).toMatchObject({ is: "tool_call", id: expect.stringMatching(/^call_[a-zA-Z0-9_-]+$/) });
     const message = { content: null, tool_calls: [{ id: "", function: { name: "f", arguments: "{}" } }] };
@@ -83,7 +83,7 @@ describe("tool calls of almost-compatible servers", () => {
     expect(of(read([other]), "tool_call")).not.toEqual([made]);
   });
 
-  test("CHAT-03 where not even the answer has an id, two answers of one conversation do not share theirs", () => {
+  test("CHAT-03 generated ids of two replies of one conversation differ even without reply ids", () => {
     const { id: _, ...chunk } = chatChunk(call(0, undefined, "f", "{}"));
     const ids = [1, 3].map((length) => {
       const turns = Array.from({ length }, () => CHAT_CALL.turns).flat();
@@ -95,7 +95,7 @@ describe("tool calls of almost-compatible servers", () => {
     expect(ids).not.toContain(undefined);
   });
 
-  test("CHAT-03 mixed pieces of several calls keep their places", () => {
+  test("CHAT-03 interleaved fragments of several calls keep their order", () => {
     const events = read([
       ...deltas(
         call(0, "a", "f"),
@@ -117,7 +117,7 @@ describe("tool calls of almost-compatible servers", () => {
     ]);
   });
 
-  test("CHAT-03 a call without arguments has the empty object, at the end marker too", () => {
+  test("CHAT-03 a call without arguments gets an empty object, at the end marker too", () => {
     const expected = [OPENED, { is: "tool_arguments", index: 0, text: "{}" }, FINISHED];
     expect(
       of(read([...deltas(call(0, "a", "f", "")), chatChunk({}, STOP)]), "tool_call", "tool_arguments", "finish"),
@@ -127,12 +127,12 @@ describe("tool calls of almost-compatible servers", () => {
     expect(of(whole(message) ?? [], "tool_call", "tool_arguments", "finish")).toEqual(expected);
   });
 
-  test("CHAT-03 calls of a whole answer are told apart by their places", () => {
+  test("CHAT-03 calls of a whole reply are identified by position", () => {
     const one = (id: string) => ({ index: 0, id, type: "function", function: { name: "f", arguments: "{}" } });
     expect(of(whole({ tool_calls: [one("a"), one("b")] }) ?? [], "tool_call")).toHaveLength(2);
   });
 
-  test("a call that never gets a name is a failure, not an answer", () => {
+  test("a call that never gets a name is malformed", () => {
     const nameless = call(0, "a", undefined, '{"x":1}');
     expect(read([...deltas(nameless), chatChunk({}, STOP)])).toContainEqual(expect.objectContaining({ is: "problem" }));
     const late = [
@@ -207,7 +207,7 @@ describe("reasoning", () => {
       ],
     ],
     ["alone", [{ reasoning_details: [detail("hm")] }, { reasoning_details: [detail(" so", { signature: "sig" })] }]],
-  ])("CHAT-05 blocks %s are told once, with their signature before what follows", (_, list) => {
+  ])("CHAT-05 blocks %s are emitted once, with their signature before what follows", (_, list) => {
     expect(of(read(deltas(...list, { content: "Yes" })), "reasoning", "reasoning_detail", "text")).toEqual([
       { is: "reasoning", text: "hm so" },
       SIGNED,
@@ -215,7 +215,7 @@ describe("reasoning", () => {
     ]);
   });
 
-  test("CHAT-05 several blocks of a stream are told apart, and the last one is whole at its end", () => {
+  test("CHAT-05 several blocks of a stream are separated, and the last one completes at the end", () => {
     const second = detail("then", { signature: "sig2", index: 1 });
     const list = [detail("hm so", { signature: "sig" }), second].map((one) => ({ reasoning_details: [one] }));
     expect(of(read(deltas(...list)), "reasoning_detail")).toEqual([
@@ -227,7 +227,7 @@ describe("reasoning", () => {
     ]);
   });
 
-  test("CHAT-05 a summary is what was thought", () => {
+  test("CHAT-05 a summary becomes reasoning text", () => {
     const reasoning_details = [
       { type: "reasoning.summary", summary: "hm so", signature: "sig", format: detail("").format },
     ];
@@ -235,7 +235,7 @@ describe("reasoning", () => {
       expect(of(events, "reasoning", "reasoning_detail")).toEqual([{ is: "reasoning", text: "hm so" }, SIGNED]);
   });
 
-  test("CHAT-05 several blocks of a whole answer, open and sealed, in their order", () => {
+  test("CHAT-05 readable and encrypted blocks of a whole reply keep their order", () => {
     const reasoning_details = [
       detail("hm so", { signature: "sig" }),
       { type: "reasoning.encrypted", data: "blob", format: "openai-responses-v1" },
@@ -262,21 +262,21 @@ describe("reasoning", () => {
   });
 });
 
-test("CHAT-08 a refusal is told as one, whole and in a stream", () => {
+test("CHAT-08 a refusal is emitted as one, whole and streamed", () => {
   const refused = [{ is: "refusal", text: "I will not." }];
   expect(of(read(deltas({ refusal: "I will " }, { refusal: "not." })), "refusal", "text")).toEqual(refused);
   expect(of(whole({ content: null, refusal: "I will not." }) ?? [], "refusal", "text")).toEqual(refused);
 });
 
-test("CHAT-01 one choice is read: the first by its index, or the only one", () => {
+test("CHAT-01 one choice is decoded: the first by index, or the only one", () => {
   const said = (...choices: object[]) => of(read([{ id: "up-1", choices }]), "text");
   const choice = (content: string, index?: number) => ({ delta: { content }, index });
   expect(said(choice("b", 1), choice("a", 0))).toEqual([{ is: "text", text: "a" }]);
   expect(said(choice("a"))).toEqual([{ is: "text", text: "a" }]);
 });
 
-describe("how a stream begins, carries figures and ends", () => {
-  test("a first chunk without choices and names says nothing", () => {
+describe("start, usage and end of a stream", () => {
+  test("a first chunk without choices and names gives no events", () => {
     const azure = { choices: [], created: 0, id: "", model: "", object: "", prompt_filter_results: [] };
     expect(read([azure, chatChunk({ content: "x" }, STOP)])[0]).toEqual({ is: "begin", upstreamId: "up-1" });
   });
@@ -291,7 +291,7 @@ describe("how a stream begins, carries figures and ends", () => {
     ]);
   });
 
-  test("figures that grow with every chunk are not added up; those without a list of choices count too", () => {
+  test("cumulative usage is not added up; usage without choices counts too", () => {
     const figures = (tokens: number) => ({ usage: { ...USAGE, completion_tokens: tokens } });
     const events = read([
       chatChunk({ content: "x" }, {}, figures(1)),
@@ -301,7 +301,7 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(of(events, "usage")).toEqual([{ is: "usage", usage: expect.objectContaining({ outputTokens: 7 }) }]);
   });
 
-  test("BILL-05 figures in the finishing choice count where there are no others beside it", () => {
+  test("BILL-05 usage in the finishing choice counts if there is no other", () => {
     const within = { ...STOP, usage: { ...USAGE, completion_tokens: 9 } };
     const figured = (tokens: number) => [
       { is: "usage", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
@@ -310,13 +310,13 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "usage")).toEqual(figured(5));
   });
 
-  test("a forgotten end marker: the reason is told, the end is not", () => {
+  test("without an end marker the finish reason is emitted and the end is not", () => {
     expect(of(read([chatChunk({ content: "x" }, STOP)], "no_marker"), "finish", "end")).toEqual([
       { is: "finish", reason: "stop" },
     ]);
   });
 
-  test("a forgotten reason: the end marker stands for it, unless nothing was said at all", () => {
+  test("without a finish reason the end marker implies one, unless there was no content", () => {
     expect(of(read(deltas({ content: "x" })), "finish", "end")).toEqual([
       { is: "finish", reason: "stop" },
       { is: "end" },
@@ -324,7 +324,7 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(of(read([chatChunk({ role: "assistant", content: "" })]), "finish", "end")).toEqual([{ is: "end" }]);
   });
 
-  test("comment lines, and an event in several lines", () => {
+  test("comment lines and multi-line events are decoded", () => {
     const text = `: OPENROUTER PROCESSING\n\n${chatSse([chatChunk({ content: "x" }, STOP)])
       .toString()
       .replace(',"choices"', ',\ndata: "choices"')}`;
@@ -344,12 +344,12 @@ describe("how a stream begins, carries figures and ends", () => {
     ["model_length", "length"],
     ["tool_calls", "stop"],
     ["a_reason_of_tomorrow", "stop"],
-  ])("CHAT-08 %s is %s where nothing was called", (finish_reason, reason) => {
+  ])("CHAT-08 %s is %s without tool calls", (finish_reason, reason) => {
     expect(of(read([chatChunk({ content: "x" }, { finish_reason })]), "finish")).toEqual([{ is: "finish", reason }]);
     expect(of(whole({ content: "x" }, { finish_reason }) ?? [], "finish")).toEqual([{ is: "finish", reason }]);
   });
 
-  test("CHAT-08 a reason on every chunk is told again only when it changes", () => {
+  test("CHAT-08 a repeated finish reason is emitted only when it changes", () => {
     const chunks = [
       chatChunk({ content: "x" }, STOP),
       chatChunk({ content: "y" }, STOP),
@@ -358,7 +358,7 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(of(read(chunks), "finish")).toEqual([{ is: "finish", reason: "stop" }, FINISHED]);
   });
 
-  test("MSG-02 the stop sequence is told where the server tells it and the caller sent it", () => {
+  test("MSG-02 the stop sequence is emitted if the server reports it and the caller sent it", () => {
     const ends = (stop_reason: unknown, more: object = {}) =>
       of(read([chatChunk({ content: "x" }, { ...STOP, stop_reason, ...more })], "done_marker", ["END"]), "finish");
     expect(ends("END")).toEqual([{ is: "finish", reason: "stop", stopSequence: "END" }]);
@@ -370,7 +370,7 @@ describe("how a stream begins, carries figures and ends", () => {
   });
 });
 
-describe("what is no answer", () => {
+describe("what is not a reply", () => {
   test.each([
     ["an error object", { error: { message: "busy", code: 503 } }, { message: "busy", status: 503 }],
     [
@@ -391,18 +391,18 @@ describe("what is no answer", () => {
     ]);
   });
 
-  test.each(["not json", "[]", "{}", '{"choices":"none"}'])("a frame of %s cannot be read", (data) => {
+  test.each(["not json", "[]", "{}", '{"choices":"none"}'])("a frame of %s is unreadable", (data) => {
     expect(chatUpstream.openReader(asked()).read({ event: null, data })).toBeUndefined();
   });
 
   test.each(["", "[]", "{}", '{"choices":[]}', '{"choices":[{"text":"x"}]}', '{"choices":null,"usage":{}}'])(
-    "a body of %s is no answer",
+    "a body of %s is not a reply",
     (body) => {
       expect(chatUpstream.decodeReply(Buffer.from(body))).toBeUndefined();
     },
   );
 
-  test("a whole answer that says nothing is one all the same", () => {
+  test("a whole reply without content is a reply", () => {
     expect(of(whole({ content: null }, { finish_reason: null }) ?? [], "finish", "end").map(({ is }) => is)).toEqual([
       "finish",
       "end",
@@ -411,7 +411,7 @@ describe("what is no answer", () => {
   });
 });
 
-test("sources that the model names", () => {
+test("citations", () => {
   const annotations = [
     { type: "url_citation", url_citation: { url: "https://a", title: "A", start_index: 1, end_index: 2 } },
     { type: "other" },

@@ -23,11 +23,11 @@ describe("the path", () => {
 });
 
 describe("turns", () => {
-  test("a plain call has messages and nothing that was not asked for", () => {
+  test("a plain call has messages and no optional fields", () => {
     expect(bodyOf({})).toEqual({ messages: [{ role: "user", content: [{ text: "hello" }] }] });
   });
 
-  test("CHAT-02 system and developer messages in front are the system prompt; later ones stay in their place", () => {
+  test("CHAT-02 leading system and developer messages are the system prompt; later ones stay in place", () => {
     const body = bodyOf({
       messages: [
         { role: "system", content: "be kind" },
@@ -46,7 +46,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 roles take strict turns: neighbours of one role are merged", () => {
+  test("CHAT-02 adjacent messages of one role are merged", () => {
     const { messages } = bodyOf({
       messages: [
         user("a"),
@@ -63,7 +63,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 blank texts are left out, and turns that had nothing else", () => {
+  test("CHAT-02 blank texts are dropped, and turns that contain nothing else", () => {
     const body = bodyOf({
       messages: [
         { role: "system", content: "" },
@@ -78,7 +78,7 @@ describe("turns", () => {
     expect(body).toEqual({ messages: [{ role: "user", content: [{ text: "a" }, { text: "b" }] }] });
   });
 
-  test("CHAT-02 a user speaks first, also where the caller's conversation begins otherwise", () => {
+  test("CHAT-02 a user message comes first, also if the caller's conversation starts otherwise", () => {
     const alone = bodyOf({
       messages: [
         { role: "system", content: "a" },
@@ -92,7 +92,7 @@ describe("turns", () => {
     expect(refusalOf({ messages: [user("  ")] })).toEqual({ code: "invalid_value", param: "messages" });
   });
 
-  test("CHAT-02 words that the model is to go on with do not end in white space; words before them stay as they are", () => {
+  test("CHAT-02 a prefill does not end in white space; earlier text stays unchanged", () => {
     const { messages } = bodyOf({
       messages: [
         user("a"),
@@ -109,7 +109,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("a refusal in the history is something the assistant said", () => {
+  test("a refusal in the history becomes assistant text", () => {
     const { messages } = bodyOf({
       messages: [user("a"), { role: "assistant", content: null, refusal: "no" }, user("b")],
     });
@@ -117,7 +117,7 @@ describe("turns", () => {
   });
 });
 
-describe("pictures, audio and documents", () => {
+describe("images, audio and documents", () => {
   const png = Buffer.from("\x89PNG\r\n\x1a\n and more", "latin1");
   const image = (url: string) =>
     user([
@@ -125,7 +125,7 @@ describe("pictures, audio and documents", () => {
       { type: "image_url", image_url: { url } },
     ]);
 
-  test("CHAT-02 a picture's format is read from its bytes, and jpg is jpeg", () => {
+  test("CHAT-02 an image's format is read from its bytes, and jpg is jpeg", () => {
     const contentOf = (url: string) => bodyOf({ messages: [image(url)] }).messages[0].content[1];
     expect(contentOf(dataUrl("image/jpg", "?"))).toEqual({
       image: { format: "jpeg", source: { bytes: Buffer.from("?").toString("base64") } },
@@ -137,13 +137,13 @@ describe("pictures, audio and documents", () => {
   });
 
   test.each([dataUrl("image/tiff", "x"), "https://example.com/a.png"])(
-    "CHAT-02 a picture that the dialect cannot carry is refused by its place: %s",
+    "CHAT-02 an unsupported image is rejected with its path: %s",
     (url) => {
       expect(refusalOf({ messages: [image(url)] })).toEqual({ code: "invalid_value", param: "messages.0.content.1" });
     },
   );
 
-  test("CHAT-02 documents have a format, a plain name that no other has, and a text beside them", () => {
+  test("CHAT-02 documents have a format, a plain unique name and a text beside them", () => {
     const { messages } = bodyOf({
       messages: [
         user([
@@ -169,7 +169,7 @@ describe("pictures, audio and documents", () => {
     expect(documents[0].source).toEqual({ bytes: Buffer.from("x").toString("base64") });
   });
 
-  test("CHAT-02 a document beside a text gets no other text", () => {
+  test("CHAT-02 a document beside a text gets no additional text", () => {
     const { messages } = bodyOf({
       messages: [user([file("a.pdf", "application/pdf"), { type: "text", text: "sum up" }])],
     });
@@ -180,7 +180,7 @@ describe("pictures, audio and documents", () => {
     });
   });
 
-  test("CHAT-02 audio goes as a block of its own", () => {
+  test("CHAT-02 audio is a block of its own", () => {
     const part = (format: string) => user([{ type: "input_audio", input_audio: { data: "AAAA", format } }]);
     expect(bodyOf({ messages: [part("wav")] }).messages[0].content[0]).toEqual({
       audio: { format: "wav", source: { bytes: "AAAA" } },
@@ -190,24 +190,24 @@ describe("pictures, audio and documents", () => {
 });
 
 describe("inference parameters", () => {
-  test("temperature, top_p, max_tokens and stop stand in inferenceConfig", () => {
+  test("temperature, top_p, max_tokens and stop are in inferenceConfig", () => {
     const more = { temperature: 0.3, top_p: 0.9, max_tokens: 5, stop: ["END", ""] };
     expect(bodyOf(more).inferenceConfig).toEqual({ maxTokens: 5, temperature: 0.3, topP: 0.9, stopSequences: ["END"] });
     expect(bodyOf({ max_completion_tokens: 7 }).inferenceConfig).toEqual({ maxTokens: 7 });
   });
 
-  test("user and safety_identifier go nowhere", () => {
+  test("user and safety_identifier are not sent", () => {
     expect(bodyOf({ user: "u", safety_identifier: "s" })).toEqual(bodyOf({}));
   });
 });
 
-describe("cache marks", () => {
+describe("cache points", () => {
   const mark = { cache_control: { type: "ephemeral" } };
   const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
   const text = (words: string, more: Record<string, unknown> = {}) => ({ type: "text", text: words, ...more });
   const POINT = { cachePoint: { type: "default" } };
 
-  test("stand behind what they mark: in tools, system, messages and results", () => {
+  test("follow what they mark: in tools, system, messages and results", () => {
     const body = bodyOf({
       tools: [{ ...tool("f"), ...hour }],
       messages: [
@@ -224,7 +224,7 @@ describe("cache marks", () => {
     expect(body.messages[2].content).toEqual([{ toolResult: expect.anything() }, POINT, { text: "more" }]);
   });
 
-  test("stand behind pictures and documents, and behind a result that is marked further in", () => {
+  test("follow images and documents, and a result that is marked further inside", () => {
     const image = { type: "image_url", image_url: { url: dataUrl("image/png", "x") }, ...mark };
     const { messages } = bodyOf({
       messages: [
@@ -238,7 +238,7 @@ describe("cache marks", () => {
     expect(kinds).toEqual([marked, ["toolUse"], ["toolResult", "cachePoint"]]);
   });
 
-  test("at most four, the last ones; a blank text loses its mark", () => {
+  test("at most four, the last ones; a blank text loses its cache point", () => {
     const { messages, system } = bodyOf({
       messages: [
         { role: "system", content: [text("s", mark), text(" ", mark)] },
@@ -249,7 +249,7 @@ describe("cache marks", () => {
     expect(messages[0].content).toHaveLength(8);
   });
 
-  test.each([false, null])("are left out where the endpoint is not known to take them: %s", (promptCaching) => {
+  test.each([false, null])("are dropped if the endpoint is not known to support them: %s", (promptCaching) => {
     const body = bodyOf(
       { messages: [user([text("a", mark)])], tools: [{ ...tool("f"), ...mark }] },
       { ...FACTS, promptCaching },

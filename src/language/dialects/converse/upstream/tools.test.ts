@@ -19,7 +19,7 @@ import { encodeRequest } from "./request.ts";
 describe("tools", () => {
   const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 
-  test("CHAT-03 definitions, with a schema also where none was given", () => {
+  test("CHAT-03 definitions always have a schema", () => {
     const tools = [tool("weather", { description: "Tells it", parameters: schema }), tool("now")];
     expect(bodyOf({ tools }).toolConfig).toEqual({
       tools: [
@@ -29,7 +29,7 @@ describe("tools", () => {
     });
   });
 
-  test("CHAT-03 strict is kept where the endpoint can hold to it", () => {
+  test("CHAT-03 strict is kept if the endpoint supports it", () => {
     const tools = [tool("weather", { parameters: schema, strict: true })];
     const spec = bodyOf({ tools }).toolConfig.tools[0].toolSpec;
     expect(spec).toMatchObject({ strict: true, inputSchema: { json: { additionalProperties: false } } });
@@ -47,7 +47,7 @@ describe("tools", () => {
     expect(bodyOf({ tools: [tool("weather")], tool_choice }).toolConfig.toolChoice).toEqual(wire);
   });
 
-  test("CHAT-03 tool_choice none has no word: without tool history the tools stay away, with it they stay and it is said", () => {
+  test("CHAT-03 tool_choice none drops the tools, or with tool history becomes an instruction", () => {
     const none = { tools: [tool("weather")], tool_choice: "none" };
     expect(bodyOf(none)).toEqual(bodyOf({}));
     const body = bodyOf({ ...none, messages: LOOP });
@@ -57,14 +57,14 @@ describe("tools", () => {
     expect(body.system).toEqual([{ text: expect.stringContaining("not call any tool") }]);
   });
 
-  test("CHAT-03 a conversation with calls in it carries tools even when the caller sent none", () => {
+  test("CHAT-03 a conversation with calls defines tools even if the caller sent none", () => {
     const body = bodyOf({ messages: LOOP });
     expect(body.toolConfig).toEqual({
       tools: [{ toolSpec: { name: "weather", inputSchema: { json: { type: "object" } } } }],
     });
   });
 
-  test("CHAT-03 calls and results: arguments as an object, every result of a turn in one user message, before its text", () => {
+  test("CHAT-03 calls have object arguments; all results of a turn are in one user message before its text", () => {
     const { messages } = bodyOf({
       messages: [
         user("both?"),
@@ -109,13 +109,13 @@ describe("tools", () => {
     expect(text).toContain(args);
   });
 
-  test("CHAT-03 an empty result is not blank", () => {
+  test("CHAT-03 an empty result gets a placeholder text", () => {
     const [first, second] = LOOP;
     const { messages } = bodyOf({ messages: [first, second, result("call_1", "")] });
     expect(messages[2].content[0].toolResult.content).toEqual([{ text: expect.stringMatching(/\S/) }]);
   });
 
-  test("CHAT-03 ids of other dialects are brought into the alphabet, call and result alike, each to its own", () => {
+  test("CHAT-03 ids are mapped to the allowed alphabet, alike for call and result, without collisions", () => {
     const ids = ["functions.f:0", "x".repeat(100), `${"x".repeat(100)}y`, "tooluse_ok-1"];
     const { messages } = bodyOf({
       messages: [
@@ -133,7 +133,7 @@ describe("tools", () => {
   });
 
   test.each(["[1]", "not json", '"text"', "1.0", '{"a":'])(
-    "CHAT-03 arguments that are no object are refused: %s",
+    "CHAT-03 arguments that are not an object are rejected: %s",
     (args) => {
       const messages = [user("a"), { role: "assistant", tool_calls: [call("a", "f", "{}"), call("b", "f", args)] }];
       expect(refusalOf({ messages: [...messages, result("a", "x"), result("b", "x")] })).toEqual({
@@ -143,7 +143,7 @@ describe("tools", () => {
     },
   );
 
-  test("CHAT-03 a call without its result and a result without its call are refused by their place", () => {
+  test("CHAT-03 a call without a result and a result without a call are rejected with their path", () => {
     const [first, second] = LOOP;
     expect(refusalOf({ messages: [first, second] }).param).toBe("messages.1.tool_calls.0");
     expect(refusalOf({ messages: [first, second, user("so?")] }).param).toBe("messages.1.tool_calls.0");
@@ -153,7 +153,7 @@ describe("tools", () => {
     expect(refusalOf({ messages: [user("a"), result("call_9", "x")] }).param).toBe("messages.1.tool_call_id");
   });
 
-  test("CHAT-03 a name that the provider does not take is refused by its place", () => {
+  test("CHAT-03 an invalid tool name is rejected with its path", () => {
     expect(refusalOf({ tools: [tool("fine"), tool("not.fine")] })).toEqual({
       code: "invalid_value",
       param: "tools.1.function.name",
@@ -165,7 +165,7 @@ describe("response_format", () => {
   const schema = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"] };
   const response_format = { type: "json_schema", json_schema: { name: "Count", description: "A count", schema } };
 
-  test("CHAT-04 json_schema: the schema travels as text", () => {
+  test("CHAT-04 json_schema: the schema is sent as text", () => {
     const { textFormat } = bodyOf({ response_format }).outputConfig;
     expect(textFormat).toMatchObject({
       type: "json_schema",
@@ -178,7 +178,7 @@ describe("response_format", () => {
     });
   });
 
-  test("CHAT-04 json_schema where the endpoint has no field for it: a tool that must be called", () => {
+  test("CHAT-04 json_schema without a schema field becomes a forced tool", () => {
     const body = bodyOf({ response_format }, NOVA);
     expect(body).not.toHaveProperty("outputConfig");
     const [answer] = body.toolConfig.tools;
@@ -186,7 +186,7 @@ describe("response_format", () => {
     expect(body.toolConfig.toolChoice).toEqual({ tool: { name: answer.toolSpec.name } });
   });
 
-  test("CHAT-04 … beside the caller's tools the model chooses; a demanded call comes before the answer", () => {
+  test("CHAT-04 … beside the caller's tools the model chooses; a forced call precedes the reply", () => {
     const tools = [tool("weather")];
     const both = bodyOf({ response_format, tools }, NOVA).toolConfig;
     expect(both.tools).toHaveLength(2);
@@ -208,7 +208,7 @@ describe("response_format", () => {
     expect(refusalOf({ response_format: list }, NOVA).param).toBe("response_format.json_schema.schema");
   });
 
-  test("CHAT-04 json_object is said in words", () => {
+  test("CHAT-04 json_object becomes an instruction", () => {
     const body = bodyOf({
       messages: [{ role: "system", content: "s" }, ...HELLO],
       response_format: { type: "json_object" },
@@ -222,7 +222,7 @@ describe("reasoning", () => {
   const fieldsOf = (more: Record<string, unknown>, thinking: ReasoningControl | null) =>
     bodyOf(more, { ...FACTS, thinking }).additionalModelRequestFields;
 
-  test("CHAT-05 a budget, and a limit that leaves room for the answer", () => {
+  test("CHAT-05 a budget, and a limit that leaves room for the reply", () => {
     const body = bodyOf({ reasoning_effort: "low" });
     expect(body.additionalModelRequestFields).toEqual({ thinking: { type: "enabled", budget_tokens: 2048 } });
     expect(body.inferenceConfig.maxTokens).toBe(64_000);
@@ -245,7 +245,7 @@ describe("reasoning", () => {
     ["nova", "xhigh", { reasoningConfig: { type: "enabled", maxReasoningEffort: "high" } }],
     ["nova", "none", undefined],
     ["effort", "minimal", { reasoning_effort: "low" }],
-  ] as const)("CHAT-05 a model told by %s, effort %s", (thinking, reasoning_effort, fields) => {
+  ] as const)("CHAT-05 a model controlled by %s, effort %s", (thinking, reasoning_effort, fields) => {
     expect(fieldsOf({ reasoning_effort }, thinking)).toEqual(fields);
   });
 
@@ -254,7 +254,7 @@ describe("reasoning", () => {
     ["nova", "low"],
     ["effort", "low"],
     ["adaptive", "high"],
-  ] as const)("CHAT-05 HDR-06 a limit stays beside what a model is told by %s: %s", (thinking, reasoning_effort) => {
+  ] as const)("CHAT-05 HDR-06 a limit stays beside the control %s: %s", (thinking, reasoning_effort) => {
     const facts = { ...FACTS, thinking };
     const asked = { reasoning_effort, max_tokens: 4000 };
     expect(bodyOf(asked, facts).inferenceConfig).toEqual({ maxTokens: 4000 });
@@ -262,7 +262,7 @@ describe("reasoning", () => {
     expect(converseUpstream.effort?.(callOf(asked), facts)).toBe(reasoning_effort);
   });
 
-  test("CHAT-05 nothing asked for, nothing said", () => {
+  test("CHAT-05 without an effort no reasoning field is sent", () => {
     for (const thinking of ["budget", "adaptive", "nova", "effort", "fixed", null] as const)
       expect(fieldsOf({}, thinking)).toBeUndefined();
   });
@@ -271,7 +271,7 @@ describe("reasoning", () => {
     ["fixed", "low"],
     ["effort", "none"],
     ["always", "none"],
-  ] as const)("CHAT-05 what a model told by %s cannot be told is refused: %s", (thinking, reasoning_effort) => {
+  ] as const)("CHAT-05 what the control %s cannot express is rejected: %s", (thinking, reasoning_effort) => {
     expect(refusalOf({ reasoning_effort }, { ...FACTS, thinking })).toEqual({
       code: "unsupported_parameter",
       param: "reasoning_effort",
@@ -288,7 +288,7 @@ describe("reasoning", () => {
     result("call_1", "done"),
   ];
 
-  test("CHAT-05 signed blocks go back in place and unchanged; redacted ones as base64 of their text", () => {
+  test("CHAT-05 signed blocks are returned in place and unchanged; redacted ones as base64", () => {
     const body = bodyOf({ messages: thought(sealed), reasoning_effort: "low" });
     expect(body.messages[1].content).toEqual([
       { reasoningContent: { reasoningText: { text: "hm", signature: "sig==" } } },
@@ -298,7 +298,7 @@ describe("reasoning", () => {
     expect(body.additionalModelRequestFields.thinking.type).toBe("enabled");
   });
 
-  test("CHAT-05 signatures of others and unsigned reasoning stay away, and so do Claude's at a model that is none", () => {
+  test("CHAT-05 foreign signatures and unsigned reasoning are dropped, and Claude's for other models", () => {
     const foreign = [{ type: "reasoning.encrypted", data: "x", format: "openai-responses-v1" }];
     const open = [{ type: "reasoning.text", text: "hm" }];
     for (const details of [foreign, open])
@@ -307,7 +307,7 @@ describe("reasoning", () => {
       expect(bodyOf({ messages: thought(sealed) }, { ...FACTS, thinking }).messages[1].content).toHaveLength(1);
   });
 
-  test("CHAT-05 in a tool loop without its own thoughts the model goes on without thinking", () => {
+  test("CHAT-05 in a tool loop without its own reasoning the model continues without reasoning", () => {
     expect(fieldsOf({ messages: thought([]), reasoning_effort: "low" }, "budget")).toEqual({
       thinking: { type: "disabled" },
     });

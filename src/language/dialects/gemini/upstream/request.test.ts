@@ -51,8 +51,8 @@ const calling = (...tool_calls: object[]) => ({ role: "assistant", content: null
 const result = (tool_call_id: string, content: string) => ({ role: "tool", tool_call_id, content });
 const tool = (name: string, more: object = {}) => ({ type: "function", function: { name, ...more } });
 
-describe("the address", () => {
-  test("CHAT-01 whole and streamed answers have their own methods; the model's name is encoded", () => {
+describe("the path", () => {
+  test("CHAT-01 whole and streamed replies have their own methods; the model's name is encoded", () => {
     expect(geminiUpstream.path(callOf({}), OLD)).toBe("/models/gemini-test:generateContent");
     expect(geminiUpstream.path(callOf({ stream: true }), OLD)).toBe(
       "/models/gemini-test:streamGenerateContent?alt=sse",
@@ -62,13 +62,13 @@ describe("the address", () => {
     );
   });
 
-  test("the body of a stream is that of a whole answer", () => {
+  test("streamed and whole requests have the same body", () => {
     expect(sent({ stream: true, stream_options: { include_usage: true } })).toEqual(sent({}));
   });
 });
 
 describe("turns", () => {
-  test("CHAT-02 instructions at the beginning stand above the conversation, later ones in their place as the user's words", () => {
+  test("CHAT-02 leading instructions are systemInstruction; later ones stay in place as user text", () => {
     const body = sent({
       messages: [
         { role: "system", content: "Be kind." },
@@ -87,12 +87,12 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 a request of instructions alone is a conversation", () => {
+  test("CHAT-02 instructions alone become the conversation", () => {
     const body = sent({ messages: [{ role: "system", content: "Say hello." }] });
     expect(body).toEqual({ contents: [{ role: "user", parts: [{ text: "Say hello." }] }] });
   });
 
-  test("CHAT-02 roles alternate: turns of one role are one, and a turn of the model that says nothing is left out", () => {
+  test("CHAT-02 roles alternate: adjacent turns are merged, and an empty model turn is dropped", () => {
     const body = sent({
       messages: [HELLO, { role: "user", content: "are you there?" }, { role: "assistant", content: "" }, HELLO],
     });
@@ -101,7 +101,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 images, audio and files go inside the request, in their place", () => {
+  test("CHAT-02 images, audio and files are inlined in place", () => {
     const body = sent({
       messages: [
         {
@@ -123,7 +123,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 media has the type of its bytes, whatever its address calls it and whatever stands behind the type", () => {
+  test("CHAT-02 media has the type of its bytes, whatever its data URL states", () => {
     const url = "data:image/jpg;charset=utf-8;base64,/9j/4AAQSkZJRgABAQAAAQ==";
     const body = sent({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
     expect(body.contents[0].parts).toEqual([
@@ -131,20 +131,20 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 an address of media is nothing this dialect takes", () => {
+  test("CHAT-02 media URLs are rejected", () => {
     expect([...geminiUpstream.media].sort()).toEqual(["audio", "file", "image"]);
     const content = [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }];
     expect(refusal({ messages: [{ role: "user", content }] })).toMatchObject({ param: "messages.0.content.0" });
   });
 
-  test("a refusal in the history is what the model said", () => {
+  test("a refusal in the history becomes model text", () => {
     const body = sent({ messages: [HELLO, { role: "assistant", content: null, refusal: "I will not." }, HELLO] });
     expect(body.contents[1]).toEqual({ role: "model", parts: [{ text: "I will not." }] });
   });
 });
 
 describe("tools", () => {
-  test("CHAT-03 all tools are one list with their whole schemas; a tool without arguments has none", () => {
+  test("CHAT-03 all tools are one list with their schemas; a tool without arguments has none", () => {
     const schema = { type: "object", properties: { city: { $ref: "#/$defs/c" } }, $defs: { c: { type: "string" } } };
     const EITHER = { type: "object", properties: {}, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
     const body = sent({
@@ -184,17 +184,17 @@ describe("tools", () => {
     expect(sent({ tools: [tool("a"), tool("b")], tool_choice }).toolConfig).toEqual({ functionCallingConfig });
   });
 
-  test("CHAT-03 a choice without tools says nothing, and one of a tool that is not there is refused", () => {
+  test("CHAT-03 a choice without tools is dropped, and an unknown tool is rejected", () => {
     expect(sent({ tool_choice: "none" })).not.toHaveProperty("toolConfig");
     const tool_choice = { type: "function", function: { name: "b" } };
     expect(refusal({ tools: [tool("a")], tool_choice })).toMatchObject({ code: "invalid_value", param: "tool_choice" });
   });
 
-  test("CHAT-03 a name this dialect cannot say is refused by its place", () => {
+  test("CHAT-03 an invalid tool name is rejected with its path", () => {
     expect(refusal({ tools: [tool("a"), tool("9lives")] })).toMatchObject({ param: "tools.1.function.name" });
   });
 
-  test("CHAT-03 results of parallel calls are one turn, in the order of the calls, each under its name", () => {
+  test("CHAT-03 results of parallel calls are one turn, in the order of the calls, each with its name", () => {
     const messages = [
       HELLO,
       calling(called("c1", "weather", '{"city":"Paris"}', "sig-1"), called("c2", "time", "")),
@@ -221,7 +221,7 @@ describe("tools", () => {
     ]);
   });
 
-  test("CHAT-03 older models get no ids and no signature that was not theirs", () => {
+  test("CHAT-03 older models get no ids and no placeholder signature", () => {
     const messages = [HELLO, calling(called("c1", "time", "{}")), result("c1", "noon")];
     expect(sent({ messages }, OLD).contents.slice(1)).toEqual([
       { role: "model", parts: [{ functionCall: { name: "time", args: {} } }] },
@@ -254,7 +254,7 @@ describe("tools", () => {
     expect(text).toContain('"response":{"id":98765432109876543210}');
   });
 
-  test("CHAT-03 arguments that are no object and results without a call are refused by their place", () => {
+  test("CHAT-03 arguments that are not an object and results without a call are rejected with their path", () => {
     for (const bad of ["[1]", "12", "{oops", '"x"'])
       expect(refusal({ messages: [HELLO, calling(called("c", "f", bad))] })).toMatchObject({
         code: "invalid_value",
@@ -268,7 +268,7 @@ describe("tools", () => {
 });
 
 describe("signatures", () => {
-  test("CHAT-05 the first call of a turn without a signature gets the documented stand-in, others are left alone", () => {
+  test("CHAT-05 the first unsigned call of a turn gets the documented placeholder, others none", () => {
     const messages = [
       HELLO,
       calling(called("a", "f", "{}"), called("b", "g", "{}")),
@@ -294,7 +294,7 @@ describe("signatures", () => {
 
   const sealed = (data: string, format = "google-gemini-v1") => ({ type: "reasoning.encrypted", data, format });
 
-  test("CHAT-05 the signature of a text goes back on that text, beside the calls with theirs", () => {
+  test("CHAT-05 the signature of a text is returned on that text, beside signed calls", () => {
     const turn = {
       role: "assistant",
       content: "I look it up.",
@@ -308,7 +308,7 @@ describe("signatures", () => {
     ]);
   });
 
-  test("CHAT-05 a signature without a text stands on an empty one; several are not merged", () => {
+  test("CHAT-05 a signature without text goes to an empty part; several are not merged", () => {
     const alone = { role: "assistant", content: null, reasoning_details: [sealed("s1")] };
     expect(sent({ messages: [HELLO, alone, HELLO] }).contents[1].parts).toEqual([{ text: "", thoughtSignature: "s1" }]);
     const two = { role: "assistant", content: "ab", reasoning_details: [sealed("s1"), sealed("s2")] };
@@ -324,7 +324,7 @@ describe("signatures", () => {
     ]);
   });
 
-  test("MSG-02 RESP-02 where the caller's dialect knows an order, it stays: each signature on the text before it, calls in their places", () => {
+  test("MSG-02 RESP-02 an explicit order is kept: each signature on the text before it, calls in place", () => {
     const signature = (data: string): Part => ({
       is: "reasoning",
       detail: { is: "encrypted", signature: { family: "google", data } },
@@ -349,7 +349,7 @@ describe("signatures", () => {
     ]);
   });
 
-  test("CHAT-03 a call without its result is refused by name, at the end and before the model speaks again", () => {
+  test("CHAT-03 a call without a result is rejected by name, at the end and before the next model turn", () => {
     const asking = calling(called("a", "f", "{}"), called("b", "f", "{}"));
     const again = { role: "assistant", content: "ok" };
     for (const messages of [
@@ -364,7 +364,7 @@ describe("signatures", () => {
       });
   });
 
-  test("CHAT-05 signed and unsigned turns that follow each other stay parts of their own", () => {
+  test("CHAT-05 adjacent signed and unsigned turns stay separate parts", () => {
     const messages = [
       HELLO,
       { role: "assistant", content: "a", reasoning_details: [sealed("s1")] },
@@ -374,7 +374,7 @@ describe("signatures", () => {
     expect(sent({ messages }).contents[1].parts).toEqual([{ text: "a", thoughtSignature: "s1" }, { text: "b" }]);
   });
 
-  test("CHAT-05 reasoning of other families and readable thoughts are not sent", () => {
+  test("CHAT-05 reasoning of other families and readable reasoning are not sent", () => {
     const turn = {
       role: "assistant",
       content: "Hi",
@@ -389,8 +389,8 @@ describe("signatures", () => {
   });
 });
 
-describe("the configuration", () => {
-  test("PARAM-01 every honoured parameter is said in the dialect's words", () => {
+describe("generationConfig", () => {
+  test("PARAM-01 every honoured parameter is encoded", () => {
     const body = sent({
       temperature: 0.2,
       top_p: 0.9,
@@ -407,16 +407,16 @@ describe("the configuration", () => {
     });
   });
 
-  test("a plain request has no configuration at all", () => {
+  test("a plain request has no generationConfig", () => {
     expect(sent({ top_k: 0 })).toEqual({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
   });
 
-  test("PARAM-01 stop takes five sequences and refuses a sixth", () => {
+  test("PARAM-01 five stop sequences are accepted and a sixth is rejected", () => {
     expect(sent({ stop: ["1", "2", "3", "4", "5"] }).generationConfig.stopSequences).toHaveLength(5);
     expect(refusal({ stop: ["1", "2", "3", "4", "5", "6"] })).toMatchObject({ code: "invalid_value", param: "stop" });
   });
 
-  test("CHAT-04 JSON of any shape, and JSON of a schema", () => {
+  test("CHAT-04 JSON mode and JSON schemas are encoded", () => {
     expect(sent({ response_format: { type: "text" } })).not.toHaveProperty("generationConfig");
     expect(sent({ response_format: { type: "json_object" } }).generationConfig).toEqual({
       responseMimeType: "application/json",
@@ -431,7 +431,7 @@ describe("the configuration", () => {
     expect(sent({ response_format: anything }).generationConfig).toEqual({ responseMimeType: "application/json" });
   });
 
-  test("CHAT-04 older models write JSON or call tools: both together are refused, unless no tool may be called", () => {
+  test("CHAT-04 older models reject JSON together with tools, unless no tool may be called", () => {
     const both = { tools: [tool("a")], response_format: { type: "json_object" } };
     expect(refusal(both, OLD)).toMatchObject({ code: "unsupported_parameter", param: "response_format" });
     expect(sent({ ...both, tool_choice: "none" }, OLD)).not.toHaveProperty("tools");
@@ -439,7 +439,7 @@ describe("the configuration", () => {
   });
 });
 
-describe("thinking", () => {
+describe("reasoning", () => {
   const thinking = (effort: string, facts: ModelFacts) =>
     sent({ reasoning_effort: effort }, facts).generationConfig.thinkingConfig;
 
@@ -466,13 +466,13 @@ describe("thinking", () => {
     expect(thinking(effort, NEW)).toEqual(config);
   });
 
-  test("CHAT-05 a model that always thinks refuses none, and low is its least", () => {
+  test("CHAT-05 a model that always reasons rejects none, and low is its minimum", () => {
     expect(refusal({ reasoning_effort: "none" }, ALWAYS)).toMatchObject({ param: "reasoning_effort" });
     expect(thinking("minimal", ALWAYS)).toEqual({ thinkingLevel: "low", includeThoughts: true });
     expect(thinking("high", ALWAYS)).toEqual({ thinkingLevel: "high", includeThoughts: true });
   });
 
-  test("CHAT-05 the aliases: a budget stays a budget where the model takes one", () => {
+  test("CHAT-05 aliases: a budget stays a budget if the model takes one", () => {
     const budget = (budget_tokens: number, facts: ModelFacts) =>
       sent({ thinking: { type: "enabled", budget_tokens } }, facts).generationConfig.thinkingConfig;
     expect(budget(3000, OLD)).toEqual({ thinkingBudget: 3000, includeThoughts: true });
@@ -482,11 +482,11 @@ describe("thinking", () => {
     expect(sent({ reasoning: { enabled: false } }, OLD).generationConfig.thinkingConfig).toEqual({ thinkingBudget: 0 });
   });
 
-  test("CHAT-05 nothing is said where nothing was asked", () => {
+  test("CHAT-05 without an effort no reasoning field is sent", () => {
     expect(sent({}, NEW)).not.toHaveProperty("generationConfig");
   });
 
-  test("HDR-06 the effort that is reported is the one that was sent", () => {
+  test("HDR-06 the reported effort is the one that was sent", () => {
     const told = (effort: string, facts: ModelFacts) =>
       geminiUpstream.effort?.(callOf({ reasoning_effort: effort }), facts);
     expect(told("none", NEW)).toBe("minimal");

@@ -47,7 +47,7 @@ const request = MessagesRequest.parse({
 });
 const call = decodeRequest(request);
 
-describe("a field of the call", () => {
+describe("a canonical field", () => {
   test.each([
     ["messages", "messages"],
     ["messages.0.content.0", "system"],
@@ -67,7 +67,7 @@ describe("a field of the call", () => {
     ["reasoning_effort", "thinking"],
     ["response_format", "output_config.format"],
     ["model", "model"],
-  ])("ERR-03 %s is %s to the caller", (param, name) => {
+  ])("ERR-03 %s is %s for the caller", (param, name) => {
     const said = toCallerParameterNames(
       fault("invalid_value", { message: `${param} is odd; ${param}9 is not.`, param }),
       request,
@@ -78,12 +78,12 @@ describe("a field of the call", () => {
     expect([said.code, said.status]).toEqual(["invalid_value", 400]);
   });
 
-  test("ERR-06 a provider's own words stay as they are", () => {
+  test("ERR-06 a provider's own message stays unchanged", () => {
     const problem = fault("provider_error", { message: "stop is odd", param: "stop", status: 422 });
     expect(toCallerParameterNames(problem, request, call)).toBe(problem);
   });
 
-  test("PARAM-04 what was named while the request was read is not renamed", () => {
+  test("PARAM-04 paths recorded while decoding are not renamed", () => {
     const native = { ...call, native: ["messages.1.content.0"] };
     const problem = fault("unsupported_parameter", { message: "no", param: "messages.1.content.0" });
     expect(toCallerParameterNames(problem, request, native)).toBe(problem);

@@ -14,7 +14,7 @@ const assistantSaid = (...content: unknown[]) => decoded({ messages: [{ role: "a
 const partsOf = (call: Call) => call.turns.flatMap(({ parts }) => parts);
 
 describe("the conversation", () => {
-  test("MSG-02 text as a string and as blocks, a system prompt in both forms, instructions in between", () => {
+  test("MSG-02 text as a string and as blocks, a system prompt in both forms, later instructions", () => {
     const call = decoded({
       system: [
         { type: "text", text: "Be brief.", cache_control: { type: "ephemeral", ttl: "1h" } },
@@ -46,7 +46,7 @@ describe("the conversation", () => {
     expect([call.native, call.advisory]).toEqual([[], []]);
   });
 
-  test("MSG-02 the bookkeeping line of a coding client is no instruction: it is left out and noted", () => {
+  test("MSG-02 the billing line of a coding client is dropped and reported", () => {
     const call = decoded({
       system: [
         { type: "text", text: "x-anthropic-billing-header: cc_version=1; cch=abc;" },
@@ -57,7 +57,7 @@ describe("the conversation", () => {
     expect(call.advisory).toEqual(["system.0"]);
   });
 
-  test("MSG-02 images as base64, by address and by file id", () => {
+  test("MSG-02 images as base64, by URL and by file id", () => {
     const call = userSays(
       { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBO" } },
       { type: "image", source: { type: "url", url: "https://example.eu/a.png" }, cache_control: { type: "ephemeral" } },
@@ -70,7 +70,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("MSG-02 documents: a PDF is a file, text is text, pieces are pieces", () => {
+  test("MSG-02 documents: a PDF is a file, text is text, several blocks are several parts", () => {
     const pdf = { type: "base64", media_type: "application/pdf", data: "JVBE" };
     const call = userSays(
       { type: "document", source: pdf, title: "a.pdf", context: "An old one." },
@@ -101,7 +101,7 @@ describe("the conversation", () => {
     expect(call.native).toEqual([]);
   });
 
-  test("MSG-02 marks of what is worth caching stay on texts, documents and results", () => {
+  test("MSG-02 cache breakpoints stay on texts, documents and results", () => {
     const mark = { cache_control: { type: "ephemeral" } };
     const plain = { type: "text", media_type: "text/plain", data: "b" };
     const pdf = { type: "base64", media_type: "application/pdf", data: "JVBE" };
@@ -120,7 +120,7 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("MSG-02 tool calls and their results: text, pictures, errors, nothing at all", () => {
+  test("MSG-02 tool calls and their results: text, images, errors, empty", () => {
     const call = decoded({
       messages: [
         {
@@ -164,7 +164,7 @@ describe("the conversation", () => {
     expect(call.native).toEqual([]);
   });
 
-  test("MSG-02 documents in the result of a tool: text is text, anything else needs the dialect", () => {
+  test("MSG-02 documents in a tool result: text is text, anything else is native", () => {
     const result = (content: unknown[]) =>
       decoded({ messages: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content }] }] });
     const text = { type: "document", title: "T", source: { type: "text", media_type: "text/plain", data: "words" } };
@@ -187,7 +187,7 @@ describe("the conversation", () => {
     expect(result([{ type: "document", source: 7 }]).native).toEqual(["messages.0.content.0.content.0"]);
   });
 
-  test("MSG-02 thinking comes back with its signature, and without one where it had none", () => {
+  test("MSG-02 thinking keeps its signature, or has none", () => {
     const call = assistantSaid(
       { type: "thinking", thinking: "Hm", signature: "c2ln" },
       { type: "thinking", thinking: "Well", signature: "" },
@@ -278,7 +278,7 @@ describe("settings", () => {
     expect(decoded(more).reasoning).toEqual(wish);
   });
 
-  test("MSG-02 only a budget is a demand that every endpoint must know", () => {
+  test("MSG-02 only a budget is required of every endpoint", () => {
     const budget = decoded({ thinking: { type: "enabled", budget_tokens: 2000, display: "omitted" } });
     expect(budget.parameters).toContain("reasoning_effort");
     expect(budget.parameterNames?.reasoning_effort).toBe("thinking");
@@ -287,7 +287,7 @@ describe("settings", () => {
     expect(decoded({ output_config: { effort: "low" } }).parameterNames?.reasoning_effort).toBe("output_config.effort");
   });
 
-  test("MSG-02 a schema of the answer is strict where it says everything", () => {
+  test("MSG-02 a schema is strict if it is fully specified", () => {
     const closed = {
       type: "object",
       properties: { a: { type: "string" } },
@@ -323,7 +323,7 @@ describe("settings", () => {
   });
 });
 
-describe("what other dialects have no words for", () => {
+describe("native fields", () => {
   test.each([
     [{ unheard_of: 1 }, "unheard_of"],
     [{ betas: ["x"] }, "betas"],
@@ -346,7 +346,7 @@ describe("what other dialects have no words for", () => {
     [{ tool_choice: { type: "someday" } }, "tool_choice.type"],
     [{ system: [{ type: "video" }] }, "system.0"],
     [{ messages: [{ role: "user", content: "x", name: "Ann" }] }, "messages.0.name"],
-  ])("PARAM-04 %j is for the dialect's own endpoints", (more, path) => {
+  ])("PARAM-04 %j is native", (more, path) => {
     expect(decoded(more).native).toEqual([path]);
   });
 
@@ -365,11 +365,11 @@ describe("what other dialects have no words for", () => {
       { type: "tool_result", tool_use_id: "a", content: [{ type: "tool_reference", tool_name: "b" }] },
       "messages.0.content.0.content.0.tool_name",
     ],
-  ])("PARAM-04 the block %j of a user is for the dialect's own endpoints", (block, path) => {
+  ])("PARAM-04 the user block %j is native", (block, path) => {
     expect(userSays(block).native).toContain(path);
   });
 
-  test("PARAM-04 what changes nothing of the answer is left out and noted", () => {
+  test("PARAM-04 fields that do not change the reply are dropped and reported", () => {
     const call = decoded({
       metadata: { user_id: "u" },
       service_tier: "auto",
@@ -393,20 +393,20 @@ describe("what other dialects have no words for", () => {
     ]);
   });
 
-  test("PARAM-04 a null is the same as absent, everywhere", () => {
+  test("PARAM-04 null is the same as absent, everywhere", () => {
     const nothing = { system: null, tools: null, tool_choice: null, thinking: null, output_config: null };
     const more = { temperature: null, top_k: null, stop_sequences: null, metadata: null, stream: null, anything: null };
     expect(decoded({ ...nothing, ...more })).toEqual(decoded({}));
   });
 
-  test("PARAM-06 the gateway's own fields are read and no part of the dialect", () => {
+  test("PARAM-06 routing hints are decoded and not native", () => {
     const call = decoded({ session_id: "s", cost_tier: "low", remaining_turns: 3 });
     expect(call.parameters).toEqual(["max_tokens"]);
     expect(call.routingHints).toEqual({ sessionId: "s", costTier: "low", remainingTurns: 3 });
     expect([call.native, call.advisory]).toEqual([[], []]);
   });
 
-  test("PARAM-04 what is noted has an end", () => {
+  test("PARAM-04 the number of reported fields is limited", () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`field_${at}`, 1]));
     expect(decoded(many).native).toHaveLength(64);
   });

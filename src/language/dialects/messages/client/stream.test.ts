@@ -78,19 +78,19 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("MSG-02 the first delta is not lost in the opening of its block", () => {
+  test("MSG-02 the first delta is not lost when its block opens", () => {
     expect(foldMessage(streamed([text("First"), text(" second"), end("stop")])).content).toEqual([
       { type: "text", text: "First second" },
     ]);
   });
 
-  test("MSG-02 no text block stands before tools when nothing was said", () => {
+  test("MSG-02 no empty text block precedes tools", () => {
     const message = foldMessage(streamed([text(""), call(0), args(0, '{"a":1}'), text(""), end("tool_calls")]));
     expect(message.content).toEqual([{ type: "tool_use", id: "call_0", name: "tool_0", input: { a: 1 } }]);
     expect(message.stop_reason).toBe("tool_use");
   });
 
-  test("MSG-02 blocks open with their first piece and close in order", () => {
+  test("MSG-02 blocks open with their first delta and close in order", () => {
     const message = foldMessage(
       streamed([
         thought("Hm"),
@@ -110,7 +110,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("MSG-02 arguments of several tools that come mixed are one block each, the later ones held back", () => {
+  test("MSG-02 interleaved arguments of several tools become one block each, later ones queued", () => {
     const writer = messagesClient.openWriter(HEAD, CALL);
     writer.write(call(0));
     writer.write(args(0, '{"a":"}'));
@@ -139,7 +139,7 @@ describe("the order of events", () => {
     ["  ", {}],
     ['"{\\"a\\":1}"', { a: 1 }],
     [' {"a":1}', { a: 1 }],
-  ])("MSG-02 arguments %s are an object for the caller, whole and in a stream", (written, input) => {
+  ])("MSG-02 arguments %s become an object, whole and streamed", (written, input) => {
     const events = [call(0), ...[...written].map((piece) => args(0, piece)), text("Done."), end("tool_calls")];
     const deltas = messageEvents(streamed(events)).flatMap(({ delta }) => delta?.partial_json ?? []);
     expect(JSON.parse(deltas.join(""))).toEqual(input);
@@ -147,7 +147,7 @@ describe("the order of events", () => {
     expect(foldMessage(streamed(events)).content).toEqual(whole(events).content);
   });
 
-  test("MSG-02 text behind an unfinished tool call waits for it and is not lost", () => {
+  test("MSG-02 text after an unfinished tool call is queued and not lost", () => {
     const message = foldMessage(streamed([call(0), args(0, '{"a":'), text("Done."), args(0, "1}"), end("tool_calls")]));
     expect(message.content).toEqual([
       { type: "tool_use", id: "call_0", name: "tool_0", input: { a: 1 } },
@@ -155,7 +155,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("MSG-02 an answer of nothing at all is a message without content", () => {
+  test("MSG-02 an empty reply is a message without content", () => {
     expect(foldMessage(streamed([end("length")]))).toMatchObject({ content: [], stop_reason: "max_tokens" });
   });
 });
@@ -181,7 +181,7 @@ describe("usage", () => {
     expect(messageEvents(none.write(text("x")))[0].message.usage.input_tokens).toBe(1);
   });
 
-  test("MSG-02 what the provider told before its first word stands in message_start, unless it would be zero", () => {
+  test("MSG-02 usage reported before the first content is in message_start, unless it is zero", () => {
     const told = messageEvents(streamed([{ is: "usage", usage: USED }, text("x"), end("stop")]));
     expect(told[0].message.usage).toMatchObject({ input_tokens: 50, cache_read_input_tokens: 30, output_tokens: 1 });
     const cached = { ...USED, cachedTokens: 80 };
@@ -191,7 +191,7 @@ describe("usage", () => {
     expect(impossible[0].message.usage.input_tokens).toBe(42);
   });
 
-  test("MSG-02 message_delta has the true figures: input without cache, never below zero, and the charge", () => {
+  test("MSG-02 message_delta has the final usage: input without cache, never negative, and the cost", () => {
     const delta = messageEvents(streamed([text("x"), end("stop")])).at(-2);
     expect(delta.usage).toEqual({
       input_tokens: 50,
@@ -213,7 +213,7 @@ describe("usage", () => {
   });
 });
 
-describe("why it stopped", () => {
+describe("stop reason", () => {
   test.each([
     [end("stop"), "end_turn", null],
     [end("stop", "END"), "stop_sequence", "END"],
@@ -225,13 +225,13 @@ describe("why it stopped", () => {
     expect(foldMessage(streamed([text("x"), finish]))).toMatchObject({ stop_reason: reason, stop_sequence: sequence });
   });
 
-  test("MSG-02 a plain stop behind a tool call is tool_use, and a cut one is max_tokens", () => {
+  test("MSG-02 stop after a tool call is tool_use, and a truncated one is max_tokens", () => {
     expect(whole([call(0), args(0, "{}"), end("stop")]).stop_reason).toBe("tool_use");
     const cut = whole([call(0), args(0, '{"a":'), end("length")]);
     expect([cut.stop_reason, cut.content[0].input]).toEqual(["max_tokens", {}]);
   });
 
-  test("MSG-02 a refusal is readable text, and told as a refusal", () => {
+  test("MSG-02 a refusal is readable text with stop reason refusal", () => {
     const message = foldMessage(
       streamed([{ is: "refusal", text: "I can" }, { is: "refusal", text: "not." }, end("stop")]),
     );
@@ -245,7 +245,7 @@ describe("why it stopped", () => {
   });
 });
 
-test("MSG-02 sources come inside the text they belong to", () => {
+test("MSG-02 citations are inside their text block", () => {
   const citation = { url: "https://example.eu", title: "Example", start: 0, end: 2 };
   const events: ReplyEvent[] = [text("Hi"), { is: "citation", citation }, end("stop")];
   const [block] = foldMessage(streamed(events)).content;
@@ -253,7 +253,7 @@ test("MSG-02 sources come inside the text they belong to", () => {
   expect(whole(events).content).toEqual([block]);
 });
 
-test("MSG-02 idle streams are kept open with a ping", () => {
+test("MSG-02 idle streams get a ping", () => {
   expect(messageEvents(messagesClient.keepAlive)).toEqual([{ type: "ping" }]);
 });
 
@@ -317,7 +317,7 @@ const anyAnswer = fc
   .tuple(fc.array(anyBlock, { maxLength: 5 }), anyCalls, fc.constantFrom("stop", "length", "tool_calls"))
   .map(([blocks, calls, reason]): ReplyEvent[] => [...blocks.flat(), ...calls, { is: "finish", reason }]);
 
-test("MSG-02 law: the whole answer is what a client puts together from the stream", () => {
+test("MSG-02 the whole reply is what a client assembles from the stream", () => {
   fc.assert(
     fc.property(anyAnswer, (events) => {
       expect(foldMessage(streamed(events))).toEqual(whole(events));
@@ -325,7 +325,7 @@ test("MSG-02 law: the whole answer is what a client puts together from the strea
   );
 });
 
-test("MSG-02 law: what a caller sends back is what the model said, with every signature where it was", () => {
+test("MSG-02 a returned reply decodes to the model's parts, with every signature in place", () => {
   fc.assert(
     fc.property(anyAnswer, (events) => {
       const { content } = whole(events);
@@ -376,13 +376,13 @@ function partsOf(events: readonly ReplyEvent[]): Part[] {
   return parts;
 }
 
-test("MSG-02 a signature on a tool call goes before it in a block that callers send back", () => {
+test("MSG-02 a signature of a tool call precedes it in a block that callers return", () => {
   const { content } = whole([call(0, google("c2ln")), args(0, "{}"), end("tool_calls")]);
   expect(content[0]).toEqual({ type: "redacted_thinking", data: "svc:call:google:c2ln" });
   expect(content[1]).toMatchObject({ type: "tool_use", id: "call_0" });
 });
 
-test("MSG-02 tool ids reach the caller in the dialect's alphabet and come back as they were", () => {
+test("MSG-02 tool ids are encoded for the caller and decoded when returned", () => {
   const odd = { is: "tool_call", index: 0, id: "functions.get:0", name: "get", signature: null } as const;
   const { content } = whole([odd, args(0, "{}"), end("tool_calls")]);
   expect(content[0].id).toMatch(/^[a-zA-Z0-9_-]+$/);

@@ -49,11 +49,11 @@ const readAll = (stream: DirectMessagesStream, frames: readonly StreamFrame[]) =
   frames.map((frame) => stream.read(frame));
 const event = (data: object): StreamFrame => ({ event: null, data: JSON.stringify(data) });
 
-describe("a stream that is handed on", () => {
+describe("a relayed stream", () => {
   const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 5);
   const expected = asOwn(source.toString());
 
-  test("MSG-01 every byte reaches the caller but for id and model, wherever the chunks were cut", () => {
+  test("MSG-01 every byte except id and model reaches the caller, however the stream is split", () => {
     for (const size of [1, 2, 3, 7, 64, 1000, source.length]) {
       const stream = new DirectMessagesStream(OWN);
       const pieces = readAll(stream, framesOf(source, size));
@@ -61,7 +61,7 @@ describe("a stream that is handed on", () => {
     }
   });
 
-  test("MSG-01 BILL-05 the meter reads along: last figures win, everything the model wrote is counted", () => {
+  test("MSG-01 BILL-05 the relayed stream is metered: the last usage wins, all output is weighed", () => {
     const stream = new DirectMessagesStream(OWN);
     readAll(stream, framesOf(source));
     expect(stream.usage).toEqual({
@@ -78,7 +78,7 @@ describe("a stream that is handed on", () => {
     expect(stream).toMatchObject({ upstreamId: "msg_1", isFinished: true });
   });
 
-  test("the last event waits for the close", () => {
+  test("the last event is held until the close", () => {
     const stream = new DirectMessagesStream(OWN);
     const pieces = readAll(stream, framesOf(source));
     expect(pieces.at(-1)).toEqual({ is: "end", text: "" });
@@ -94,7 +94,7 @@ describe("a stream that is handed on", () => {
     });
   });
 
-  test("nothing the model said: the head, pings and an empty text; from then on everything is content", () => {
+  test("message_start, pings and an empty text are preamble; everything after is content", () => {
     const stream = new DirectMessagesStream(OWN);
     const kinds = readAll(stream, [
       event({ type: "message_start", message: { id: "m" } }),
@@ -109,14 +109,14 @@ describe("a stream that is handed on", () => {
   });
 
   test.each(["thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result", "new_kind"])(
-    "a block of %s is content as it opens",
+    "a block of %s is content when it opens",
     (type) => {
       const stream = new DirectMessagesStream(OWN);
       expect(stream.read(event({ type: "content_block_start", index: 0, content_block: { type } })).is).toBe("content");
     },
   );
 
-  test("events nobody knows pass through, JSON or not; known ones must be JSON", () => {
+  test("unknown events pass through, JSON or not; known ones must be JSON", () => {
     const stream = new DirectMessagesStream(OWN);
     const text = 'event: novelty\ndata: {"type":"novelty", "a":1}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(text))))).toBe(text);
@@ -126,14 +126,14 @@ describe("a stream that is handed on", () => {
     expect(stream.read({ event: "message_start", data: '{"type":"message_start"}' })).toEqual({ is: "malformed" });
   });
 
-  test("data in several lines stays in several lines; an event without a name gets its type", () => {
+  test("multi-line data stays multi-line; an event without a name gets its type", () => {
     const stream = new DirectMessagesStream(OWN);
     const lines = 'event: ping\ndata: {"type":\ndata: "ping"}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(lines))))).toBe(lines);
     expect(textOf([stream.read(event({ type: "ping" }))])).toBe('event: ping\ndata: {"type":"ping"}\n\n');
   });
 
-  test("an error inside the stream is a problem with the status it stands for", () => {
+  test("an error inside the stream is a problem with its status", () => {
     const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
     expect(new DirectMessagesStream(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
       is: "problem",
@@ -141,7 +141,7 @@ describe("a stream that is handed on", () => {
     });
   });
 
-  test("CHAT-07 an instalment of the figures that cannot be makes all of them impossible", () => {
+  test("CHAT-07 one implausible usage field makes the whole usage implausible", () => {
     for (const output_tokens of [-1, 2.5]) {
       const stream = new DirectMessagesStream(OWN);
       const usage = { input_tokens: 10, output_tokens: 1 };
@@ -153,7 +153,7 @@ describe("a stream that is handed on", () => {
     }
   });
 
-  test("a server that forgets its last event is helped out; a broken stream ends with an error event", () => {
+  test("a missing last event is filled in; a failed stream ends with an error event", () => {
     const stream = new DirectMessagesStream(OWN);
     stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
     expect(stream.isFinished).toBe(true);
@@ -165,8 +165,8 @@ describe("a stream that is handed on", () => {
   });
 });
 
-describe("a whole answer that is handed on", () => {
-  test("MSG-01 the provider's bytes with our id and our name of the model, and figures for the meter", () => {
+describe("a relayed whole reply", () => {
+  test("MSG-01 the provider's bytes with the gateway's id and model name, and usage for the meter", () => {
     const text = `\n${JSON.stringify(messageJson(CONTENT, { usage: USAGE, unknown: { a: [1.0, 2e5] } }), null, 1)} \n`;
     const answer = decodeDirectReply(Buffer.from(text), OWN);
     expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
@@ -176,7 +176,7 @@ describe("a whole answer that is handed on", () => {
   });
 
   test.each(['{"type":"error","error":{"type":"api_error"}}', "[]", "words", '{"content":"text"}'])(
-    "%s is no answer",
+    "%s is not a reply",
     (text) => {
       expect(decodeDirectReply(Buffer.from(text), OWN)).toBeUndefined();
     },
@@ -208,7 +208,7 @@ describe("the response stream of InvokeModel", () => {
     ),
   );
 
-  test("MSG-01 its events are those of the dialect, without the service's own figures", () => {
+  test("MSG-01 its events are those of the dialect, without Bedrock's metrics", () => {
     const expected = asOwn(events.map(({ event: name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("")).replace(
       '{"type":"message_stop"     }',
       '{"type":"message_stop"}',
@@ -220,7 +220,7 @@ describe("the response stream of InvokeModel", () => {
     }
   });
 
-  test("an exception is a problem with its status, damage is damage", () => {
+  test("an exception is a problem with its status; a corrupt message is malformed", () => {
     const headers = { ":exception-type": "throttlingException", ":message-type": "exception" };
     const thrown = encodeEventMessage(headers, '{"message":"Too many requests"}');
     expect(read(thrown, 9).pieces).toEqual([

@@ -6,7 +6,7 @@ import { decodeToolId, encodeToolId } from "../tool-ids.ts";
 import { messagesUpstream } from "./dialect.ts";
 
 describe("turns", () => {
-  test("CHAT-02 instructions at the beginning are the system prompt, later ones stay in their place as the user's words", () => {
+  test("CHAT-02 leading instructions are the system prompt; later ones stay in place as user text", () => {
     const body = sent({
       messages: [
         { role: "system", content: "Be kind." },
@@ -34,7 +34,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 roles alternate: turns of one role are one message, and blank text is left out", () => {
+  test("CHAT-02 roles alternate: adjacent turns are merged, and blank text is dropped", () => {
     const body = sent({
       messages: [
         HELLO,
@@ -62,7 +62,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 instructions alone, and a conversation that the assistant opens, are said as well", () => {
+  test("CHAT-02 instructions alone, and a conversation that starts with the assistant, are encoded", () => {
     const alone = sent({ messages: [{ role: "system", content: "Say something." }] });
     expect(alone.system).toBeUndefined();
     expect(alone.messages).toEqual([{ role: "user", content: [{ type: "text", text: "Say something." }] }]);
@@ -74,7 +74,7 @@ describe("turns", () => {
     });
   });
 
-  test("CHAT-03 all results of parallel calls stand first in one user message", () => {
+  test("CHAT-03 all results of parallel calls come first in one user message", () => {
     const body = sent({
       messages: [
         HELLO,
@@ -110,7 +110,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-03 a call without its result and a result without its call are refused by name", () => {
+  test("CHAT-03 a call without a result and a result without a call are rejected by name", () => {
     const calls = { role: "assistant", tool_calls: [toolCall("a", "f", "{}"), toolCall("b", "g", "{}")] };
     const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "x" });
     expect(refusal({ messages: [HELLO, calls, result("a")] })).toMatchObject({
@@ -126,7 +126,7 @@ describe("turns", () => {
     expect(refusal({ messages: [HELLO, calls, result("a"), result("a")] }).param).toBe("messages.3.tool_call_id");
   });
 
-  test("CHAT-03 arguments are an object with every number as it was written; anything else is refused by name", () => {
+  test("CHAT-03 arguments are an object with lossless numbers; anything else is rejected by name", () => {
     const body = (args: string) => ({
       messages: [
         HELLO,
@@ -148,7 +148,7 @@ describe("turns", () => {
     expect(sent(body("{}")).messages[2].content).toEqual([{ type: "tool_result", tool_use_id: "a" }]);
   });
 
-  test("CHAT-03 ids of other dialects survive the round trip in this one's alphabet", () => {
+  test("CHAT-03 ids of other dialects survive the round trip", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "grapheme" }), fc.stringMatching(/^idx_[\w-]*$/)), (id) => {
         expect(encodeToolId(id)).toMatch(/^[a-zA-Z0-9_-]+$/);
@@ -173,7 +173,7 @@ describe("turns", () => {
     expect(body.messages[1].content[0].id).toBe(body.messages[2].content[0].tool_use_id);
   });
 
-  test("CHAT-05 thoughts of this family go back unchanged and in place; those of others do not", () => {
+  test("CHAT-05 reasoning of this family is returned unchanged and in place; that of others is dropped", () => {
     const body = sent({
       messages: [
         HELLO,
@@ -202,7 +202,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("CHAT-02 a refusal of the assistant is told as its words", () => {
+  test("CHAT-02 a refusal of the assistant becomes text", () => {
     const body = sent({ messages: [HELLO, { role: "assistant", refusal: "I will not." }, HELLO] });
     expect(body.messages[1]).toEqual({ role: "assistant", content: [{ type: "text", text: "I will not." }] });
   });
@@ -212,8 +212,8 @@ const PDF = Buffer.from("%PDF-1.7 …").toString("base64");
 const asked = (part: object, facts = FACTS) =>
   sent({ messages: [{ role: "user", content: [part] }] }, facts).messages[0].content[0];
 
-describe("pictures and files", () => {
-  test("CHAT-02 an image is sent by address, or inline with the type its bytes have", () => {
+describe("images and files", () => {
+  test("CHAT-02 an image is sent by URL, or inline with its sniffed type", () => {
     const image = (url: string) => ({ type: "image_url", image_url: { url, detail: "low" } });
     expect(asked(image("https://example.com/a.png"))).toEqual({
       type: "image",
@@ -247,7 +247,7 @@ describe("pictures and files", () => {
     expect(asked(file("https://example.com/a.pdf")).source).toEqual({ type: "url", url: "https://example.com/a.pdf" });
   });
 
-  test("CHAT-02 what the dialect cannot carry is refused by name", () => {
+  test("CHAT-02 unsupported media is rejected by name", () => {
     const of = (part: object) =>
       refusal({ messages: [HELLO, { role: "user", content: [{ type: "text", text: "x" }, part] }] });
     const wrong = [
@@ -303,7 +303,7 @@ describe("tools", () => {
     expect(sent({ tool_choice: "auto" }).tool_choice).toBeUndefined();
   });
 
-  test("CHAT-03 a conversation with calls keeps their definitions when no tools are offered any more", () => {
+  test("CHAT-03 a conversation with calls keeps their definitions if no tools are sent", () => {
     const body = sent({
       messages: [
         HELLO,
@@ -316,12 +316,12 @@ describe("tools", () => {
   });
 });
 
-describe("format of the answer", () => {
+describe("response format", () => {
   const format = (schema: object, more: object = {}, facts = FACTS) =>
     sent({ response_format: { type: "json_schema", json_schema: { name: "n", schema, strict: true, ...more } } }, facts)
       .output_config.format;
 
-  test("CHAT-04 a JSON schema is passed on as it was written where the provider's grammar can hold it", () => {
+  test("CHAT-04 a supported JSON schema is sent unchanged", () => {
     const schema = {
       type: "object",
       title: "City",
@@ -339,7 +339,7 @@ describe("format of the answer", () => {
     expect(format(schema, { description: "A city." }).schema.description).toBe("A city.");
   });
 
-  test("CHAT-04 rules that the grammar cannot hold are told to the model, at any depth", () => {
+  test("CHAT-04 unsupported rules move into the description, at any depth", () => {
     const { schema } = format({
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -372,7 +372,7 @@ describe("format of the answer", () => {
     });
   });
 
-  test("CHAT-04 json_object is asked for behind the caller's own instructions", () => {
+  test("CHAT-04 json_object becomes an instruction after the caller's own", () => {
     const body = sent({
       messages: [{ role: "system", content: "Be kind." }, HELLO],
       response_format: { type: "json_object" },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { messagesUpstream } from "./dialect.ts";
 
-test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end of the message", () => {
+test("CHAT-03 CHAT-05 unclosed blocks complete at the end of the message", () => {
   const reader = messagesUpstream.openReader();
   const events = [
     { type: "message_start", message: { id: "msg_1" } },
@@ -23,7 +23,7 @@ test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end 
   ]);
 });
 
-test("ROUTE-04 a stream that ends before it began is malformed, so that another endpoint is asked", () => {
+test("ROUTE-04 a stream that ends before it began is malformed, so the gateway fails over", () => {
   const reader = messagesUpstream.openReader();
   expect(reader.read({ event: "message_stop", data: JSON.stringify({ type: "message_stop" }) })).toBeUndefined();
 });

@@ -35,15 +35,15 @@ function decode(more: JsonObject = {}) {
   return { request, call: decodeRequest(request, inputItems(request)) };
 }
 
-describe("grouped tools", () => {
-  test("RESP-02 are one flat list for other dialects, without two of the same name", () => {
+describe("namespaces", () => {
+  test("RESP-02 become one flat list for other dialects, without duplicates", () => {
     const { call } = decode();
     expect(call.tools.map(({ name }) => name)).toEqual(["close", "agents__close", "agents__note"]);
     expect(call.native).toEqual([]);
     expect(flatName("mcp__server__", "read")).toBe("mcp__server__read");
   });
 
-  test("RESP-02 can be chosen, and what they cannot be said as is refused by its place", () => {
+  test("RESP-02 can be chosen, and unsupported choices are rejected with their path", () => {
     const choice = { type: "function", name: "close", namespace: "agents" };
     expect(decode({ tool_choice: choice }).call.toolChoice).toEqual({ is: "named", name: "agents__close" });
     const only = { type: "allowed_tools", mode: "auto", tools: [choice] };
@@ -52,7 +52,7 @@ describe("grouped tools", () => {
     expect(decode({ tools: odd }).call.native).toEqual(["tools.0.tools.0.type"]);
   });
 
-  test("RESP-02 are called by both names again, and the call comes back as the same", () => {
+  test("RESP-02 are restored in calls, and the call decodes to the same", () => {
     const { request, call } = decode();
     const client = responsesClient(echoOf(request, { store: false, background: false }), "shown");
     const head = { id: "resp_0a", createdSeconds: 0, model: "m", inputTokens: 1 };

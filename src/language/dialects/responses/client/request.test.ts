@@ -25,8 +25,8 @@ function refusalOf(run: () => unknown): Fault {
 const turnsOf = (input: unknown) => decode({ input }).turns.map(({ role, parts }) => ({ role, parts }));
 const TEXT = (text: string) => ({ is: "text", text });
 
-describe("items become turns", () => {
-  test("RESP-02 a plain text is one message, instructions stand before everything", () => {
+describe("items", () => {
+  test("RESP-02 a plain text is one message, and instructions come first", () => {
     const turns = decode({ instructions: "Be brief." }, [{ role: "user", content: "Before" }]).turns;
     expect(turns.map(({ role, parts }) => [role, parts])).toEqual([
       ["system", [TEXT("Be brief.")]],
@@ -82,7 +82,7 @@ describe("items become turns", () => {
     ]);
   });
 
-  test("RESP-02 what a model said between two outputs is one turn: thoughts, words and all its calls", () => {
+  test("RESP-02 assistant items between two outputs are one turn: reasoning, text and all calls", () => {
     const carrier = encodeSignature({ family: "anthropic", data: "sig" });
     expect(
       turnsOf([
@@ -129,7 +129,7 @@ describe("items become turns", () => {
     ]);
   });
 
-  test("RESP-02 calls of custom tools and their outputs, and thoughts that nobody here can open", () => {
+  test("RESP-02 custom tool calls and outputs, and reasoning that cannot be decrypted", () => {
     expect(
       turnsOf([
         { role: "user", content: "Fix it." },
@@ -156,7 +156,7 @@ describe("items become turns", () => {
     ]);
   });
 
-  test("RESP-02 what only the dialect itself can say is named by its path, and nothing is lost without a word", () => {
+  test("RESP-02 native items are reported by path, and nothing is dropped silently", () => {
     const call = decode({
       input: [
         {
@@ -196,7 +196,7 @@ describe("items become turns", () => {
     ["no item at all", { input: [] }, "input"],
     ["no input at all", { input: null }, "input"],
     ["a conversation", { conversation: "conv_1" }, "conversation"],
-  ])("PARAM-04 %s is refused by its path", (_what, more, param) => {
+  ])("PARAM-04 %s is rejected with its path", (_what, more, param) => {
     const refusal = refusalOf(() => decode(more));
     expect([refusal.status, refusal.param]).toEqual([400, param]);
   });
@@ -221,12 +221,12 @@ describe("tools", () => {
     [undefined, undefined, true],
     [false, CLOSED, false],
     [true, OPEN, true],
-  ])("RESP-02 strict %s with a schema is strict as far as the schema can be held to", (strict, parameters, held) => {
+  ])("RESP-02 strict %s with a schema is strict if the schema allows it", (strict, parameters, held) => {
     const { tools } = decode({ tools: [{ type: "function", name: "f", description: "d", parameters, strict }] });
     expect(tools).toEqual([{ name: "f", description: "d", schema: parameters ?? null, strict: held }]);
   });
 
-  test("RESP-02 a custom tool is a function of one text; its grammar is told and noted", () => {
+  test("RESP-02 a custom tool is a function of one text; its grammar is sent and reported", () => {
     const format = { type: "grammar", syntax: "lark", definition: "start: /x/" };
     const { tools, advisory } = decode({ tools: [{ type: "custom", name: "patch", description: "Patches.", format }] });
     expect(tools).toMatchObject([
@@ -239,7 +239,7 @@ describe("tools", () => {
     expect(advisory).toEqual(["tools.0.format"]);
   });
 
-  test("RESP-02 a group and its tool are one name, however long", () => {
+  test("RESP-02 a namespace and its tool become one name, however long", () => {
     const inner = { type: "function", name: "read_the_whole_file" };
     const { tools } = decode({
       tools: [{ type: "namespace", name: "m".repeat(80), description: "d", tools: [inner] }],
@@ -250,7 +250,7 @@ describe("tools", () => {
   });
 
   test.each(["web_search", "web_search_2025_08_26", "web_search_preview", "image_generation"])(
-    "PARAM-04 %s is left out and noted: agents offer it to every model",
+    "PARAM-04 %s is dropped and reported: agents offer it to every model",
     (type) => {
       const { tools, native, advisory } = decode({ tools: [{ type }, { type: "function", name: "f" }] });
       expect(tools.map(({ name }) => name)).toEqual(["f"]);
@@ -259,7 +259,7 @@ describe("tools", () => {
   );
 
   test.each(["file_search", "code_interpreter", "mcp", "computer_use_preview", "local_shell", "shell", "web_searches"])(
-    "PARAM-04 %s needs an endpoint of the dialect",
+    "PARAM-04 %s is native",
     (type) => {
       expect(decode({ tools: [{ type }] }).native).toEqual(["tools.0.type"]);
     },
@@ -292,13 +292,13 @@ describe("tools", () => {
       { tools, tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "mcp" }] } },
     ],
     ["some call, with only tools that are left out", { tools: [{ type: "web_search" }], tool_choice: "required" }],
-  ])("PARAM-04 a choice of %s needs an endpoint of the dialect", (_what, more) => {
+  ])("PARAM-04 a choice of %s is native", (_what, more) => {
     expect(decode(more).native).toEqual(["tool_choice"]);
   });
 });
 
 describe("fields", () => {
-  test("RESP-02 what has a place in every dialect", () => {
+  test("RESP-02 fields that every dialect supports", () => {
     const schema = { type: "object" };
     const call = decode({
       text: { format: { type: "json_schema", name: "n", schema, strict: true }, verbosity: "medium" },
@@ -338,7 +338,7 @@ describe("fields", () => {
     [{ reasoning: { mode: "pro" } }, ["reasoning.mode"]],
     [{ text: { tone: "warm" } }, ["text.tone"]],
     [{ moderation: { model: "m" }, of_tomorrow: 1 }, ["moderation", "of_tomorrow"]],
-  ])("PARAM-04 %j is only for endpoints of the dialect", (more, native) => {
+  ])("PARAM-04 %j is native", (more, native) => {
     expect(decode(more).native).toEqual(native);
   });
 
@@ -348,7 +348,7 @@ describe("fields", () => {
     { include: ["reasoning.encrypted_content", "web_search_call.action.sources"] },
     { session_id: "s", cost_tier: "low", remaining_turns: 3, stream_options: { include_obfuscation: false } },
     { store: false, background: false, tools: [], tool_choice: null, metadata: null, of_tomorrow: null },
-  ])("PARAM-04 %j asks for nothing", (more) => {
+  ])("PARAM-04 %j has no effect", (more) => {
     const { native, advisory, parameters, openAiParameters } = decode(more);
     expect({ native, advisory, parameters, openAiParameters }).toEqual({
       native: [],
@@ -358,7 +358,7 @@ describe("fields", () => {
     });
   });
 
-  test("PARAM-04 hints are noted, and told where there is a place for them", () => {
+  test("PARAM-04 hints are reported, and sent where supported", () => {
     const hints = { prompt_cache_key: "k", safety_identifier: "s", user: "u" };
     const call = decode({ ...hints, metadata: { a: "b" }, client_metadata: { c: "d" }, prompt_cache_retention: "24h" });
     expect(call.advisory?.toSorted()).toEqual(
@@ -367,7 +367,7 @@ describe("fields", () => {
     expect([call.openAiParameters, call.parameters]).toEqual([hints, []]);
   });
 
-  test("PARAM-04 what changes the answer and has a place in one dialect only is a demand", () => {
+  test("PARAM-04 fields that change the reply and exist in one dialect only are required", () => {
     const call = decode({ text: { verbosity: "low" }, service_tier: "flex" });
     expect(call.parameters).toEqual(["verbosity", "service_tier"]);
     expect(call.openAiParameters).toEqual({ verbosity: "low", service_tier: "flex" });
@@ -375,7 +375,7 @@ describe("fields", () => {
   });
 });
 
-test("BILL-05 paid tools are found wherever they stand: in tools, in groups, in the input and in what was stored before", () => {
+test("BILL-05 billable tools are found in tools, namespaces, the input and stored history", () => {
   const search = { type: "web_search" };
   const found = { type: "tool_search_output", call_id: "c", tools: [search] };
   const fieldsOf = (call: Call) => call.extras?.map(({ field, toolIndex }) => [field, toolIndex]);
@@ -389,7 +389,7 @@ test("BILL-05 paid tools are found wherever they stand: in tools, in groups, in 
   expect(decode({ input: [{ ...found, tools: [{ type: "function", name: "f" }] }] }).extras).toBeUndefined();
 });
 
-test("RESP-05 a signature keeps the name of its family, and only this gateway's are read", () => {
+test("RESP-05 a signature keeps its family, and only this gateway's are decoded", () => {
   for (const family of ["anthropic", "google", "openai"] as const) {
     const signature = { family, data: "a:b+/=" };
     const detail = { is: "readable", text: "t", signature };

@@ -50,7 +50,7 @@ function tell(events: readonly ReplyEvent[], more: object = {}, seals: Signature
   return { text, events: told, response: foldResponse(told), whole, final: JSON.parse(writer.finalJson ?? "null") };
 }
 
-test("RESP-02 the head of an answer in which nothing is said has no figures yet, and is in progress", () => {
+test("RESP-02 the initial events of an empty reply have no usage and are in progress", () => {
   const { events } = tell([
     { is: "begin", upstreamId: null },
     { is: "finish", reason: "stop" },
@@ -75,7 +75,7 @@ const done = (reason: FinishReason): ReplyEvent => ({ is: "finish", reason });
 const typesOf = ({ events }: Told) => events.map(({ type }) => type.replace(/^response\./, ""));
 
 describe("the order of events", () => {
-  test("RESP-02 a text: every added and done event, numbered from 0, with indexes also where they are 0", () => {
+  test("RESP-02 a text has every added and done event, numbered from 0, with explicit zero indexes", () => {
     const told = tell([{ is: "begin", upstreamId: "u" }, text("Hel"), text("lo."), done("stop"), { is: "end" }]);
     expect(typesOf(told)).toEqual([
       "created",
@@ -106,7 +106,7 @@ describe("the order of events", () => {
     expect(told.text.startsWith("event: response.created\ndata: {")).toBe(true);
   });
 
-  test("RESP-02 nothing is written before there is something to show, so that another endpoint can still answer", () => {
+  test("RESP-02 nothing is written before visible content, so the gateway can fail over", () => {
     const writer = responsesClient({}).openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
     const quiet: ReplyEvent[] = [{ is: "begin", upstreamId: "u" }, { is: "usage", usage: USAGE }, text(""), think("")];
     for (const event of quiet) expect(writer.write(event), event.is).toBe("");
@@ -120,13 +120,13 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("RESP-02 an answer without a word is a completed response without items", () => {
+  test("RESP-02 an empty reply is a completed response without items", () => {
     const told = tell([{ is: "begin", upstreamId: null }, done("stop"), { is: "end" }]);
     expect(typesOf(told)).toEqual(["created", "in_progress", "completed"]);
     expect(told.response.output).toEqual([]);
   });
 
-  test("RESP-02 reasoning is a summary, before what it led to, each in an item of its own", () => {
+  test("RESP-02 reasoning is a summary before its result, each in its own item", () => {
     const told = tell([think("I "), think("see."), text("Hello."), done("stop")]);
     expect(typesOf(told).slice(2, 9)).toEqual([
       "output_item.added",
@@ -163,7 +163,7 @@ describe("the order of events", () => {
     });
   });
 
-  test("RESP-02 calls whose arguments come in turns do not overlap: the second waits until the first is whole", () => {
+  test("RESP-02 interleaved calls do not overlap: the second is queued until the first is complete", () => {
     const told = tell([
       call(0),
       call(1),
@@ -183,7 +183,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("RESP-02 calls one after the other are told as they come", () => {
+  test("RESP-02 consecutive calls are streamed immediately", () => {
     const client = responsesClient({});
     const writer = client.openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
     let said = "";
@@ -191,18 +191,18 @@ describe("the order of events", () => {
     expect(responseEvents(said).at(-1)).toMatchObject({ output_index: 1, delta: '{"b"' });
   });
 
-  test("RESP-02 a call without arguments has an empty object of them", () => {
+  test("RESP-02 a call without arguments gets an empty object", () => {
     const told = tell([call(0), done("tool_calls")]);
     expect(told.response.output[0].arguments).toBe("{}");
     expect(told.events.find(({ type }) => type.endsWith("item.added"))?.item.arguments).toBe("");
   });
 
-  test("RESP-02 no empty message stands before a call", () => {
+  test("RESP-02 no empty message precedes a call", () => {
     const told = tell([text(""), call(0), args(0, "{}"), done("tool_calls")]);
     expect(told.response.output.map((item: Json) => item.type)).toEqual(["function_call"]);
   });
 
-  test("RESP-02 a refusal is a part of its own, and content that was filtered makes the response incomplete", () => {
+  test("RESP-02 a refusal is its own part, and filtered content makes the response incomplete", () => {
     const refused = ["n", "o."].map((words): ReplyEvent => ({ is: "refusal", text: words }));
     const told = tell([text("So: "), ...refused, done("content_filter")]);
     expect(told.response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "content_filter" } });
@@ -217,7 +217,7 @@ describe("the order of events", () => {
     expect(refusals.map(({ content_index }) => content_index)).toEqual([1, 1, 1]);
   });
 
-  test("RESP-02 sources are annotations of the text, flat", () => {
+  test("RESP-02 citations are flat annotations of the text", () => {
     const citation = { url: "https://a.example/", title: "A", start: 0, end: 4 };
     const told = tell([text("said"), { is: "citation", citation }, done("stop")]);
     const annotation = { type: "url_citation", url: "https://a.example/", title: "A", start_index: 0, end_index: 4 };
@@ -229,7 +229,7 @@ describe("the order of events", () => {
     });
   });
 
-  test("RESP-02 an answer that was cut short says so, and its last item too", () => {
+  test("RESP-02 a truncated reply is incomplete, and so is its last item", () => {
     const told = tell([think("t"), text("Hel"), done("length")]);
     expect(told.events.at(-1).type).toBe("response.incomplete");
     expect(told.response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } });
@@ -246,7 +246,7 @@ describe("the order of events", () => {
     expect(told.response.output[0]).toMatchObject({ type: "custom_tool_call", input });
   });
 
-  test("RESP-02 free text of a custom tool comes back as such, not as JSON", () => {
+  test("RESP-02 free text of a custom tool is returned as text, not as JSON", () => {
     const told = tell([call(0, "patch"), args(0, '{"input":"*** Be'), args(0, 'gin\\n\\"x\\""}'), done("tool_calls")]);
     expect(told.response.output[0]).toEqual({
       id: "ctc_0a1b0000",
@@ -267,7 +267,7 @@ describe("the order of events", () => {
     ]);
   });
 
-  test("RESP-02 a caller that takes one call at a time gets one, whatever the model does", () => {
+  test("RESP-02 a caller without parallel calls gets one call, whatever the model does", () => {
     const events = [call(0), args(0, '{"a":1}'), call(1), args(1, '{"b":2}'), done("tool_calls")];
     const told = tell(events, { parallel_tool_calls: false });
     expect(told.response.output.map((item: Json) => item.call_id)).toEqual(["call_0"]);
@@ -276,12 +276,12 @@ describe("the order of events", () => {
   });
 });
 
-test("CHAT-10 idle streams are kept open with a comment", () => {
+test("CHAT-10 idle streams get a comment", () => {
   expect(responsesClient({}).keepAlive).toBe(": keep-alive\n\n");
 });
 
 describe("the response object", () => {
-  test("RESP-02 it repeats the request with the dialect's defaults, and has the charge in its usage", () => {
+  test("RESP-02 it repeats the request with the dialect's defaults and has the cost in its usage", () => {
     const { response, events } = tell([text("x"), done("stop")]);
     expect(response).toMatchObject({
       id: "resp_0a1b",
@@ -314,7 +314,7 @@ describe("the response object", () => {
     expect(events[0].response.tools).toEqual(response.tools);
   });
 
-  test("RESP-02 a stream that broke ends with an error in both shapes, then with the failed response", () => {
+  test("RESP-02 a failed stream ends with an error in both shapes, then with the failed response", () => {
     const client = responsesClient(echoOf(REQUEST, { store: true, background: false }));
     const writer = client.openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
     const problem = fault("upstream_error", { message: "It broke." });
@@ -344,7 +344,7 @@ describe("the response object", () => {
     expect(JSON.parse(writer.finalJson ?? "")).toEqual(events.at(-1).response);
   });
 
-  test("RESP-05 what is sealed is shown when asked for, and always kept", () => {
+  test("RESP-05 encrypted content is shown on request and always stored", () => {
     const signature = { family: "anthropic" as const, data: "sig+/=" };
     const events: ReplyEvent[] = [
       think("t"),
@@ -359,7 +359,7 @@ describe("the response object", () => {
     expect(tell(events).response.output[0].encrypted_content).toBe("gw1:anthropic:sig+/=");
   });
 
-  test("RESP-02 the signature of a text does not cut the text in two", () => {
+  test("RESP-02 the signature of a text does not split the text", () => {
     const signature = { family: "google" as const, data: "c2ln" };
     const told = tell([
       text("a"),
@@ -431,7 +431,7 @@ const answer = fc
   });
 
 describe("laws", () => {
-  test("RESP-02 a stream, put together by a strict client, is the whole answer, and what is kept is the same", () => {
+  test("RESP-02 a strict client assembles the whole reply from the stream, and the stored one is the same", () => {
     fc.assert(
       fc.property(answer, fc.boolean(), (events, parallel_tool_calls) => {
         const told = tell(events, { parallel_tool_calls });
@@ -442,7 +442,7 @@ describe("laws", () => {
     );
   });
 
-  test("RESP-02 how a text was cut does not change the answer", () => {
+  test("RESP-02 how a text was split does not change the reply", () => {
     fc.assert(
       fc.property(fc.array(words, { minLength: 1, maxLength: 6 }), (parts) => {
         const cut = tell([...parts.map(text), done("stop")]);
@@ -453,7 +453,7 @@ describe("laws", () => {
     );
   });
 
-  test("RESP-02 what an answer said comes back in the next request as the same parts, signatures included", () => {
+  test("RESP-02 a returned reply decodes to the same parts, signatures included", () => {
     fc.assert(
       fc.property(answer, (events) => {
         const { response } = tell(events);

@@ -38,7 +38,7 @@ const CALL = { type: "function_call", call_id: "c", name: "f", arguments: "{}" }
 const THOUGHT = { type: "reasoning", summary: [] };
 
 describe("the request to a provider of the same dialect", () => {
-  test("RESP-01 RESP-05 it is the caller's but for the model, the state and the gateway's own fields", () => {
+  test("RESP-01 RESP-05 it is the caller's except model, state and the gateway's own fields", () => {
     const own = { background: false, session_id: "s", cost_tier: "low", remaining_turns: 2 };
     const { text, dropped } = sent({ input: "hi", store: true, ...own, unknown: 1.0 });
     expect(text).toBe('{"model":"up","input":"hi","store":false,"unknown":1}');
@@ -46,7 +46,7 @@ describe("the request to a provider of the same dialect", () => {
     expect(sent({ input: [USER] }).text).toBe('{"model":"up","input":[{"role":"user","content":"hi"}],"store":false}');
   });
 
-  test("RESP-01 tools that stay while others are left out keep the digits of their numbers", () => {
+  test("RESP-01 remaining tools keep the digits of their numbers when others are dropped", () => {
     const tools = [
       { type: "web_search" },
       { type: "function", parameters: { const: JSON.rawJSON("9007199254740993") } },
@@ -56,12 +56,12 @@ describe("the request to a provider of the same dialect", () => {
     expect(dropped).toEqual(["tools.0"]);
   });
 
-  test("RESP-05 a history takes the place of the reference to it", () => {
+  test("RESP-05 stored history replaces the reference to it", () => {
     const { value } = sent({ input: "go on", previous_response_id: "resp_1" }, [USER, { role: "user", content: "go" }]);
     expect(value).toEqual({ model: "up", input: [USER, { role: "user", content: "go" }], store: false });
   });
 
-  test("RESP-05 no id goes out that would be looked up, but those the dialect demands", () => {
+  test("RESP-05 item ids are removed, except those the dialect requires", () => {
     const search = { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search" } };
     const sealed = { ...THOUGHT, id: "rs_1", status: null, encrypted_content: "gAAA", content: null };
     const input = [{ ...USER, id: "msg_1", type: "message" }, sealed, { ...CALL, id: "fc_1", status: "completed" }];
@@ -73,7 +73,7 @@ describe("the request to a provider of the same dialect", () => {
     ]);
   });
 
-  test("RESP-05 a reference that nobody resolved is refused by its place", () => {
+  test("RESP-05 an unresolved reference is rejected with its path", () => {
     const reference = { type: "item_reference", id: "msg_9" };
     expect(() => sent({ input: [USER, reference] }, [USER, reference])).toThrow(
       expect.objectContaining({ code: "invalid_value", param: "input.1" }),
@@ -81,7 +81,7 @@ describe("the request to a provider of the same dialect", () => {
     expect(sent({ input: [reference] }, [USER]).value.input).toEqual([USER]);
   });
 
-  test("RESP-05 encrypted thoughts go back to the provider that made them, and to no other", () => {
+  test("RESP-05 encrypted reasoning goes back to its provider only", () => {
     const made = (encrypted_content: string) => ({ ...THOUGHT, encrypted_content });
     const input = [
       made("gw1:responses.openai:abc"),
@@ -99,13 +99,13 @@ describe("the request to a provider of the same dialect", () => {
     expect(history.dropped).toEqual(["history.0"]);
   });
 
-  test("thoughts that nobody can read any more stay here; those in plain text go", () => {
+  test("unreadable reasoning is dropped; plain text is sent", () => {
     const open = { ...THOUGHT, content: [{ type: "reasoning_text", text: "hm" }] };
     const { value, dropped } = sent({ input: [{ ...THOUGHT, id: "rs_1" }, { ...open, id: "rs_2" }, USER] });
     expect([value.input, dropped]).toEqual([[open, USER], ["input.0"]]);
   });
 
-  test("a compacted conversation of another provider is refused, because without it nothing is left", () => {
+  test("a compacted conversation of another provider is rejected, since nothing would remain", () => {
     const item = (encrypted_content: string) => ({ type: "compaction", encrypted_content });
     expect(sent({ input: [item("gw1:responses.openai:c")] }).value.input).toEqual([item("c")]);
     expect(() => sent({ input: [item("gw1:responses.azure:c")] })).toThrow(
@@ -113,7 +113,7 @@ describe("the request to a provider of the same dialect", () => {
     );
   });
 
-  test("RESP-05 thoughts are asked for where the answer is kept and the provider gives them out", () => {
+  test("RESP-05 encrypted reasoning is requested if the response is stored and the provider supports it", () => {
     const facts = { encryptsReasoning: true };
     const asked = ["reasoning.encrypted_content"];
     expect(sent({ input: "x" }, [], { store: true }, facts).value.include).toEqual(asked);
@@ -140,17 +140,17 @@ const COUNTED: Usage = {
 };
 const SHOWN = { cost: 0.5, currency: "EUR" };
 
-describe("the whole answer of a provider of the same dialect", () => {
+describe("the whole reply of a provider of the same dialect", () => {
   test.each([
     ["an error", { error: { code: "server_error", message: "no" } }],
     ["a failure", { status: "failed" }],
     ["work that goes on elsewhere", { status: "queued" }],
     ["no output", { output: undefined }],
-  ])("%s is no answer", (_, more) => {
+  ])("%s is not a reply", (_, more) => {
     expect(decodeDirectReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
   });
 
-  test("RESP-01 every character stays but id, state, signatures and figures", () => {
+  test("RESP-01 every character stays except id, state, signatures and usage", () => {
     const text = `{ "x_new": 1.0, "id":"resp_1", "output": [ {"type":"reasoning","encrypted_content" : "ab\\"c", "summary":[]},
       {"type":"message","content":[{"type":"output_text","text":"{\\"encrypted_content\\":\\"no\\"}"}]} ], "store":false,
       "usage": {"input_tokens":40,"output_tokens":12,"x_more":2.50} }`;
@@ -186,7 +186,7 @@ function readAll(frames: readonly string[], cut: number) {
 }
 
 describe("the stream of a provider of the same dialect", () => {
-  test("any cut: the same bytes, whatever pieces the stream comes in", () => {
+  test("any split gives the same bytes", () => {
     const frames = responseFrames(["Grüße", " 🌧"]);
     const whole = readAll(frames, 1 << 20);
     for (let cut = 1; cut < 40; cut += 1) expect(readAll(frames, cut).text).toBe(whole.text);
@@ -195,7 +195,7 @@ describe("the stream of a provider of the same dialect", () => {
     expect(whole.stream.usage).toEqual(COUNTED);
   });
 
-  test("events without a name, a number or an end marker's good manners are put right", () => {
+  test("missing names, sequence numbers and end markers are filled in", () => {
     const bare = responseEvents(["Hi"]).map(({ sequence_number: _, ...event }) => `data: ${JSON.stringify(event)}\n\n`);
     const { stream, text } = readAll([...bare, "data: [DONE]\n\n"], 64);
     const all = text + stream.close(COUNTED, SHOWN);
@@ -205,7 +205,7 @@ describe("the stream of a provider of the same dialect", () => {
     expect(all).not.toContain("[DONE]");
   });
 
-  test("what is kept is the last response as it was shown", () => {
+  test("the stored response is the last one that was shown", () => {
     const { stream } = readAll(responseFrames(["Hi"]), 1 << 20);
     const last: Json = JSON.parse(stream.close(COUNTED, SHOWN).split("data: ")[1] ?? "");
     expect(JSON.parse(stream.finalJson ?? "")).toEqual(last.response);
@@ -214,7 +214,7 @@ describe("the stream of a provider of the same dialect", () => {
 
   const envelope = envelopeOf(fault("upstream_error", { message: "It broke." }), "resp_own");
 
-  test("ERR-02 a stream that breaks ends with one error and one failed response, numbered on", () => {
+  test("ERR-02 a broken stream ends with one error and one failed response, with continued numbers", () => {
     const frames = responseFrames(["Hi", " you"]);
     for (const [read, id, begin] of [
       [frames.slice(0, 5), "resp_before", []],
@@ -244,17 +244,17 @@ describe("the stream of a provider of the same dialect", () => {
       { status: 400 },
     ],
     ["no event of the dialect", { error: { message: "out of memory" } }, { message: "out of memory" }],
-  ])("a failure in a stream is read, %s", (_, event, expected) => {
+  ])("a failure in a stream is decoded, %s", (_, event, expected) => {
     const piece = new DirectResponsesStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
     expect(piece).toMatchObject({ is: "problem", problem: { status: null, ...expected } });
     expect(decodeStreamProblem(event).type).toBe(null);
   });
 
-  test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is garbage", (data) => {
+  test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is malformed", (data) => {
     expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "malformed" });
   });
 
-  test("a sign of life commits to nothing", () => {
+  test("a keep-alive does not commit", () => {
     expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data: '{"type":"keepalive"}' }).is).toBe(
       "preamble",
     );
@@ -283,7 +283,7 @@ describe("usage of the dialect", () => {
     });
   });
 
-  test("figures that were not believed are replaced by what was counted", () => {
+  test("rejected usage is replaced by the billed one", () => {
     const text = usageText('{"input_tokens":1,"output_tokens":1,"x":1}', COUNTED, SHOWN);
     expect(JSON.parse(text)).toMatchObject({ input_tokens: 40, output_tokens: 12, total_tokens: 52, ...SHOWN });
     expect(JSON.parse(text)).not.toHaveProperty("x");

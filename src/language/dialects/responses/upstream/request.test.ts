@@ -20,13 +20,13 @@ function refusal(call: Partial<Call>, facts: Partial<ModelFacts> = {}): unknown 
 
 const thinking = { effort: "high", budgetTokens: null } as const;
 
-describe("thinking", () => {
-  test("a summary is asked for, unless the provider gives none out", () => {
+describe("reasoning", () => {
+  test("a summary is requested, unless the provider returns none", () => {
     expect(said({ reasoning: thinking }).reasoning).toEqual({ effort: "high", summary: "auto" });
     expect(said({ reasoning: thinking }, { quirks: ["unsummarized"] }).reasoning).toEqual({ effort: "high" });
   });
 
-  test("sealed thoughts are asked for where they are given out, also when nobody speaks of thinking", () => {
+  test("encrypted reasoning is requested if the provider returns it, also without an effort", () => {
     expect(said({}, { reasoningEncryptedBy: "acme" })).toMatchObject({ include: ["reasoning.encrypted_content"] });
     expect(said({ reasoning: thinking })).not.toHaveProperty("include");
     const none = said({ reasoning: { effort: "none", budgetTokens: null } }, { reasoningEncryptedBy: "acme" });
@@ -34,33 +34,33 @@ describe("thinking", () => {
     expect(none.reasoning).toEqual({ effort: "none" });
   });
 
-  test("a model that never thinks is not told not to", () => {
+  test("a model without reasoning gets no reasoning field", () => {
     const none = { effort: "none", budgetTokens: null } as const;
     expect(said({ reasoning: none }, { reasoning: "never" })).not.toHaveProperty("reasoning");
   });
 
-  test("one that thinks or does not is told so in its words", () => {
+  test("an on/off model gets its own efforts", () => {
     const low = { effort: "low", budgetTokens: null } as const;
     expect(said({ reasoning: low }, { quirks: ["effort-high-or-none"] }).reasoning.effort).toBe("high");
   });
 });
 
 describe("sampling", () => {
-  test("is refused by name while a model thinks, unless it is known to take both", () => {
+  test("is rejected by name while reasoning, unless the model is known to take both", () => {
     expect(refusal({ reasoning: thinking, temperature: 0.5 })).toEqual(["unsupported_parameter", "temperature"]);
     expect(refusal({ reasoning: thinking, topP: 0.5 })).toEqual(["unsupported_parameter", "top_p"]);
     expect(refusal({ reasoning: thinking, temperature: 0.5 }, { sampling: true })).toMatchObject({ temperature: 0.5 });
     expect(refusal({ temperature: 0.5, topP: 0.4 })).toMatchObject({ temperature: 0.5, top_p: 0.4 });
   });
 
-  test("values that hold anyway are not sent: some models refuse even those", () => {
+  test("default values are not sent: some models reject even those", () => {
     const body = said({ reasoning: thinking, temperature: 1, topP: 1 });
     expect(body).not.toHaveProperty("temperature");
     expect(body).not.toHaveProperty("top_p");
   });
 });
 
-test("what the dialect has no word for is refused by name", () => {
+test("what the dialect cannot express is rejected by name", () => {
   expect(refusal({ stop: ["x"], parameters: ["stop"] })).toEqual(["unsupported_parameter", "stop"]);
   expect(refusal({ maxOutputTokens: 15 })).toEqual(["invalid_value", "max_tokens"]);
   expect(refusal({ openAiParameters: { user: 7 } })).toEqual(["invalid_value", "user"]);
@@ -75,7 +75,7 @@ test("what the dialect has no word for is refused by name", () => {
   expect(refusal({ turns: [{ role: "system", parts: [image] }] })).toEqual(["invalid_value", "messages.0.content.0"]);
 });
 
-test("instructions alone are what the input says", () => {
+test("instructions alone become the input", () => {
   const body = said({ turns: [{ role: "system", parts: [{ is: "text", text: "Say hello." }] }] });
   expect(body).not.toHaveProperty("instructions");
   expect(body.input).toEqual([
@@ -83,19 +83,19 @@ test("instructions alone are what the input says", () => {
   ]);
 });
 
-test("what an answer is to be is described", () => {
+test("response formats are encoded", () => {
   const responseFormat = { is: "json_schema", name: "n", description: "d", schema: {}, strict: null } as const;
   expect(said({ responseFormat }).text.format).toMatchObject({ type: "json_schema", name: "n", description: "d" });
 });
 
-test("how closely to look at a picture is told in the dialect's words", () => {
+test("the image resolution is encoded", () => {
   const image = { is: "image", source: { is: "url", url: "https://a.example/b.png" } } as const;
   const parts = [{ ...image, detail: "low" }, { ...image, detail: "closely" }, image];
   const [{ content }] = said({ turns: [{ role: "user", parts }] }).input;
   expect(content.map(({ detail }: Json) => detail)).toEqual(["low", "auto", "auto"]);
 });
 
-test("a call without arguments has the empty object, and a failure without a word is told as one", () => {
+test("a call without arguments gets an empty object, and a failure without text is stated", () => {
   const call = { is: "tool_call", id: "c", name: "f", argumentsText: " " } as const;
   const result = { is: "tool_result", callId: "c", content: [], failed: true } as const;
   const turns: Call["turns"] = [
@@ -106,7 +106,7 @@ test("a call without arguments has the empty object, and a failure without a wor
   expect(said({ turns }).input.slice(1)).toMatchObject([{ arguments: "{}" }, { output: "The tool failed." }]);
 });
 
-test("a tool without a schema takes nothing, strictly where it is held to", () => {
+test("a tool without a schema takes no arguments, strictly if required", () => {
   const tool = { name: "f", description: null, schema: null } as const;
   const [open, strict] = said({
     tools: [
@@ -118,7 +118,7 @@ test("a tool without a schema takes nothing, strictly where it is held to", () =
   expect(strict.parameters).toEqual({ type: "object", properties: {}, required: [], additionalProperties: false });
 });
 
-test("a thought that nothing came of stays here", () => {
+test("reasoning without a following item is dropped", () => {
   const signature = { family: "openai", data: "acme:own" } as const;
   const thought = { is: "reasoning", detail: { is: "encrypted", signature } } as const;
   const hello = { role: "user", parts: [{ is: "text", text: "Hello" }] } as const;

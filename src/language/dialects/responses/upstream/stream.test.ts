@@ -20,8 +20,8 @@ const end = (more: JsonObject = {}): JsonObject => ({
 const textOf = (events: readonly (ReplyEvent | undefined)[]) =>
   events.map((event) => (event?.is === "text" ? event.text : "")).join("");
 
-describe("servers that only imitate the dialect", () => {
-  test("items that are never closed are whole at the end, sealed thoughts with them", () => {
+describe("compatible servers that deviate", () => {
+  test("unclosed items complete at the end, encrypted reasoning included", () => {
     const items = [thoughtOf("Hm.", "gEND"), wordsOf("Hello."), callOf("call_a", "f", '{"a":1}')];
     const open = items.flatMap((item, at) => itemEvents(item, at, 2).filter(({ type }) => !/item\.done$/.test(type)));
     const events = read([...open, end({ output: items })]);
@@ -33,7 +33,7 @@ describe("servers that only imitate the dialect", () => {
     expect(events.filter((event) => event?.is === "tool_arguments").length).toBeGreaterThan(1);
   });
 
-  test("a call that stands only in the whole response, behind words that were told, is told at the end", () => {
+  test("a call that is only in the final response is emitted at the end", () => {
     const items = [wordsOf("Hello."), callOf("call_a", "f", '{"a":1}'), callOf("call_b", "g", "{}")];
     for (const told of [[0], [0, 1], [0, 2]]) {
       const events = read([...told.flatMap((at) => itemEvents(items[at], at, 2)), end({ output: items })]);
@@ -46,14 +46,14 @@ describe("servers that only imitate the dialect", () => {
     }
   });
 
-  test("all items in one place: each opens anew, and none is told twice", () => {
+  test("items that share an index open separately, and none is emitted twice", () => {
     const items = [thoughtOf("Hm."), wordsOf("Hello."), callOf("call_a", "f", "{}")];
     const events = read([...items.flatMap((item) => itemEvents(item, 0, 2)), end({ output: items })]);
     expect(textOf(events)).toBe("Hello.");
     expect(events.filter((event) => event?.is === "tool_call")).toHaveLength(1);
   });
 
-  test("names in the place of types, and lists that are empty at the end", () => {
+  test("event names instead of types, and empty lists at the end", () => {
     const reader = new ResponseReader(null);
     const data = JSON.stringify({ output_index: 0, content_index: 0, delta: "Hi" });
     expect(reader.read({ event: "response.output_text.delta", data })).toEqual([{ is: "text", text: "Hi" }]);
@@ -61,7 +61,7 @@ describe("servers that only imitate the dialect", () => {
     expect(reader.read({ event: "response.completed", data: over })?.at(-1)).toEqual({ is: "end" });
   });
 
-  test("raw thoughts in the place of a summary, told once", () => {
+  test("raw reasoning instead of a summary is emitted once", () => {
     const place = { output_index: 0, item_id: "rs" };
     const item = { type: "reasoning", id: "rs", summary: [], content: [{ type: "reasoning_text", text: "Hm." }] };
     const events = read([
@@ -76,7 +76,7 @@ describe("servers that only imitate the dialect", () => {
   });
 });
 
-test("sources are told where they belong in all that was written, once", () => {
+test("citations have offsets in the whole text and are emitted once", () => {
   const source = { type: "url_citation", url: "https://a.example", title: "A", start_index: 1, end_index: 3 };
   const items = [wordsOf("Hello."), wordsOf("There.", { annotations: [source, { type: "file_citation" }] })];
   const events = read([...items.flatMap((item, at) => itemEvents(item, at, 2)), end({ output: items })]);
@@ -84,10 +84,10 @@ test("sources are told where they belong in all that was written, once", () => {
   expect(events.filter((event) => event?.is === "citation")).toEqual([{ is: "citation", citation }]);
 });
 
-describe("what ends an answer", () => {
+describe("the end of a reply", () => {
   const problem = (event: JsonObject) => read([event])[0];
 
-  test("failures, in whichever place their words stand", () => {
+  test("failures, wherever their fields are", () => {
     const error = { code: "rate_limit_exceeded", message: "Slow down." };
     for (const event of [
       { type: "error", ...error },
@@ -99,7 +99,7 @@ describe("what ends an answer", () => {
     expect(problem({ type: "response.cancelled", response: responseJson() })).toMatchObject({ is: "problem" });
   });
 
-  test("nothing but a response that is over", () => {
+  test("only a completed response ends a reply", () => {
     for (const response of [{}, null, responseJson({ status: "failed" }), responseJson({ status: "in_progress" })])
       expect(problem({ type: "response.completed", response })).toBeUndefined();
     expect(problem({ type: "response.completed", response: responseJson({ output: null }) })).toBeUndefined();
@@ -107,14 +107,14 @@ describe("what ends an answer", () => {
     expect(new ResponseReader(null).read({ event: null, data: "{}" })).toBeUndefined();
   });
 
-  test("why it is incomplete, also where only the response says so", () => {
+  test("why it is incomplete, also if only the response states it", () => {
     const cut = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } };
     expect(read([end(cut)])).toContainEqual({ is: "finish", reason: "length" });
     const unknown = { type: "response.incomplete", response: responseJson({ status: null, output: [] }) };
     expect(read([unknown])).toContainEqual({ is: "finish", reason: "length" });
   });
 
-  test("a call without a name is no call", () => {
+  test("a call without a name is unreadable", () => {
     expect(read([{ type: "response.output_item.added", output_index: 0, item: { type: "function_call" } }])).toEqual([
       undefined,
     ]);
