@@ -35,7 +35,7 @@ export type RateSheet = {
 
 export type RateSource = {
   readonly name: string;
-  fetch(): Promise<RateSheet | { readonly problem: string }>;
+  fetchRates(): Promise<RateSheet | { readonly problem: string }>;
 };
 
 /** A rate that moves by more than this factor, at once or within a day, is rejected unless the operator accepts it. */

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 30_000;
 export function createEcbRateSource(address: string, transport: Pick<Transport, "send">, timers: Timers): RateSource {
   return {
     name: ECB_SOURCE,
-    async fetch() {
+    async fetchRates() {
       const headers = { accept: "application/xml, text/xml", "accept-encoding": "identity" };
       const request = { url: address, headers, body: "", method: "GET" } as const;
       const answer = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });

@@ -22,7 +22,7 @@ test("BILL-06 SCALE-02 only the leader fetches rates, and a new leader fetches a
     rateBook: new RateRegistry(snapshot),
     source: {
       name: "a test",
-      fetch: async () => {
+      fetchRates: async () => {
         asks += 1;
         return { problem: "nothing today" };
       },

@@ -105,7 +105,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
   async fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }> {
     const { source, rateBook } = this.#deps;
     if (source === undefined) return { problem: "no source of exchange rates is set" };
-    const offer = await source.fetch();
+    const offer = await source.fetchRates();
     if ("problem" in offer) return offer;
     // A source lists many currencies; the gateway uses those of the catalogue.
     const wanted = Object.entries(offer.rates).filter(([code]) => rateBook.snapshot.currencies.has(code));
