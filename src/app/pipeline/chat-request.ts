@@ -1,26 +1,45 @@
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { Fault } from "../../contract/faults.ts";
+import { type Endpoint, isExtraPriced } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import { acceptsEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import type { InboundRequest } from "../../io/upstream/upstream-adapter.ts";
-import { dialectSupport, maxOutputTokensFor } from "../../io/upstream/upstream-adapters.ts";
-import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
+import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
+import {
+  adapterFor,
+  dialectSupport,
+  isEffortConflicting,
+  maxOutputTokensFor,
+} from "../../io/upstream/upstream-adapters.ts";
+import type { Call, Effort } from "../../language/canon/call.ts";
+import { countableInput } from "../../language/canon/countable-input.ts";
+import {
+  conservativeTextTokens,
+  estimateInputTokens,
+  estimateJsonTokens,
+  expectedTextTokens,
+  type TextTokenEstimator,
+} from "../../language/canon/estimate.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
 import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
+import { setsSampling } from "../../language/canon/sampling.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
-import { omittedToolIndexes } from "./extras.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
-import type { InferenceRequest, UsageBound } from "./inference-request.ts";
-import { countInput, estimateInput, hasNativeContent } from "./input-tokens.ts";
-import type { RequestOutline } from "./plan.ts";
-import { buildAdapter, chooseReasoning, type EndpointAdapter } from "./reasoning-choice.ts";
+import type {
+  EndpointAdapter,
+  InferenceRequest,
+  ReasoningChoice,
+  RequestOutline,
+  UsageBound,
+} from "./inference-request.ts";
 
-/** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
+/** A request of the chat, messages or responses surface. */
 export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> implements InferenceRequest {
   readonly inbound: In;
   readonly inputTokens: number;
   readonly streaming: boolean;
   readonly outline: RequestOutline;
-  #reservedTokens: number | undefined;
+  #conservativeInputTokens: number | undefined;
 
   constructor(inbound: In, inputTokens = estimateInput(inbound, expectedTextTokens)) {
     this.inbound = inbound;
@@ -32,9 +51,9 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
 
   async withCountedInput(tokens: TokenCounter): Promise<ChatInferenceRequest<In>> {
     const { inbound } = this;
-    // What only a provider can read, only a provider can count.
-    const found = hasNativeContent(inbound.call) ? undefined : await countInput(tokens, inbound.call);
-    return found === undefined ? this : new ChatInferenceRequest(inbound, found);
+    // Content that only the provider's dialect can represent cannot be counted here.
+    const counted = hasNativeContent(inbound.call) ? undefined : await countInput(tokens, inbound.call);
+    return counted === undefined ? this : new ChatInferenceRequest(inbound, counted);
   }
 
   usageBoundAt({ price, endpoint, model }: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound {
@@ -42,14 +61,14 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     const limit = call.maxOutputTokens;
     return {
       inputTokens: this.#holdInputTokens(),
-      // An effort that a router chose is not told where it would raise the limit.
+      // The router's effort is omitted when it would raise this limit.
       outputTokens: limit === undefined ? limits.holdOutputTokens : maxOutputTokensFor(call, limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && usesOneHourCache(call) ? "1h" : "5m",
       ...(this.#mayBeCompacted(endpoint) ? { prompts: 2 } : {}),
     };
   }
 
-  /** The provider may shorten the conversation before it answers, by a prompt of its own over all of it. */
+  /** Compaction at the provider costs a second prompt over the whole conversation. */
   #mayBeCompacted(endpoint: Endpoint): boolean {
     const { call, dialect } = this.inbound;
     if (call.compactionThresholdTokens === undefined || this.#holdInputTokens() < call.compactionThresholdTokens)
@@ -57,17 +76,17 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
     return dialectSupport(dialect).isNative(endpoint);
   }
 
-  /** A hold is a bound: what is expected is too little for it. */
+  /** The hold needs an upper bound, not the expected size. */
   #holdInputTokens(): number {
-    this.#reservedTokens ??= Math.max(this.inputTokens, estimateInput(this.inbound, conservativeTextTokens));
-    return this.#reservedTokens;
+    this.#conservativeInputTokens ??= Math.max(this.inputTokens, estimateInput(this.inbound, conservativeTextTokens));
+    return this.#conservativeInputTokens;
   }
 
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter {
     const { endpoint, model } = attempt;
-    const wished = chooseReasoning(this.inbound, plan, attempt);
-    const excludedTools = omittedToolIndexes(this.inbound.call.extras, attempt);
-    return buildAdapter(this.inbound, wished, { endpoint, model, head, excludedTools });
+    const reasoning = chooseReasoning(this.inbound, plan, attempt);
+    const excludedTools = excludedToolIndexes(this.inbound.call.extras, attempt);
+    return buildAdapter(this.inbound, reasoning, { endpoint, model, head, excludedTools });
   }
 
   referencesProviderState(): boolean {
@@ -75,19 +94,104 @@ export class ChatInferenceRequest<In extends InboundRequest = InboundRequest> im
   }
 }
 
-/** What planning has to know of a call. */
 export function chatOutline({ call }: InboundRequest, inputTokens: number): RequestOutline {
   const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
-  const needs = needsOf(call);
-  const requirements = {
-    needs,
+  const requirements: RequestOutline["requirements"] = {
+    needs: needsOf(call),
     parameters,
-    usual: defaultValued,
+    defaultedParameters: defaultValued,
     parameterNames,
-    native,
+    nativeFields: native,
     extras,
     inputTokens,
     maxOutputTokens,
   };
-  return { model, requirements, routingHints: routingHints };
+  return { model, requirements, routingHints };
+}
+
+/** The caller's effort wins; otherwise the router's effort applies where the endpoint accepts it. */
+export function chooseReasoning(inbound: InboundRequest, plan: Plan, attempt: Attempt): ReasoningChoice | undefined {
+  const { call, dialect } = inbound;
+  if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
+  const { effort } = plan;
+  if (effort === null) return undefined;
+  const { endpoint, model } = attempt;
+  const target: Omit<AdapterTarget, "head"> = {
+    endpoint,
+    model,
+    excludedTools: excludedToolIndexes(call.extras, attempt),
+  };
+  const isAccepted =
+    acceptsEffort(
+      attempt,
+      { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) },
+      dialectSupport(dialect),
+    ) && !isEffortConflicting(withEffort(inbound, effort), target);
+  return isAccepted ? { by: "router", effort } : { by: "provider_default" };
+}
+
+function withEffort<In extends InboundRequest>(inbound: In, effort: Effort): In {
+  return { ...inbound, call: { ...inbound.call, reasoning: { effort, budgetTokens: null } } };
+}
+
+/** Drops the router's effort when it conflicts with the caller's parameters, such as a temperature. */
+function buildAdapter(
+  inbound: InboundRequest,
+  reasoning: ReasoningChoice | undefined,
+  target: AdapterTarget,
+): EndpointAdapter {
+  if (reasoning?.by !== "router") return { adapter: adapterFor(inbound, target), reasoning };
+  try {
+    const adapter = adapterFor(withEffort(inbound, reasoning.effort), target);
+    // Only encoding reveals a conflict; the encoded body is reused for the request.
+    const body = adapter.encode();
+    return { adapter: { ...adapter, encode: () => body }, reasoning };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { adapter: adapterFor(inbound, target), reasoning: { by: "provider_default" } };
+  }
+}
+
+/** Indexes in `tools` of optional extras that the endpoint has no price for. With an own key nothing is charged, so all are sent. */
+function excludedToolIndexes(
+  extras: readonly BillableExtra[] | undefined,
+  attempt: Attempt,
+): readonly number[] | undefined {
+  if (extras === undefined || attempt.ownKey !== undefined) return undefined;
+  const indexes = extras.flatMap(({ toolIndex, name }) =>
+    toolIndex === undefined || isExtraPriced(attempt.price, name) ? [] : [toolIndex],
+  );
+  return indexes.length === 0 ? undefined : indexes;
+}
+
+/** Includes content that only the provider's dialect can represent. */
+export function estimateInput(inbound: InboundRequest, textTokens: TextTokenEstimator): number {
+  const { call } = inbound;
+  const estimate = estimateInputTokens(call, toolsLength(inbound), textTokens);
+  return hasNativeContent(call)
+    ? Math.max(estimate, estimateJsonTokens(providerVisibleBody(inbound), textTokens))
+    : estimate;
+}
+
+/** True when a part of the request has no canonical form. */
+function hasNativeContent({ native }: Call): boolean {
+  return native !== undefined && native.length > 0;
+}
+
+/** Counts with a generic tokenizer; undefined when the counter is overloaded. */
+export async function countInput(tokens: TokenCounter, call: Call): Promise<number | undefined> {
+  const { texts, otherTokens } = countableInput(call);
+  const counted = await tokens.count(texts);
+  return counted === undefined ? undefined : otherTokens + counted;
+}
+
+/** The body as an endpoint of the caller's own dialect receives it. */
+function providerVisibleBody(inbound: InboundRequest): unknown {
+  const { value } = inbound.body;
+  return inbound.dialect === "responses" ? { ...value, input: inbound.items } : value;
+}
+
+function toolsLength({ body }: InboundRequest): number {
+  const span = body.members.get("tools");
+  return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
+import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import type { ResponseSink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
@@ -20,7 +20,7 @@ const LANE: UpstreamAdapter = {
   encode: () => "",
   decodeResponse: () => undefined,
   openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-  openReplyStream: () => new DirectChatStream("own", false),
+  openReplyStream: () => new PassthroughChatStream("own", false),
   decodeProblem,
 };
 

@@ -10,8 +10,8 @@ import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.t
 import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
-import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
+import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { ResponseSink } from "../exchange.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";

@@ -4,13 +4,13 @@ import { classifyMalformed, classifyStatus, type FailureVerdict } from "../../io
 import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
-import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { classifyProblem } from "./relay.ts";
+import { classifyProblem, type Relay } from "./relay.ts";
 
-const PROBLEM_BYTES_MAX = 64 * 1024;
+const ERROR_BYTES_MAX = 64 * 1024;
 
 type ResponseReading = {
   readonly adapter: UpstreamAdapter;
@@ -20,7 +20,7 @@ type ResponseReading = {
   readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
 };
 
-/** One object where a stream was asked for: whatever it is, it is no stream. */
+/** A JSON object in place of the requested stream is an error report. */
 export function isJson(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/json") === true;
 }
@@ -31,7 +31,7 @@ type BufferedReading = ResponseReading & {
   readonly model: string;
 };
 
-/** Collects a whole JSON answer under its cap. */
+/** Buffers a whole reply up to the size limit. */
 export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
   const { gateway, call, adapter, provider, model, resolve, failed, headers } = reading;
   const chunks: Buffer[] = [];
@@ -48,10 +48,10 @@ export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
     },
     onEnd() {
       const [only] = chunks;
-      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      const answer = adapter.decodeResponse(bytes, headers);
-      const problem = answer === undefined ? embeddedProblem(bytes, adapter, headers) : undefined;
-      if (problem === undefined) return resolve(bufferedOutcome(answer, adapter, { provider, model }));
+      const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+      const reply = adapter.decodeResponse(body, headers);
+      const problem = reply === undefined ? embeddedProblem(body, adapter, headers) : undefined;
+      if (problem === undefined) return resolve(bufferedOutcome(reply, adapter, { provider, model }));
       resolve({ is: "failed", verdict: classifyProblem(problem, provider), upstreamStatus: 200 });
     },
     onFailure: (failure) => failed(failure, 200),
@@ -59,20 +59,20 @@ export function bufferedReader(reading: BufferedReading): UpstreamBodyHandler {
 }
 
 export function bufferedOutcome(
-  answer: WholeReply | UnusableReply | undefined,
+  reply: WholeReply | UnusableReply | undefined,
   { unusableFaultCode: code }: UpstreamAdapter,
   { provider, model }: Pick<Endpoint, "provider" | "model">,
 ): AttemptOutcome {
-  if (answer !== undefined && !("unusable" in answer)) return { is: "whole", answer, upstreamStatus: 200 };
-  const named = code === undefined ? undefined : { code, model };
-  const verdict = classifyMalformed(answer?.unusable ?? "not an answer of its dialect", provider, named);
+  if (reply !== undefined && !("unusable" in reply)) return { is: "complete", reply, upstreamStatus: 200 };
+  const faultCode = code === undefined ? undefined : { code, model };
+  const verdict = classifyMalformed(reply?.unusable ?? "not an answer of its dialect", provider, faultCode);
   return { is: "failed", verdict, upstreamStatus: 200 };
 }
 
-/** What went wrong, where that is told in the place of an answer and the status says nothing of it. */
+/** An error report inside a response of status 200. */
 function embeddedProblem(
   bytes: Buffer,
-  lane: UpstreamAdapter,
+  adapter: UpstreamAdapter,
   headers: IncomingHttpHeaders,
 ): UpstreamProblem | undefined {
   const body = tryParseJson(bytes);
@@ -80,7 +80,7 @@ function embeddedProblem(
   if (!isJsonObject(first)) return undefined;
   const { error, object } = first;
   const isReport = isJsonObject(error) || (typeof error === "string" && error !== "") || object === "error";
-  return isReport ? lane.decodeProblem(body, null, headers) : undefined;
+  return isReport ? adapter.decodeProblem(body, null, headers) : undefined;
 }
 
 type ErrorReading = ResponseReading & { readonly status: number; readonly headers: IncomingHttpHeaders };
@@ -98,26 +98,75 @@ function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }
   return { is: "stop", why: `provider declined (${status})`, fault: refused };
 }
 
-/** Collects the beginning of an error body and says what follows from it. */
+/** Buffers the start of an error body and classifies it. */
 export function errorReader(reading: ErrorReading): UpstreamBodyHandler {
   const { status, resolve, failed, call } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const conclude = () => {
+  const classify = () => {
     resolve({ is: "failed", verdict: classifyErrorBody(Buffer.concat(chunks), reading), upstreamStatus: status });
   };
   return {
     onData(chunk) {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > PROBLEM_BYTES_MAX) {
-        // The verdict first: an abort is heard as a failure of its own.
-        conclude();
+      if (bytes > ERROR_BYTES_MAX) {
+        // The verdict comes first, because the abort is reported as a failure.
+        classify();
         call.abort();
       }
       return "more";
     },
-    onEnd: conclude,
+    onEnd: classify,
     onFailure: (failure) => failed(failure, status),
+  };
+}
+
+type AudioReading = {
+  readonly call: UpstreamCall;
+  readonly stream: AudioStream;
+  readonly provider: string;
+  readonly resolve: (outcome: AttemptOutcome) => void;
+};
+
+/** Relays audio bytes as they arrive; the first one is the commit point. */
+export function audioReader(relay: Relay, { call, stream, provider, resolve }: AudioReading): UpstreamBodyHandler {
+  let isEnded = false;
+  const finish = (outcome: AttemptOutcome) => {
+    isEnded = true;
+    resolve(outcome);
+  };
+  const fail = (verdict: FailureVerdict) => {
+    if (isEnded) return;
+    if (relay.clientStoppedReading) finish({ is: "disconnected", stream });
+    else if (relay.committed) finish(relay.brokenOutcome(stream, verdict));
+    else finish({ is: "failed", verdict, upstreamStatus: 200 });
+    // Last, because the abort is reported here as a failure.
+    call.abort();
+  };
+  const relayPiece = (piece: AudioPiece): "more" | "pause" => {
+    if (piece.is === "problem") fail(classifyProblem(piece.problem, provider));
+    else if (piece.is === "malformed") fail(classifyMalformed(piece.why, provider));
+    else if (piece.bytes.length > 0 && !relay.sendBytes(piece.bytes)) {
+      relay.resumeWhenDrained(() => call.resume());
+      return "pause";
+    }
+    return "more";
+  };
+  return {
+    onData: (chunk) => {
+      if (!isEnded) return relayPiece(stream.read(chunk));
+      call.abort();
+      return "more";
+    },
+    onEnd: () => {
+      if (isEnded) return;
+      relayPiece(stream.end());
+      if (isEnded) return;
+      if (relay.committed) finish({ is: "relayed", stream, upstreamStatus: 200 });
+      else if (relay.disconnected) finish({ is: "disconnected", stream });
+      else fail(classifyMalformed("no audio at all", provider));
+    },
+    onFailure: (failure) => fail(classifyFailure(failure, provider)),
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import { redactSecrets } from "../../kit/secret.ts";
-import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
 /** Whose fault a failed attempt was, for those who come after it. */

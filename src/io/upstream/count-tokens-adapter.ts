@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isJsonObject, type MemberPatch, tryParseJson } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import type { WholeReply } from "../../language/canon/reply.ts";
-import { stripUnknownHints } from "../../language/dialects/messages/direct/request.ts";
+import { stripUnknownHints } from "../../language/dialects/messages/passthrough/request.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import {
   invokeModelBody,

@@ -4,8 +4,8 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
-import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isImplausibleUsage } from "../../language/canon/usage-plausibility.ts";
 import {

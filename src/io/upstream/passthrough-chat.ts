@@ -3,15 +3,15 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
 import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
-import { decodeDirectReply } from "../../language/dialects/chat/direct/reply.ts";
+import { decodePassthroughReply } from "../../language/dialects/chat/passthrough/reply.ts";
 import {
-  type DirectChatFacts,
   historyPatches,
   OUTPUT_LIMITS,
   type OutputLimit,
+  type PassthroughChatFacts,
   requestPatches,
-} from "../../language/dialects/chat/direct/request.ts";
-import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
+} from "../../language/dialects/chat/passthrough/request.ts";
+import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import { type AdapterTarget, type InboundChat, NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
@@ -36,14 +36,14 @@ export function passthroughChat(
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeResponse: (answer) => decodeDirectReply(answer, head.id),
+    decodeResponse: (answer) => decodePassthroughReply(answer, head.id),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-    openReplyStream: () => new DirectChatStream(head.id, call.includeUsage),
+    openReplyStream: () => new PassthroughChatStream(head.id, call.includeUsage),
     decodeProblem,
   };
 }
 
-function directFactsOf(endpoint: Endpoint, model: Model): DirectChatFacts {
+function directFactsOf(endpoint: Endpoint, model: Model): PassthroughChatFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     outputLimit: outputLimitOf(endpoint),

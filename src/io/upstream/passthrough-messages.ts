@@ -6,7 +6,7 @@ import { ROUTING_HINT_FIELDS } from "../../language/canon/routing-hints.ts";
 import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/upstream/errors.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
-import { decodeDirectReply, type OwnMembers } from "../../language/dialects/messages/direct/reply.ts";
+import { decodePassthroughReply, type OwnMembers } from "../../language/dialects/messages/passthrough/reply.ts";
 import {
   EAGER_STREAMING,
   EAGER_STREAMING_BETA,
@@ -15,8 +15,8 @@ import {
   stripUnknownHints,
   substituteEffort,
   withoutForeignReasoning,
-} from "../../language/dialects/messages/direct/request.ts";
-import { DirectMessagesStream, InvokeModelStream } from "../../language/dialects/messages/direct/stream.ts";
+} from "../../language/dialects/messages/passthrough/request.ts";
+import { InvokeModelStream, PassthroughMessagesStream } from "../../language/dialects/messages/passthrough/stream.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import {
   decodeRawPredictProblem,
@@ -56,7 +56,7 @@ export function passthroughMessages(
     surface: "messages",
     keepAliveFrame: messagesClient.keepAlive,
     effort: toldEffort(inbound, target),
-    decodeResponse: (answer) => decodeDirectReply(answer, own),
+    decodeResponse: (answer) => decodePassthroughReply(answer, own),
     ...DOORS[door](inbound, target, own),
   };
 }
@@ -82,7 +82,7 @@ const DOORS: Readonly<
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
-      openReplyStream: () => new DirectMessagesStream(own),
+      openReplyStream: () => new PassthroughMessagesStream(own),
       droppedFields: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patchBody(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesUpstream.decodeProblem,
@@ -97,7 +97,7 @@ const DOORS: Readonly<
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
-      openReplyStream: () => new DirectMessagesStream(own),
+      openReplyStream: () => new PassthroughMessagesStream(own),
       droppedFields: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
       encode: () => patchBody(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,

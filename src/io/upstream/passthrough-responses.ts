@@ -3,10 +3,13 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { nearestEffort } from "../../language/canon/effort.ts";
-import { decodeDirectReply, type ResponseOwnership } from "../../language/dialects/responses/direct/reply.ts";
-import { type DirectResponsesFacts, requestPatches } from "../../language/dialects/responses/direct/request.ts";
-import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
-import { decodeResponsesProblem } from "../../language/dialects/responses/upstream/errors.ts";
+import { decodePassthroughReply, type ResponseOwnership } from "../../language/dialects/responses/passthrough/reply.ts";
+import {
+  type PassthroughResponsesFacts,
+  requestPatches,
+} from "../../language/dialects/responses/passthrough/request.ts";
+import { PassthroughResponsesStream } from "../../language/dialects/responses/passthrough/stream.ts";
+import { decodeProblem } from "../../language/dialects/responses/upstream/errors.ts";
 import { encryptsReasoning } from "./responses-detour.ts";
 import type { AdapterTarget, InboundResponses, UpstreamAdapter } from "./upstream-adapter.ts";
 
@@ -29,10 +32,10 @@ export function passthroughResponses(
     droppedFields,
     echoedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
-    decodeResponse: (bytes) => decodeDirectReply(bytes, ownership),
+    decodeResponse: (bytes) => decodePassthroughReply(bytes, ownership),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
-    openReplyStream: () => new DirectResponsesStream(ownership),
-    decodeProblem: decodeResponsesProblem,
+    openReplyStream: () => new PassthroughResponsesStream(ownership),
+    decodeProblem: decodeProblem,
   };
 }
 
@@ -52,7 +55,7 @@ export function isEffortTooLowForTools(
   return hosted === true && toldEffort(call, endpoint, model) === "minimal";
 }
 
-function factsOf(endpoint: Endpoint): DirectResponsesFacts {
+function factsOf(endpoint: Endpoint): PassthroughResponsesFacts {
   const { upstreamModel, provider } = endpoint;
   return { upstreamModel, provider, encryptsReasoning: encryptsReasoning(endpoint) };
 }

@@ -1,6 +1,6 @@
 import type { ErrorEnvelope, Fault } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { UpstreamProblem } from "./problem.ts";
+import type { UpstreamProblem } from "./upstream-problem.ts";
 import type { Usage } from "./usage.ts";
 
 /** The charge as reported to the client. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { UpstreamProblem } from "../canon/problem.ts";
+import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { DecisionCall } from "./call.ts";
 import type { RawDecisionReply, RawDecisionUsage } from "./reply.ts";
 

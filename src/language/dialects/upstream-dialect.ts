@@ -1,9 +1,9 @@
 import type { Call, Effort } from "../canon/call.ts";
 import type { Parameter } from "../canon/parameters.ts";
-import type { UpstreamProblem } from "../canon/problem.ts";
 import type { Quirk } from "../canon/quirks.ts";
 import type { ReasoningControl } from "../canon/reasoning-control.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
+import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 
 /** Honoured, rejected with 400, accepted and ignored, or addressed to the gateway. */
 export type FieldSupport = "yes" | "400" | "no-op" | "svc";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
-import type { UpstreamProblem } from "../canon/problem.ts";
+import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { EmbeddingInputs } from "./call.ts";
 
 /** One upstream request. */

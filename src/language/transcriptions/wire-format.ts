@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { UpstreamProblem } from "../canon/problem.ts";
+import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { TranscriptionCall } from "./call.ts";
 import type { Transcript } from "./reply.ts";
 

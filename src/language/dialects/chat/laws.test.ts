@@ -13,8 +13,8 @@ import type { Quirk } from "../../canon/quirks.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { chatClient } from "./client/dialect.ts";
-import { decodeDirectReply as directReply } from "./direct/reply.ts";
-import { DirectChatStream } from "./direct/stream.ts";
+import { decodePassthroughReply as directReply } from "./passthrough/reply.ts";
+import { PassthroughChatStream } from "./passthrough/stream.ts";
 import { chatUpstream } from "./upstream/dialect.ts";
 
 type Answer = {
@@ -293,7 +293,7 @@ describe("recordings decode to what the direct adapter shows", () => {
 
   /** What a client of the direct lane puts together. */
   function directly(bytes: Buffer, ownId: string): { shown: Shown; usage: Usage | undefined; chars: number } {
-    const stream = new DirectChatStream(ownId, false);
+    const stream = new PassthroughChatStream(ownId, false);
     const message: Json = { content: "", reasoning_content: "", tool_calls: [] };
     let reason: unknown;
     const frames = new SseReader(1 << 24);

@@ -15,7 +15,7 @@ import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { ModelFacts } from "../upstream-dialect.ts";
 import { decodeRequest } from "./client/request.ts";
 import { inputItems } from "./client/turns.ts";
-import { decodeDirectReply as directReply } from "./direct/reply.ts";
+import { decodePassthroughReply as directReply } from "./passthrough/reply.ts";
 import { providerSignature } from "./reasoning-signatures.ts";
 import { responsesUpstream } from "./upstream/dialect.ts";
 

@@ -7,7 +7,7 @@ import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeReasoning } from "./reasoning.ts";
-import { cacheMark, decodeTurn } from "./turns.ts";
+import { decodeCacheControl, decodeTurn } from "./turns.ts";
 
 export function decodeRequest(request: ChatRequest): Call {
   const { max_tokens, max_completion_tokens } = request;
@@ -47,7 +47,7 @@ function decodeTool({ function: { name, description, parameters, strict }, cache
     description: description ?? null,
     schema: parameters ?? null,
     strict: strict ?? null,
-    ...cacheMark(cache_control),
+    ...decodeCacheControl(cache_control),
   };
 }
 

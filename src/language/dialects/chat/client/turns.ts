@@ -8,9 +8,9 @@ import {
 } from "../../../canon/parts.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 
-type CacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
+type ChatCacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
 
-export function cacheMark(control: CacheControl): { cache?: CacheBreakpoint } {
+export function decodeCacheControl(control: ChatCacheControl): { cache?: CacheBreakpoint } {
   return control ? { cache: { ttl: control.ttl ?? null } } : {};
 }
 
@@ -34,7 +34,7 @@ export function decodeTurn(message: ChatMessage): ConversationTurn {
             callId: message.tool_call_id,
             content,
             failed: false,
-            ...cacheMark(message.cache_control),
+            ...decodeCacheControl(message.cache_control),
           },
         ],
       };
@@ -44,13 +44,13 @@ export function decodeTurn(message: ChatMessage): ConversationTurn {
   }
 }
 
-type TextContent = string | readonly { readonly text: string; readonly cache_control?: CacheControl }[];
+type TextContent = string | readonly { readonly text: string; readonly cache_control?: ChatCacheControl }[];
 
 type TextPart = Extract<Part, { is: "text" }>;
 
 function textParts(content: TextContent): TextPart[] {
   if (typeof content === "string") return [{ is: "text", text: content }];
-  return content.map(({ text, cache_control }) => ({ is: "text", text, ...cacheMark(cache_control) }));
+  return content.map(({ text, cache_control }) => ({ is: "text", text, ...decodeCacheControl(cache_control) }));
 }
 
 /** Reasoning precedes the content it led to; signed blocks replace the plain text they contain. */
@@ -64,7 +64,7 @@ function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" 
   if (typeof message.content === "string") parts.push({ is: "text", text: message.content });
   else {
     for (const part of message.content ?? []) {
-      if (part.type === "text") parts.push({ is: "text", text: part.text, ...cacheMark(part.cache_control) });
+      if (part.type === "text") parts.push({ is: "text", text: part.text, ...decodeCacheControl(part.cache_control) });
       else parts.push({ is: "refusal", text: part.refusal });
     }
   }
@@ -82,18 +82,18 @@ function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" 
   return parts;
 }
 
-type UserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], string>[number];
+type ChatUserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], string>[number];
 
-function decodeUserPart(part: UserPart): Part {
+function decodeUserPart(part: ChatUserPart): Part {
   switch (part.type) {
     case "text":
-      return { is: "text", text: part.text, ...cacheMark(part.cache_control) };
+      return { is: "text", text: part.text, ...decodeCacheControl(part.cache_control) };
     case "image_url":
       return {
         is: "image",
         source: mediaSource(part.image_url.url),
         ...imageDetail(part.image_url.detail),
-        ...cacheMark(part.cache_control),
+        ...decodeCacheControl(part.cache_control),
       };
     case "input_audio":
       return {
@@ -103,7 +103,7 @@ function decodeUserPart(part: UserPart): Part {
     case "file": {
       const { file_data, file_id, filename } = part.file;
       const source: MediaSource = file_id ? { is: "uploaded", id: file_id } : mediaSource(file_data ?? "");
-      return { is: "file", source, filename: filename ?? null, ...cacheMark(part.cache_control) };
+      return { is: "file", source, filename: filename ?? null, ...decodeCacheControl(part.cache_control) };
     }
   }
 }

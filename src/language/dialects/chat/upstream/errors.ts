@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import type { UpstreamProblem } from "../../../canon/problem.ts";
+import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
 import { isAborted } from "./normalize.ts";
 
 const MESSAGE_CHARS_MAX = 2000;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
-import type { UpstreamProblem } from "../../../canon/problem.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
 
 type OpenToolCall = {
   id: string | undefined;

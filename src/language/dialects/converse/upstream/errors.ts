@@ -1,5 +1,5 @@
 import { isJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
-import type { UpstreamProblem } from "../../../canon/problem.ts";
+import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 /** ARNs contain the operator's account number. */

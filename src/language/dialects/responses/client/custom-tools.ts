@@ -8,9 +8,9 @@ import type { ToolDefinition } from "../../../canon/call.ts";
  */
 const INPUT_ARGUMENT = "input";
 
-export type CustomTool = Extract<ResponseTool, { name: string; type: "custom" }>;
+export type ResponsesCustomTool = Extract<ResponseTool, { name: string; type: "custom" }>;
 
-export function customDefinition({ name, description, format }: CustomTool): ToolDefinition {
+export function customDefinition({ name, description, format }: ResponsesCustomTool): ToolDefinition {
   const grammar =
     format?.type === "grammar" && format.definition
       ? `The ${INPUT_ARGUMENT} must match this ${format.syntax ?? ""} grammar:\n${format.definition}`

@@ -10,13 +10,13 @@ import { flatNames } from "./namespaces.ts";
 import { encodeItem, type ItemStatus, type OutputItem, OutputItems } from "./output-items.ts";
 import { encodeUsage } from "./usage.ts";
 
-type ResponseEnd = {
+type ResponseOutcome = {
   readonly status: "in_progress" | "completed" | "incomplete" | "failed";
   readonly reason: string | null;
 };
 
 type ResponseState = {
-  readonly ended: ResponseEnd;
+  readonly ended: ResponseOutcome;
   readonly usage: JsonObject | undefined;
   readonly problem: { readonly code: string; readonly message: string } | null;
 };
@@ -114,7 +114,7 @@ export class ResponseWriter implements ReplyWriter {
   }
 
   /** A truncated reply was cut in its last item. */
-  #statusAt(at: number, { status }: ResponseEnd): ItemStatus {
+  #statusAt(at: number, { status }: ResponseOutcome): ItemStatus {
     if (status === "failed") return at < this.#openIndex ? "completed" : "incomplete";
     if (status !== "incomplete") return "completed";
     const last = this.#items.list.findLastIndex((item) => item.is !== "reasoning" || !item.isMessageSignature);
@@ -163,7 +163,7 @@ function isCompleteJson(argumentsText: string): boolean {
   }
 }
 
-function responseEnd(finish: FinishEvent | undefined): ResponseEnd {
+function responseEnd(finish: FinishEvent | undefined): ResponseOutcome {
   if (finish?.reason === "length") return { status: "incomplete", reason: "max_output_tokens" };
   if (finish?.reason === "content_filter") return { status: "incomplete", reason: "content_filter" };
   return { status: "completed", reason: null };

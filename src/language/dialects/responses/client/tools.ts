@@ -1,7 +1,7 @@
 import type { ResponsesRequest, ResponseTool } from "../../../../contract/schemas/responses.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { ToolChoice, ToolDefinition } from "../../../canon/call.ts";
-import { type CustomTool, customDefinition } from "./custom-tools.ts";
+import { customDefinition, type ResponsesCustomTool } from "./custom-tools.ts";
 import { flatName } from "./namespaces.ts";
 
 type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
@@ -72,7 +72,7 @@ function isFunction(tool: ResponseTool): tool is FunctionTool {
   return tool.type === "function";
 }
 
-function isCustom(tool: ResponseTool): tool is CustomTool {
+function isCustom(tool: ResponseTool): tool is ResponsesCustomTool {
   return tool.type === "custom";
 }
 

@@ -45,8 +45,8 @@ export function decodeItems(items: readonly JsonObject[], pathOf: (index: number
 }
 
 type CallItem = Extract<KnownItem, { type: "function_call" | "custom_tool_call" }>;
-type OutputItem = Extract<KnownItem, { type: "function_call_output" | "custom_tool_call_output" }>;
-type MessageItem = Extract<KnownItem, { role: string }>;
+type ToolOutputItem = Extract<KnownItem, { type: "function_call_output" | "custom_tool_call_output" }>;
+type InputMessageItem = Extract<KnownItem, { role: string }>;
 
 /** Merges adjacent assistant items into one turn. */
 class ItemDecoder {
@@ -115,7 +115,7 @@ class ItemDecoder {
     else if (decoded.is === "call_signature") this.#callSignature = decoded.signature;
   }
 
-  #readMessage({ role, content }: MessageItem, path: string): void {
+  #readMessage({ role, content }: InputMessageItem, path: string): void {
     const read = this.#parts(content, subPath(path, "content"));
     const partPaths = read.map((pathed) => pathed.path);
     const parts = read.map((pathed) => pathed.part);
@@ -134,7 +134,7 @@ class ItemDecoder {
     if (parts.length > 0) this.turns.push({ role, parts, partPaths });
   }
 
-  #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
+  #result({ call_id, output }: ToolOutputItem, path: string): ToolResultPart {
     const content: ToolResultPart["content"][number][] = [];
     for (const { part, path: partPath } of this.#parts(output, subPath(path, "output"))) {
       if (part.is === "text" || part.is === "image") content.push(part);

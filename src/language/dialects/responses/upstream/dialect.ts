@@ -2,7 +2,7 @@ import { effortFor } from "../../../canon/effort.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
-import { decodeResponsesProblem } from "./errors.ts";
+import { decodeProblem } from "./errors.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ResponseReader } from "./stream.ts";
@@ -23,5 +23,5 @@ export const responsesUpstream: UpstreamDialect = {
   encodeRequest: encodeRequest,
   decodeReply: decodeReply,
   openReader: (context) => new ResponseReader(context?.facts.reasoningEncryptedBy ?? null),
-  decodeProblem: decodeResponsesProblem,
+  decodeProblem: decodeProblem,
 };

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../../kit/json.ts";
-import type { UpstreamProblem } from "../../../canon/problem.ts";
+import type { UpstreamProblem } from "../../../canon/upstream-problem.ts";
 import { decodeProblem as decodeChatProblem } from "../../chat/upstream/errors.ts";
 
 /** Failure codes that the caller's request causes. */
@@ -35,6 +35,6 @@ export function decodeStreamProblem(event: unknown): UpstreamProblem {
 }
 
 /** An error body with its status, or a failed response with a 2xx status. */
-export function decodeResponsesProblem(body: unknown, status: number | null): UpstreamProblem {
+export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   return status === null ? decodeStreamProblem(body) : decodeChatProblem(body, status);
 }

@@ -9,12 +9,12 @@ const NOTHING: readonly ReplyEvent[] = [];
 const BETWEEN_PARTS = "\n\n";
 
 /** Text offset of each part, for parts that were streamed. */
-type MessageItem = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
+type OpenMessage = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
 /** Servers stream a summary or the reasoning itself; of both, the first wins. */
-type ReasoningItem = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
+type OpenReasoning = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
 type OpenItem =
-  | MessageItem
-  | ReasoningItem
+  | OpenMessage
+  | OpenReasoning
   | { readonly is: "function_call"; readonly index: number; written: boolean }
   /** Item types without a canonical form. */
   | { readonly is: "other" };
@@ -101,7 +101,7 @@ export class ResponseReader implements ReplyEventReader {
     return [{ is: "tool_call", index, id, name, signature: null }];
   }
 
-  #addText(is: "text" | "refusal", message: MessageItem, part: unknown, value: unknown): readonly ReplyEvent[] {
+  #addText(is: "text" | "refusal", message: OpenMessage, part: unknown, value: unknown): readonly ReplyEvent[] {
     const text = textIn(value);
     if (text === "") return NOTHING;
     this.#start(message, part);
@@ -109,14 +109,14 @@ export class ResponseReader implements ReplyEventReader {
     return [{ is, text }];
   }
 
-  #start({ starts }: MessageItem, part: unknown): number {
+  #start({ starts }: OpenMessage, part: unknown): number {
     const start = starts.get(part) ?? this.#textChars;
     starts.set(part, start);
     return start;
   }
 
   /** Some compatible servers omit the opening event. */
-  #message(at: unknown): MessageItem {
+  #message(at: unknown): OpenMessage {
     const known = this.#items.get(at);
     return known?.is === "message" ? known : this.#forgotten(at, newMessage());
   }
@@ -177,7 +177,7 @@ export class ResponseReader implements ReplyEventReader {
     }
   }
 
-  #closeMessage(message: MessageItem, { content }: JsonObject): readonly ReplyEvent[] {
+  #closeMessage(message: OpenMessage, { content }: JsonObject): readonly ReplyEvent[] {
     const isStreamed = message.starts.size > 0;
     return objectsIn(content).flatMap((part, partIndex) => {
       const value = isStreamed ? NOTHING : this.#part(message, partIndex, part);
@@ -187,12 +187,12 @@ export class ResponseReader implements ReplyEventReader {
     });
   }
 
-  #part(message: MessageItem, partIndex: number, part: JsonObject): readonly ReplyEvent[] {
+  #part(message: OpenMessage, partIndex: number, part: JsonObject): readonly ReplyEvent[] {
     if (part["type"] === "refusal") return this.#addText("refusal", message, partIndex, part["refusal"]);
     return part["type"] === "output_text" ? this.#addText("text", message, partIndex, part["text"]) : NOTHING;
   }
 
-  #closeThoughts(item: ReasoningItem, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
+  #closeThoughts(item: OpenReasoning, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
     const unstreamed = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
     const text = item.text + unstreamed;
     const encrypted = textIn(encrypted_content);
@@ -237,11 +237,11 @@ function isCall(item: unknown): boolean {
   return isJsonObject(item) && item["type"] === "function_call";
 }
 
-function newMessage(): MessageItem {
+function newMessage(): OpenMessage {
   return { is: "message", starts: new Map(), cited: false };
 }
 
-function newReasoning(): ReasoningItem {
+function newReasoning(): OpenReasoning {
   return { is: "reasoning", text: "", part: undefined, from: undefined };
 }
 

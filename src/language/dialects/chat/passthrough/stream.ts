@@ -9,12 +9,12 @@ import { problemInChunk } from "../upstream/errors.ts";
 import { ReplyNormalizer } from "../upstream/normalize.ts";
 import { END_MARKER } from "../upstream/stream.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { encodeDirectUsage, measureMessage } from "./reply.ts";
+import { encodePassthroughUsage, measureMessage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
 /** Relays a chat-completions stream: replaces the id of each frame and normalizes non-conforming choices. */
-export class DirectChatStream implements ReplyStream {
+export class PassthroughChatStream implements ReplyStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
   readonly #normalizer: ReplyNormalizer;
@@ -147,7 +147,7 @@ export class DirectChatStream implements ReplyStream {
 
   close(billed: Usage, cost: ReportedCost | undefined): string {
     if (!this.#includeUsage) return END_OF_STREAM;
-    const usage = JSON.stringify(encodeDirectUsage(this.#wireUsage, billed, cost));
+    const usage = JSON.stringify(encodePassthroughUsage(this.#wireUsage, billed, cost));
     if (this.#usageFrame !== undefined) {
       const { chunk, data } = this.#usageFrame;
       return `data: ${patchMember(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;

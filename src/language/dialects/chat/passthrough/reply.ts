@@ -10,7 +10,7 @@ import { decodeUsage } from "../upstream/usage.ts";
  * Patches the id, the usage and non-conforming choices of a provider's reply; undefined if the bytes are not a reply
  * of this dialect.
  */
-export function decodeDirectReply(bytes: Buffer, ownId: string): WholeReply | undefined {
+export function decodePassthroughReply(bytes: Buffer, ownId: string): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
@@ -21,10 +21,10 @@ export function decodeDirectReply(bytes: Buffer, ownId: string): WholeReply | un
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     messages.push(choice["message"]);
   }
-  return new DirectChatReply(body, ownId, normalized, messages);
+  return new PassthroughChatReply(body, ownId, normalized, messages);
 }
 
-class DirectChatReply implements WholeReply {
+class PassthroughChatReply implements WholeReply {
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
   readonly #body: ParsedBody;
@@ -53,7 +53,7 @@ class DirectChatReply implements WholeReply {
   }
 
   render(billed: Usage, cost: ReportedCost | undefined): string {
-    const usage = encodeDirectUsage(this.#body.value["usage"], billed, cost);
+    const usage = encodePassthroughUsage(this.#body.value["usage"], billed, cost);
     return patchMembers(this.#body, [
       { key: "id", json: JSON.stringify(this.#ownId) },
       ...(this.#normalized === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#normalized) }]),
@@ -63,7 +63,7 @@ class DirectChatReply implements WholeReply {
 }
 
 /** The provider's own usage object with the cost added, or the billed usage where the two differ. */
-export function encodeDirectUsage(wireUsage: unknown, billed: Usage, cost: ReportedCost | undefined): JsonObject {
+export function encodePassthroughUsage(wireUsage: unknown, billed: Usage, cost: ReportedCost | undefined): JsonObject {
   if (!isJsonObject(wireUsage) || !matchesWireUsage(wireUsage, billed)) return encodeUsage(billed, cost);
   const usage: Record<string, unknown> = { ...encodeUsage(billed, undefined) };
   // The provider's price concerns the holder of the provider key; callers see only the gateway's cost.

@@ -18,7 +18,7 @@ import { decodeUsage } from "../upstream/usage.ts";
 import { providerPrefix } from "./request.ts";
 
 /** Undefined if the bytes are not a reply of this dialect. */
-export function decodeDirectReply(bytes: Buffer, ownership: ResponseOwnership): WholeReply | undefined {
+export function decodePassthroughReply(bytes: Buffer, ownership: ResponseOwnership): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body || !isCompleteResponse(body.value)) return undefined;
   const { id, usage } = body.value;

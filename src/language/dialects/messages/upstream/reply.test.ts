@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cutInto, eventsIn, folded } from "../../../../tests/support/events.ts";
-import { messageEvent, messageJson, messageStream } from "../../../../tests/support/messages.ts";
+import { cutInto, eventsIn, folded } from "../../../../../tests/support/events.ts";
+import { messageEvent, messageJson, messageStream } from "../../../../../tests/support/messages.ts";
 import {
   FIXTURES_ABSENT,
   fixturesPresent,
   loadBytes,
   loadChunks,
   loadExchange,
-} from "../../../../tests/support/replay.ts";
-import type { JsonObject } from "../../../kit/json.ts";
-import type { ReplyEvent } from "../../canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS } from "../../canon/usage.ts";
-import { messagesUpstream } from "./upstream/dialect.ts";
+} from "../../../../../tests/support/replay.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
+import { messagesUpstream } from "./dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesUpstream;
 

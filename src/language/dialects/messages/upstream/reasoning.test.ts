@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../../../tests/support/gateway.ts";
+import type { Json } from "../../../../../tests/support/gateway.ts";
 import {
   ADAPTIVE,
   callOf,
@@ -10,10 +10,10 @@ import {
   sent,
   toolCall,
   WEATHER,
-} from "../../../../tests/support/messages.ts";
-import type { Call } from "../../canon/call.ts";
-import type { ReasoningControl } from "../../canon/reasoning-control.ts";
-import { messagesUpstream } from "./upstream/dialect.ts";
+} from "../../../../../tests/support/messages.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
+import { messagesUpstream } from "./dialect.ts";
 
 describe("reasoning", () => {
   test("CHAT-05 adaptive models get the effort and return their reasoning", () => {

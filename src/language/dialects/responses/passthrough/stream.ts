@@ -30,7 +30,7 @@ const EVENT_NAME = /^[\w.-]+$/;
 type NamedEvent = { readonly name: string; readonly body: ParsedBody };
 
 /** Relays a responses stream: rewrites response objects and passes all other events unchanged. */
-export class DirectResponsesStream implements ReplyStream {
+export class PassthroughResponsesStream implements ReplyStream {
   readonly #ownership: ResponseOwnership;
   #usage: Usage | undefined;
   #extraUses: ExtraUses | undefined;

@@ -4,7 +4,7 @@ import { losslessArray, losslessMember } from "../../../../kit/lossless-json.ts"
 import type { Effort } from "../../../canon/call.ts";
 import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 
-export type DirectResponsesInput = {
+export type PassthroughResponsesInput = {
   readonly body: ParsedBody;
   /** The whole conversation: stored history, then the new input. */
   readonly items: readonly JsonObject[];
@@ -12,7 +12,7 @@ export type DirectResponsesInput = {
   readonly echo: JsonObject;
 };
 
-export type DirectResponsesFacts = {
+export type PassthroughResponsesFacts = {
   readonly upstreamModel: string;
   readonly provider: string;
   /** The provider returns encrypted reasoning on request. */
@@ -23,7 +23,7 @@ export type DirectResponsesFacts = {
   readonly droppedTools?: readonly number[] | undefined;
 };
 
-export type DirectRequestPatches = {
+export type PassthroughRequestPatches = {
   readonly patches: readonly MemberPatch[];
   /** Paths of dropped items and tools. */
   readonly dropped: readonly string[];
@@ -36,9 +36,9 @@ const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
 /** Patches for a provider of the same dialect. */
 export function requestPatches(
-  { body, items, echo }: DirectResponsesInput,
-  facts: DirectResponsesFacts,
-): DirectRequestPatches {
+  { body, items, echo }: PassthroughResponsesInput,
+  facts: PassthroughResponsesFacts,
+): PassthroughRequestPatches {
   const patches: MemberPatch[] = [
     { key: "model", json: JSON.stringify(facts.upstreamModel) },
     { key: "store", json: "false" },

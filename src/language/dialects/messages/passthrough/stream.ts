@@ -30,7 +30,7 @@ import { type OwnMembers, weightOfBlock, withOwnMembers } from "./reply.ts";
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 /** Relays a messages stream unchanged except for id and model, and meters it. */
-export class DirectMessagesStream implements ReplyStream {
+export class PassthroughMessagesStream implements ReplyStream {
   readonly #ownMembers: OwnMembers;
   readonly #accumulator = new UsageAccumulator();
   #usage: Usage | undefined;
@@ -195,7 +195,7 @@ function withOwnMembersInStart(data: string, own: OwnMembers): string | undefine
 const METRICS = "amazon-bedrock-invocationMetrics";
 
 /** InvokeModel's response stream: messages events wrapped in a binary event stream. */
-export class InvokeModelStream extends DirectMessagesStream {
+export class InvokeModelStream extends PassthroughMessagesStream {
   override read(frame: StreamFrame): StreamPiece {
     const { event, data } = frame;
     if (event === null || event === DAMAGED_FRAME) return { is: "malformed" };

@@ -8,8 +8,8 @@ import type { StreamPiece } from "../../../canon/reply.ts";
 import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { ConverseFrames } from "../../converse/upstream/frames.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { decodeDirectReply } from "./reply.ts";
-import { DirectMessagesStream, InvokeModelStream } from "./stream.ts";
+import { decodePassthroughReply } from "./reply.ts";
+import { InvokeModelStream, PassthroughMessagesStream } from "./stream.ts";
 
 const OWN = { id: "msg_own", model: "anthropic/claude-own" };
 /** A text of the provider's with what is the gateway's in it. */
@@ -45,7 +45,7 @@ const framesOf = (bytes: Buffer, size = bytes.length): StreamFrame[] => {
   return [...[...cutInto(bytes, size)].flatMap((chunk) => reader.push(chunk)), ...reader.end()];
 };
 const textOf = (pieces: readonly StreamPiece[]) => pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
-const readAll = (stream: DirectMessagesStream, frames: readonly StreamFrame[]) =>
+const readAll = (stream: PassthroughMessagesStream, frames: readonly StreamFrame[]) =>
   frames.map((frame) => stream.read(frame));
 const event = (data: object): StreamFrame => ({ event: null, data: JSON.stringify(data) });
 
@@ -55,14 +55,14 @@ describe("a relayed stream", () => {
 
   test("MSG-01 every byte except id and model reaches the caller, however the stream is split", () => {
     for (const size of [1, 2, 3, 7, 64, 1000, source.length]) {
-      const stream = new DirectMessagesStream(OWN);
+      const stream = new PassthroughMessagesStream(OWN);
       const pieces = readAll(stream, framesOf(source, size));
       expect(textOf(pieces) + stream.close()).toBe(expected);
     }
   });
 
   test("MSG-01 BILL-05 the relayed stream is metered: the last usage wins, all output is weighed", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     readAll(stream, framesOf(source));
     expect(stream.usage).toEqual({
       ...NO_USAGE,
@@ -79,7 +79,7 @@ describe("a relayed stream", () => {
   });
 
   test("the last event is held until the close", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     const pieces = readAll(stream, framesOf(source));
     expect(pieces.at(-1)).toEqual({ is: "end", text: "" });
     expect(stream.close()).toBe('event: message_stop\ndata: {"type":"message_stop"     }\n\n');
@@ -88,14 +88,14 @@ describe("a relayed stream", () => {
   test("only id and model of the message change: spaces, order, escapes and numbers stay", () => {
     const data =
       '{ "message" : {"usage":{"input_tokens":1.0},"big":12345678901234567890, "id" : "x\\u0041" ,"model" :"c\\u0041","s":"\\u00e9\\/"}, "type":"message_start","extra":null }   ';
-    expect(new DirectMessagesStream(OWN).read({ event: "message_start", data })).toEqual({
+    expect(new PassthroughMessagesStream(OWN).read({ event: "message_start", data })).toEqual({
       is: "preamble",
       text: `event: message_start\ndata: ${data.replace('"x\\u0041"', `"${OWN.id}"`).replace('"c\\u0041"', `"${OWN.model}"`)}\n\n`,
     });
   });
 
   test("message_start, pings and an empty text are preamble; everything after is content", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     const kinds = readAll(stream, [
       event({ type: "message_start", message: { id: "m" } }),
       event({ type: "ping" }),
@@ -111,13 +111,13 @@ describe("a relayed stream", () => {
   test.each(["thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result", "new_kind"])(
     "a block of %s is content when it opens",
     (type) => {
-      const stream = new DirectMessagesStream(OWN);
+      const stream = new PassthroughMessagesStream(OWN);
       expect(stream.read(event({ type: "content_block_start", index: 0, content_block: { type } })).is).toBe("content");
     },
   );
 
   test("unknown events pass through, JSON or not; known ones must be JSON", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     const text = 'event: novelty\ndata: {"type":"novelty", "a":1}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(text))))).toBe(text);
     expect(stream.read({ event: "novelty", data: "words" })).toMatchObject({ is: "preamble" });
@@ -127,7 +127,7 @@ describe("a relayed stream", () => {
   });
 
   test("multi-line data stays multi-line; an event without a name gets its type", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     const lines = 'event: ping\ndata: {"type":\ndata: "ping"}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(lines))))).toBe(lines);
     expect(textOf([stream.read(event({ type: "ping" }))])).toBe('event: ping\ndata: {"type":"ping"}\n\n');
@@ -135,7 +135,7 @@ describe("a relayed stream", () => {
 
   test("an error inside the stream is a problem with its status", () => {
     const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
-    expect(new DirectMessagesStream(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
+    expect(new PassthroughMessagesStream(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
       is: "problem",
       problem: { message: "Overloaded", code: null, type: "overloaded_error", status: 529 },
     });
@@ -143,7 +143,7 @@ describe("a relayed stream", () => {
 
   test("CHAT-07 one implausible usage field makes the whole usage implausible", () => {
     for (const output_tokens of [-1, 2.5]) {
-      const stream = new DirectMessagesStream(OWN);
+      const stream = new PassthroughMessagesStream(OWN);
       const usage = { input_tokens: 10, output_tokens: 1 };
       stream.read(event({ type: "message_start", message: { id: "m", content: [], usage } }));
       expect(stream.usage).toMatchObject({ inputTokens: 10, outputTokens: 1 });
@@ -154,7 +154,7 @@ describe("a relayed stream", () => {
   });
 
   test("a missing last event is filled in; a failed stream ends with an error event", () => {
-    const stream = new DirectMessagesStream(OWN);
+    const stream = new PassthroughMessagesStream(OWN);
     stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
     expect(stream.isFinished).toBe(true);
     expect(stream.close()).toBe(messageEvent({ type: "message_stop" }));
@@ -168,7 +168,7 @@ describe("a relayed stream", () => {
 describe("a relayed whole reply", () => {
   test("MSG-01 the provider's bytes with the gateway's id and model name, and usage for the meter", () => {
     const text = `\n${JSON.stringify(messageJson(CONTENT, { usage: USAGE, unknown: { a: [1.0, 2e5] } }), null, 1)} \n`;
-    const answer = decodeDirectReply(Buffer.from(text), OWN);
+    const answer = decodePassthroughReply(Buffer.from(text), OWN);
     expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
     expect(answer?.usage).toMatchObject({ inputTokens: 161, cacheWrite1hTokens: 30, outputTokens: 42 });
     expect(answer?.upstreamId).toBe("msg_1");
@@ -178,7 +178,7 @@ describe("a relayed whole reply", () => {
   test.each(['{"type":"error","error":{"type":"api_error"}}', "[]", "words", '{"content":"text"}'])(
     "%s is not a reply",
     (text) => {
-      expect(decodeDirectReply(Buffer.from(text), OWN)).toBeUndefined();
+      expect(decodePassthroughReply(Buffer.from(text), OWN)).toBeUndefined();
     },
   );
 });

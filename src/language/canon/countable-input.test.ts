@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeRequest } from "../dialects/chat/client/request.ts";
-import { countableInput } from "./counting.ts";
+import { countableInput } from "./countable-input.ts";
 import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { ImagePart, Part } from "./parts.ts";
 

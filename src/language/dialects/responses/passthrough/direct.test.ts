@@ -13,17 +13,17 @@ import { weightOf } from "../../../canon/estimate.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import { decodeStreamProblem } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { decodeDirectReply, type ResponseOwnership, usageText } from "./reply.ts";
-import { type DirectResponsesFacts, requestPatches } from "./request.ts";
-import { DirectResponsesStream } from "./stream.ts";
+import { decodePassthroughReply, type ResponseOwnership, usageText } from "./reply.ts";
+import { type PassthroughResponsesFacts, requestPatches } from "./request.ts";
+import { PassthroughResponsesStream } from "./stream.ts";
 
-const FACTS: DirectResponsesFacts = { upstreamModel: "up", provider: "openai", encryptsReasoning: false };
+const FACTS: PassthroughResponsesFacts = { upstreamModel: "up", provider: "openai", encryptsReasoning: false };
 
 function sent(
   body: JsonObject,
   items: JsonObject[] = [],
   echo: JsonObject = {},
-  facts: Partial<DirectResponsesFacts> = {},
+  facts: Partial<PassthroughResponsesFacts> = {},
 ) {
   const parsed = parseJsonText(JSON.stringify({ model: "m", ...body }));
   if ("problem" in parsed) throw new Error(parsed.problem);
@@ -147,14 +147,14 @@ describe("the whole reply of a provider of the same dialect", () => {
     ["work that goes on elsewhere", { status: "queued" }],
     ["no output", { output: undefined }],
   ])("%s is not a reply", (_, more) => {
-    expect(decodeDirectReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
+    expect(decodePassthroughReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
   });
 
   test("RESP-01 every character stays except id, state, signatures and usage", () => {
     const text = `{ "x_new": 1.0, "id":"resp_1", "output": [ {"type":"reasoning","encrypted_content" : "ab\\"c", "summary":[]},
       {"type":"message","content":[{"type":"output_text","text":"{\\"encrypted_content\\":\\"no\\"}"}]} ], "store":false,
       "usage": {"input_tokens":40,"output_tokens":12,"x_more":2.50} }`;
-    const reply = decodeDirectReply(Buffer.from(text), OWNERSHIP);
+    const reply = decodePassthroughReply(Buffer.from(text), OWNERSHIP);
     const expected = text
       .replace('"resp_1"', '"resp_own"')
       .replace(': "ab', ': "gw1:responses.openai:ab')
@@ -167,7 +167,7 @@ describe("the whole reply of a provider of the same dialect", () => {
 });
 
 function readAll(frames: readonly string[], cut: number) {
-  const stream = new DirectResponsesStream(OWNERSHIP);
+  const stream = new PassthroughResponsesStream(OWNERSHIP);
   const reader = new SseReader(1 << 20);
   const bytes = Buffer.from(frames.join(""));
   const kinds: string[] = [];
@@ -245,17 +245,17 @@ describe("the stream of a provider of the same dialect", () => {
     ],
     ["no event of the dialect", { error: { message: "out of memory" } }, { message: "out of memory" }],
   ])("a failure in a stream is decoded, %s", (_, event, expected) => {
-    const piece = new DirectResponsesStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
+    const piece = new PassthroughResponsesStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
     expect(piece).toMatchObject({ is: "problem", problem: { status: null, ...expected } });
     expect(decodeStreamProblem(event).type).toBe(null);
   });
 
   test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is malformed", (data) => {
-    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "malformed" });
+    expect(new PassthroughResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "malformed" });
   });
 
   test("a keep-alive does not commit", () => {
-    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data: '{"type":"keepalive"}' }).is).toBe(
+    expect(new PassthroughResponsesStream(OWNERSHIP).read({ event: null, data: '{"type":"keepalive"}' }).is).toBe(
       "preamble",
     );
   });

@@ -9,7 +9,7 @@ import { WireMessage } from "../wire.ts";
 export type OwnMembers = { readonly id: string; readonly model: string | undefined };
 
 /** Patches id and model of a provider's reply and keeps all other bytes. */
-export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
+export function decodePassthroughReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const message = WireMessage.safeParse(body.value);

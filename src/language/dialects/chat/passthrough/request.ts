@@ -243,7 +243,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** All other members reach the provider byte for byte. */
-export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
+export function requestPatches(request: ChatRequest, call: Call, facts: PassthroughChatFacts): MemberPatch[] {
   const { upstreamModel, outputLimit, quirks } = facts;
   validateLabels(call);
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
@@ -276,7 +276,7 @@ export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
 
 export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
 
-export type DirectChatFacts = {
+export type PassthroughChatFacts = {
   readonly upstreamModel: string;
   /** Null: the client's own name is kept. */
   readonly outputLimit: OutputLimit | null;
