@@ -1,4 +1,4 @@
-import { runTyped } from "./cli/run-typed.ts";
+import { runCommandLine } from "./cli/run-typed.ts";
 
 // `gateway log export … | head` ends the reader first: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -6,7 +6,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-const ended = await runTyped(process.argv.slice(2), process);
+const ended = await runCommandLine(process.argv.slice(2), process);
 // At once: a gateway that failed half-way through its start still holds a socket and a worker.
 if (ended.is === "failed") process.exit(ended.exitCode);
 process.exitCode = ended.exitCode;

@@ -10,8 +10,8 @@ const SHIPPED = path.resolve(import.meta.dirname, "../../catalogue");
 
 /** Needs no running gateway: it reads the files themselves. */
 export async function runCatalogueCheck({ args, options, format, shell }: Invocation): Promise<number> {
-  const [said] = args;
-  const folder = typeof said === "string" ? said : shell.env["GATEWAY_CATALOGUE_DIR"] || SHIPPED;
+  const [folderArgument] = args;
+  const folder = typeof folderArgument === "string" ? folderArgument : shell.env["GATEWAY_CATALOGUE_DIR"] || SHIPPED;
   const found = await checkCatalogue([path.resolve(folder)], systemClock.nowMs(), catalogueFiles);
   if (format === "json") shell.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
   else {

@@ -62,6 +62,6 @@ test("a gateway that is not there, or a token that is not there, says how to sta
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const { port } = z.object({ port: z.number() }).parse(gone.address());
   await new Promise((resolve) => gone.close(resolve));
-  const nobody = makeClient({ PORT: String(port), GATEWAY_ADMIN_TOKEN: "x" });
-  await expect(nobody.send("GET", "/x")).rejects.toThrow(/Cannot reach the gateway .*ECONNREFUSED.*npm start/);
+  const unreachable = makeClient({ PORT: String(port), GATEWAY_ADMIN_TOKEN: "x" });
+  await expect(unreachable.send("GET", "/x")).rejects.toThrow(/Cannot reach the gateway .*ECONNREFUSED.*npm start/);
 });

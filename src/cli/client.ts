@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
 import { CliError } from "./command.ts";
-import { keptSession } from "./kept-sessions.ts";
+import { readSession } from "./kept-sessions.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -108,11 +108,11 @@ function readText(file: string): string | undefined {
 
 /** GATEWAY_URL, or where a gateway with these settings listens. A base address with /v1 is understood as well. */
 export function baseUrl(env: Env): string {
-  const said = settingOf(env, "GATEWAY_URL");
-  if (said !== undefined) {
-    if (!URL.canParse(said) || !/^https?:$/.test(new URL(said).protocol))
+  const configured = settingOf(env, "GATEWAY_URL");
+  if (configured !== undefined) {
+    if (!URL.canParse(configured) || !/^https?:$/.test(new URL(configured).protocol))
       throw new CliError("GATEWAY_URL: write an absolute http or https address such as http://127.0.0.1:8080.");
-    return said.replace(/\/+$/, "").replace(/\/v1$/, "");
+    return configured.replace(/\/+$/, "").replace(/\/v1$/, "");
   }
   const host = settingOf(env, "HOST") ?? "127.0.0.1";
   // A gateway that listens on every address is reached on loopback.
@@ -126,8 +126,8 @@ export function dataDirOf(env: Env): string {
 
 /** The operator's token as it was set, the session of who signed in here, or the token in the data folder. */
 function tokenOf(env: Env): string {
-  const said = settingOf(env, "GATEWAY_ADMIN_TOKEN") ?? keptSession(env, baseUrl(env))?.token;
-  if (said !== undefined) return said;
+  const configured = settingOf(env, "GATEWAY_ADMIN_TOKEN") ?? readSession(env, baseUrl(env))?.token;
+  if (configured !== undefined) return configured;
   const file = path.join(dataDirOf(env), "admin-token");
   const kept = readText(file);
   if (kept !== undefined && kept !== "") return kept;

@@ -5,13 +5,13 @@ import { CliError } from "./command.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const Kept = z.object({
+const SessionFile = z.object({
   sessions: z.record(z.string(), z.object({ token: z.string(), email: z.string() })),
 });
-type Sessions = z.infer<typeof Kept>["sessions"];
+type Sessions = z.infer<typeof SessionFile>["sessions"];
 
 /** Of whom a session is, and what it is known by. */
-export type KeptSession = Sessions[string];
+export type StoredSession = Sessions[string];
 
 /** Where `gateway login` keeps sessions, one for each gateway; only its owner may read it. */
 function fileOf(env: Env): string | undefined {
@@ -19,11 +19,11 @@ function fileOf(env: Env): string | undefined {
   return config === undefined || config === "" ? undefined : path.join(config, "inference-gateway", "sessions.json");
 }
 
-export function keptSession(env: Env, base: string): KeptSession | undefined {
+export function readSession(env: Env, base: string): StoredSession | undefined {
   return readAll(env)[base];
 }
 
-export function keepSession(env: Env, base: string, session: KeptSession | undefined): void {
+export function storeSession(env: Env, base: string, session: StoredSession | undefined): void {
   const file = fileOf(env);
   if (file === undefined) throw new CliError("There is no place to keep the session: set HOME or XDG_CONFIG_HOME.");
   const { [base]: _, ...others } = readAll(env);
@@ -39,7 +39,7 @@ function readAll(env: Env): Sessions {
   const file = fileOf(env);
   if (file === undefined) return {};
   try {
-    return Kept.parse(JSON.parse(readFileSync(file, "utf8"))).sessions;
+    return SessionFile.parse(JSON.parse(readFileSync(file, "utf8"))).sessions;
   } catch {
     return {};
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { baseUrl, makeClient } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
-import { keepSession, keptSession } from "./kept-sessions.ts";
+import { readSession, storeSession } from "./kept-sessions.ts";
 
 const CLIENT = "gateway-cli";
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
@@ -17,7 +17,7 @@ const Code = z.object({
   interval: z.number(),
 });
 const Token = z.object({ access_token: z.string() });
-const Refused = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) });
+const TokenError = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) });
 const Me = z.object({
   person: z
     .object({
@@ -41,7 +41,7 @@ export async function runLogin({ format, shell }: Invocation): Promise<number> {
   const token = await redeem(base, code);
   const { person } = await whoIs(base, token);
   if (person === null) throw new CliError("The session was ended before it was kept. Run `gateway login` again.");
-  keepSession(shell.env, base, { token, email: person.email });
+  storeSession(shell.env, base, { token, email: person.email });
   const answer = { signed_in: person.email, gateway: base };
   shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed in as ${person.email}.\n`);
   return 0;
@@ -49,12 +49,12 @@ export async function runLogin({ format, shell }: Invocation): Promise<number> {
 
 export async function runLogout({ format, shell }: Invocation): Promise<number> {
   const base = baseUrl(shell.env);
-  const kept = keptSession(shell.env, base);
+  const kept = readSession(shell.env, base);
   if (kept === undefined) throw new CliError(`Nobody is signed in at ${base} from this machine.`);
   const { person } = await whoIs(base, kept.token);
   // One that is over already needs no end.
   if (person !== null) await send(base, kept.token, "DELETE", `/manage/me/sessions/${person.session.id}`);
-  keepSession(shell.env, base, undefined);
+  storeSession(shell.env, base, undefined);
   const answer = { signed_out: kept.email, gateway: base };
   shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed out ${kept.email}.\n`);
   return 0;
@@ -68,8 +68,8 @@ export async function runWhoami({ format, shell }: Invocation): Promise<number> 
   if (person === null) await client.send("GET", "/manage/workspaces");
   const who = person === null ? "a token" : person.email;
   const answer = { who, operator: person?.operator ?? null, workspaces, gateway: base };
-  const seats = workspaces.map(({ slug, role }) => `  ${slug} (${role})`);
-  const lines = [`${who}${person?.operator === true ? ", operator" : ""} at ${base}`, ...seats];
+  const memberships = workspaces.map(({ slug, role }) => `  ${slug} (${role})`);
+  const lines = [`${who}${person?.operator === true ? ", operator" : ""} at ${base}`, ...memberships];
   shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${lines.join("\n")}\n`);
   return 0;
 }
@@ -83,16 +83,16 @@ async function redeem(base: string, code: z.infer<typeof Code>): Promise<string>
     const answer = await post(base, "token", body);
     const token = Token.safeParse(answer);
     if (token.success) return token.data.access_token;
-    const { error } = Refused.parse(answer);
+    const { error } = TokenError.parse(answer);
     if (error === "slow_down") waitMs += 1000;
     else if (error === "access_denied") throw new CliError("It was refused in the browser.");
     else if (error === "expired_token") break;
-    else if (error !== "authorization_pending") throw new CliError(`It cannot be done: ${said(error)}`);
+    else if (error !== "authorization_pending") throw new CliError(`It cannot be done: ${errorText(error)}`);
   }
   throw new CliError("Nobody allowed it in time. Run `gateway login` again.");
 }
 
-const said = (error: z.infer<typeof Refused>["error"]) => (typeof error === "string" ? error : error.message);
+const errorText = (error: z.infer<typeof TokenError>["error"]) => (typeof error === "string" ? error : error.message);
 
 async function whoIs(base: string, token: string): Promise<z.infer<typeof Me>> {
   return Me.parse(await send(base, token, "GET", "/manage/me"));
@@ -117,7 +117,7 @@ async function send(base: string, token: string | undefined, method: string, tar
     throw new CliError(`Cannot reach the gateway at ${base}. Start it, or set GATEWAY_URL to where it runs.`);
   });
   const answer: unknown = await response.json().catch(() => undefined);
-  const refused = Refused.safeParse(answer);
+  const refused = TokenError.safeParse(answer);
   if (refused.success && typeof refused.data.error !== "string") throw new CliError(refused.data.error.message);
   return answer;
 }

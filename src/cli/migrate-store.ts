@@ -31,14 +31,14 @@ function addressOf({ to, toFile }: Invocation["options"]): string {
 }
 
 function progressLine(format: Invocation["format"], { stderr }: Shell) {
-  let saidAtMs = Number.NEGATIVE_INFINITY;
+  let printedAtMs = Number.NEGATIVE_INFINITY;
   return {
     show(table: string, done: number, of: number): void {
       if (format === "json") return;
       const text = `${table} ${done.toLocaleString("en")} of ${of.toLocaleString("en")}`;
       if (stderr.isTTY) stderr.write(`\r\x1b[K${text}`);
-      else if (performance.now() - saidAtMs >= SAY_EVERY_MS) {
-        saidAtMs = performance.now();
+      else if (performance.now() - printedAtMs >= SAY_EVERY_MS) {
+        printedAtMs = performance.now();
         stderr.write(`${text}\n`);
       }
     },

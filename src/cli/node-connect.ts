@@ -28,7 +28,7 @@ export async function runNodeConnect({ options, format, shell }: Invocation, ver
     random: Math.random,
     report: (status) => show.status(status),
   });
-  const why = await agent.run(untilTold());
+  const why = await agent.run(stopSignal());
   show.end(why);
   return why === undefined ? 0 : 1;
 }
@@ -51,16 +51,16 @@ function tokenOf(options: Readonly<Record<string, unknown>>, env: Shell["env"]):
 }
 
 /** The first signal finishes what runs; a later second one exits at once. */
-function untilTold(): AbortSignal {
+function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstMs: number | undefined;
-  const told = () => {
+  const onSignal = () => {
     const nowMs = performance.now();
     if (firstMs !== undefined && nowMs - firstMs > SAME_SIGNAL_MS) process.exit(1);
     firstMs ??= nowMs;
     stopping.abort();
   };
-  for (const signal of SIGNALS) process.on(signal, told);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   return stopping.signal;
 }
 

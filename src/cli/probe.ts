@@ -8,10 +8,10 @@ import { probeFlags } from "./table-proofs.ts";
 /** Asks endpoints one after the other, and says of each what came of it. Exit 1 when one failed. */
 export async function runProbe({ options, format, shell }: Invocation): Promise<number> {
   const client = makeClient(shell.env);
-  const said = fieldsOf(probeFlags, options);
+  const fields = fieldsOf(probeFlags, options);
   const made: JsonObject[] = [];
-  for (const asked of await whomToAsk(client, said)) {
-    const answer = await client.send("POST", "/manage/probes", asked);
+  for (const target of await probeTargets(client, fields)) {
+    const answer = await client.send("POST", "/manage/probes", target);
     for (const proof of rowsAt(answer, "data")) {
       if (!isJsonObject(proof)) continue;
       made.push(proof);
@@ -26,7 +26,7 @@ export async function runProbe({ options, format, shell }: Invocation): Promise<
   return ok ? 0 : 1;
 }
 
-async function whomToAsk(
+async function probeTargets(
   client: ReturnType<typeof makeClient>,
   { endpoint, surface }: Readonly<Record<string, unknown>>,
 ): Promise<readonly JsonObject[]> {

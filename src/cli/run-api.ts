@@ -33,7 +33,7 @@ const isSet = (value: unknown): boolean => value !== undefined && value !== null
 async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
   const { method, sends } = command.call;
   const said = fieldsOf(command.flags, options);
-  const { path, flags, rest } = placed(command, args, said);
+  const { path, flags, rest } = placeFields(command, args, said);
   const isBare = Object.keys(flags).length === 0;
   if (isBare && command.bare === "read") return client.send("GET", path);
   const fields = { ...rest, ...flags };
@@ -46,14 +46,14 @@ async function ask(client: Client, command: ApiCommand, { args, options }: Invoc
 const OPTIONAL = /\[([^\]]*\{(\w+)\}[^\]]*)\]/g;
 
 /** Flags that name a part of the path go there, the others where the command sends its fields. */
-function placed({ call, args: named }: ApiCommand, args: readonly unknown[], said: Record<string, unknown>) {
-  const inPath = Object.keys(said).filter((name) => call.path.includes(`{${name}}`));
+function placeFields({ call, args: named }: ApiCommand, args: readonly unknown[], fields: Record<string, unknown>) {
+  const inPath = Object.keys(fields).filter((name) => call.path.includes(`{${name}}`));
   const { path, rest } = fillPath(
-    call.path.replace(OPTIONAL, (_, part: string, name: string) => (said[name] === undefined ? "" : part)),
+    call.path.replace(OPTIONAL, (_, part: string, name: string) => (fields[name] === undefined ? "" : part)),
     [...named, ...inPath.map((name) => ({ name }))],
-    [...args, ...inPath.map((name) => said[name])],
+    [...args, ...inPath.map((name) => fields[name])],
   );
-  const flags = Object.fromEntries(Object.entries(said).filter(([name]) => !inPath.includes(name)));
+  const flags = Object.fromEntries(Object.entries(fields).filter(([name]) => !inPath.includes(name)));
   return { path, rest, flags };
 }
 
@@ -75,9 +75,9 @@ export function fillPath(template: string, named: readonly Positional[], args: r
 export function fieldsOf(flags: readonly Flag[], options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const flag of flags) {
-    const said = options[optionName(flag.flags)];
-    if (said === undefined) continue;
-    const value = said === LIFTED ? null : said;
+    const option = options[optionName(flag.flags)];
+    if (option === undefined) continue;
+    const value = option === LIFTED ? null : option;
     const [name = "", inner] = flag.field.split(".");
     if (flag.field === WHOLE_BODY) Object.assign(fields, value);
     else if (inner === undefined) fields[name] = value;

@@ -8,16 +8,16 @@ const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 const PACKAGE = path.resolve(import.meta.dirname, "../../package.json");
 
-export type Ended = { readonly is: "done" | "failed"; readonly exitCode: number };
+export type CommandOutcome = { readonly is: "done" | "failed"; readonly exitCode: number };
 
 /** Runs the command that these words are, and says how it ended. */
-export async function runTyped(words: readonly string[], shell: Shell): Promise<Ended> {
+export async function runCommandLine(argv: readonly string[], shell: Shell): Promise<CommandOutcome> {
   let exitCode = 0;
   const program = buildProgram(versionOf(PACKAGE), shell, (code) => {
     exitCode = code;
   });
   try {
-    await program.parseAsync(words, { from: "user" });
+    await program.parseAsync(argv, { from: "user" });
     return { is: "done", exitCode };
   } catch (error) {
     return { is: "failed", exitCode: exitCodeOf(error, shell) };

@@ -398,17 +398,17 @@ export class Fault extends Error {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(code: FaultCode, said: FaultDetail) {
-    super(said.message);
+  constructor(code: FaultCode, options: FaultDetail) {
+    super(options.message);
     this.name = "Fault";
     const entry: Entry = FAULTS[code];
     this.code = code;
-    this.status = said.status ?? entry.status;
+    this.status = options.status ?? entry.status;
     this.type = entry.type;
-    this.param = said.param;
+    this.param = options.param;
     const always = ALWAYS[this.status];
-    this.headers = always === undefined ? said.headers : { ...always, ...said.headers };
-    this.detail = said.detail;
+    this.headers = always === undefined ? options.headers : { ...always, ...options.headers };
+    this.detail = options.detail;
   }
 
   /** The same in other words. */
@@ -418,8 +418,8 @@ export class Fault extends Error {
   }
 }
 
-export function fault(code: FaultCode, said: FaultDetail): Fault {
-  return new Fault(code, said);
+export function fault(code: FaultCode, options: FaultDetail): Fault {
+  return new Fault(code, options);
 }
 
 export function invalidValue(param: string, problem: string): Fault {

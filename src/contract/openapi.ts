@@ -95,10 +95,13 @@ function isShown({ path, tag }: Route, kind: DocumentKind): boolean {
   return tag !== PAGES_TAG && path.startsWith(MANAGE_PREFIX) === (kind === "manage");
 }
 
-type Desk = Pick<DocumentOrder, "kind" | "serverUrl"> & { readonly book: SchemaBook; readonly refusals: RefusalBook };
+type DocumentContext = Pick<DocumentOrder, "kind" | "serverUrl"> & {
+  readonly book: SchemaBook;
+  readonly refusals: RefusalBook;
+};
 
-function pathsOf(routes: readonly Route[], desk: Desk): Json {
-  const { kind, serverUrl } = desk;
+function pathsOf(routes: readonly Route[], context: DocumentContext): Json {
+  const { kind, serverUrl } = context;
   const paths = new Map<string, Record<string, unknown>>();
   for (const route of routes) {
     const isUnderBase = kind === "manage" || route.path.startsWith(`${API_PREFIX}/`);
@@ -107,13 +110,13 @@ function pathsOf(routes: readonly Route[], desk: Desk): Json {
       "}",
     );
     const item = paths.get(path) ?? (isUnderBase ? {} : { servers: [{ url: serverUrl }] });
-    item[route.method.toLowerCase()] = operation(route, desk);
+    item[route.method.toLowerCase()] = operation(route, context);
     paths.set(path, item);
   }
   return Object.fromEntries(paths);
 }
 
-function operation(route: Route, { book, refusals }: Desk): Json {
+function operation(route: Route, { book, refusals }: DocumentContext): Json {
   const { id, tag, summary, description } = route;
   const parameters = [
     ...pathParameters(route.path),

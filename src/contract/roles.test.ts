@@ -58,8 +58,8 @@ test("PORTAL-11 what each role opens is what was decided, route by route: none o
       .split(/\s+/)
       .map((id) => [id, allows] as const),
   );
-  const said = routes.map(({ id, access }) => [id, access.allows] as const);
-  expect(Object.fromEntries(said)).toEqual(Object.fromEntries(opened));
+  const stated = routes.map(({ id, access }) => [id, access.allows] as const);
+  expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(opened));
   expect(opened).toHaveLength(routes.length);
   for (const { id, path, access } of routes)
     expect([id, access.of]).toEqual([id, FOUND[id] ?? (path.includes("{workspace}") ? "path" : "nothing")]);

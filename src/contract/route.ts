@@ -50,7 +50,7 @@ export type Route = {
   readonly bodyOptional?: true;
   readonly answer: Answer;
   /** What its answer says in headers of who served it; absent: nothing, because nobody was asked. */
-  readonly tells?: Telling;
+  readonly servingHeaders?: ServingHeaders;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */
   readonly errors?: "messages";
   /** Codes this route adds to the ones every route of its kind can answer. */
@@ -62,7 +62,7 @@ export type Route = {
  * `work` is every inference, `embeddings` adds the node, `chat` what only chat has, `count` is what of that a count has, `stored` what is
  * kept of it; the specification lists the others to the last header.
  */
-export type Telling = "chat" | "embeddings" | "count" | "work" | "stored" | "decisions" | "speech";
+export type ServingHeaders = "chat" | "embeddings" | "count" | "work" | "stored" | "decisions" | "speech";
 
 export type Answer =
   /** `tagged`: with an ETag, and 304 for who has it already. `or`: in a second form, where the caller chooses. */

@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import type { PrepareStore } from "../../src/bootstrap/gateway-components.ts";
-import { runTyped } from "../../src/cli/run-typed.ts";
+import { runCommandLine } from "../../src/cli/run-typed.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { expectDocumented } from "./documented.ts";
@@ -139,7 +139,7 @@ function parsed(text: string): Json {
 /** A command, run in this process. */
 export async function runCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
   const { shell, stdout, stderr } = quietShell({ ...OF_THE_USER, ...env });
-  const { exitCode } = await runTyped(args, shell);
+  const { exitCode } = await runCommandLine(args, shell);
   return { code: exitCode, stdout: stdout(), stderr: stderr(), json: parsed(stdout()) };
 }
 

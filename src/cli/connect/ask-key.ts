@@ -9,8 +9,8 @@ const BACKSPACES = ["\u007f", "\b"];
 
 /** The key by flag, by environment, or asked for on the terminal; it is never printed. */
 export async function askKey(env: Env, keyFile: unknown): Promise<string> {
-  const said = typeof keyFile === "string" ? readKey(keyFile) : (fromEnv(env) ?? (await typed()));
-  const key = said.trim();
+  const input = typeof keyFile === "string" ? readKey(keyFile) : (fromEnv(env) ?? (await typed()));
+  const key = input.trim();
   if (!/^[\x21-\x7e]{8,512}$/.test(key))
     throw new CliError("That is not a key of the gateway: it begins with sk_svc_.");
   return key;

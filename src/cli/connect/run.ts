@@ -7,7 +7,7 @@ import { askKey } from "./ask-key.ts";
 import { CLIENT_NAMES, CLIENTS, type ClientKind, type ClientName } from "./clients.ts";
 import { changeOf } from "./diff.ts";
 import { backupOf, keepBackup, modeOf, putBack, readIfThere, removeFile, writePrivate } from "./files.ts";
-import { listed, pickModel, pickSmall, type Served, Trial } from "./trial.ts";
+import { listed, pickModel, pickSmall, Trial, type TrialResponse } from "./trial.ts";
 
 type Target = { readonly name: ClientName; readonly kind: ClientKind; readonly file: string; readonly keyFile: string };
 
@@ -64,7 +64,7 @@ async function connect(
   const backup = keepBackup(file);
   if (kind.keyFileName !== null) writePrivate(keyFile, `${key}\n`);
   writePrivate(file, after);
-  const served = await trial.ask(kind, model.id).catch((error: unknown) => {
+  const served = await trial.send(kind, model.id).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
     throw new CliError(
       `${kind.title} is set up in ${file}, but the test request failed: ${why} \`gateway connect ${name} --undo\` takes it back.`,
@@ -80,7 +80,7 @@ async function connect(
   return 0;
 }
 
-function servedLine({ request_id, model, provider, country, level, cost, currency }: Served): string {
+function servedLine({ request_id, model, provider, country, level, cost, currency }: TrialResponse): string {
   const price = cost === null ? "" : `, cost ${cost} ${currency ?? ""}`.trimEnd();
   return `${model ?? "a model"} was served by ${provider ?? "a provider"} in ${country ?? "an unknown country"} (${level ?? "no level"})${price}, request ${request_id ?? "unknown"}`;
 }
@@ -100,8 +100,8 @@ function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Prin
     removeFile(backup);
     if (kind.keyFileName !== null) removeFile(keyFile);
   }
-  const said = isDry ? [`${file} would change:`, change] : [`${kind.title} is as it was before: ${file}`];
-  print({ client: name, file, dry_run: isDry, undone: !isDry, change }, said);
+  const lines = isDry ? [`${file} would change:`, change] : [`${kind.title} is as it was before: ${file}`];
+  print({ client: name, file, dry_run: isDry, undone: !isDry, change }, lines);
   return 0;
 }
 

@@ -8,7 +8,7 @@ const PROMPT = "Answer with the one word: connected";
 const OUTPUT_TOKENS = 512;
 const LISTED_MAX = 60;
 
-export type Served = {
+export type TrialResponse = {
   readonly request_id: string | null;
   readonly model: string | null;
   readonly provider: string | null;
@@ -40,7 +40,7 @@ export class Trial {
   }
 
   /** One small request in the dialect of the client. */
-  async ask(client: ClientKind, model: string): Promise<Served> {
+  async send(client: ClientKind, model: string): Promise<TrialResponse> {
     const { body, headers } = await this.#send(...requestFor(client.surface, model));
     const usage = isJsonObject(body["usage"]) ? body["usage"] : {};
     const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : null);

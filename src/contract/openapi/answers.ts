@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { FAULTS, type FaultCode } from "../faults.ts";
-import type { Route, Telling } from "../route.ts";
+import type { Route, ServingHeaders } from "../route.ts";
 import { faultCodes, faultsOf } from "../route-faults.ts";
 import { IdempotentReplay } from "../schemas/idempotency.ts";
 import type { Json, SchemaBook } from "./schemas.ts";
@@ -71,7 +71,7 @@ const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountri
 const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "Overhead"] as const;
 const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
-const TOLD: Readonly<Record<Telling, readonly HeaderName[]>> = {
+const SERVING_HEADERS: Readonly<Record<ServingHeaders, readonly HeaderName[]>> = {
   chat: [...WORK_HEADERS, ...NODE_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
   embeddings: [...WORK_HEADERS, ...NODE_HEADERS],
   count: [...WORK_HEADERS, "Router", "UpstreamSurface"],
@@ -156,9 +156,9 @@ function goodStatus({ answer }: Route): number {
 }
 
 function goodAnswer(route: Route, book: SchemaBook): Json {
-  const { answer, tells } = route;
+  const { answer, servingHeaders } = route;
   const names: HeaderName[] = ["RequestId"];
-  if (tells !== undefined) names.push(...TOLD[tells]);
+  if (servingHeaders !== undefined) names.push(...SERVING_HEADERS[servingHeaders]);
   if (isReplayed(route)) names.push("IdempotentReplayed");
   if (answer.is === "json" && answer.tagged === true) names.push("Tag");
   names.push(...windowHeaders(route));
@@ -168,9 +168,9 @@ function goodAnswer(route: Route, book: SchemaBook): Json {
 }
 
 /** Audio is never kept, and decisions are answered whole or not at all: such calls are refused the second time. */
-function isReplayed({ headers: asked, answer, tells }: Route): boolean {
-  if (answer.is === "bytes" || tells === "decisions") return false;
-  return asked !== undefined && "Idempotency-Key" in asked.shape;
+function isReplayed({ headers: requestHeaders, answer, servingHeaders }: Route): boolean {
+  if (answer.is === "bytes" || servingHeaders === "decisions") return false;
+  return requestHeaders !== undefined && "Idempotency-Key" in requestHeaders.shape;
 }
 
 /** Messages and responses have an event of their own for the end. */

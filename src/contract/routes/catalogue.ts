@@ -5,7 +5,7 @@ import * as shapes from "../schemas/catalogue.ts";
 import * as examples from "../schemas/catalogue-examples.ts";
 import { ModelList, ModelListQuery, ModelObject } from "../schemas/models.ts";
 
-type Said = {
+type CatalogueRouteSpec = {
   readonly id: string;
   readonly path: string;
   readonly summary: string;
@@ -16,9 +16,9 @@ type Said = {
 };
 
 /** What all public routes share: no key, nothing taken in, nothing counted. */
-function open({ answer, example, ...said }: Said): Route {
+function open({ answer, example, ...spec }: CatalogueRouteSpec): Route {
   return {
-    ...said,
+    ...spec,
     method: "GET",
     access: { by: "anyone" },
     intake: "none",

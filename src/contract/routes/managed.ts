@@ -5,7 +5,7 @@ import type { Access, Route } from "../route.ts";
 type Management = Extract<Access, { by: "manager" }>;
 
 /** Its schemas keep their own types: `operations.ts` is made of them. */
-type Said<Id, Path, Query, Body, Answer> = {
+type ManagedRouteSpec<Id, Path, Query, Body, Answer> = {
   readonly id: Id;
   readonly method: Route["method"];
   readonly path: Path;
@@ -38,9 +38,9 @@ export function managed<
   Answer extends z.ZodType,
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
->(spoken: Said<Id, Path, Query, Body, Answer>) {
-  const { id, path, allows, of, query, body, answer, or, status = 200, faults = [], ...rest } = spoken;
-  const { bodyMaxBytes = MANAGE_BODY_MAX_BYTES } = spoken;
+>(spec: ManagedRouteSpec<Id, Path, Query, Body, Answer>) {
+  const { id, path, allows, of, query, body, answer, or, status = 200, faults = [], ...rest } = spec;
+  const { bodyMaxBytes = MANAGE_BODY_MAX_BYTES } = spec;
   const route: Route = {
     ...rest,
     id,
@@ -57,7 +57,7 @@ export function managed<
 }
 
 type Exported<Id, Path, Query> = Pick<
-  Said<Id, Path, Query, undefined, undefined>,
+  ManagedRouteSpec<Id, Path, Query, undefined, undefined>,
   "id" | "path" | "allows" | "tag" | "summary" | "description"
 > & {
   readonly query: Query;

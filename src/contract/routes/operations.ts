@@ -7,11 +7,12 @@ const TEXT: Answer = { is: "text", contentType: "text/plain" };
 const JSON_TEXT: Answer = { is: "text", contentType: "application/json" };
 const HTML: Answer = { is: "text", contentType: "text/html" };
 
-type Said = Pick<Route, "id" | "path" | "tag" | "summary" | "answer"> & Partial<Pick<Route, "description" | "faults">>;
+type OperationRouteSpec = Pick<Route, "id" | "path" | "tag" | "summary" | "answer"> &
+  Partial<Pick<Route, "description" | "faults">>;
 
 /** Read-only, for anyone, outside every window. */
-function open(said: Said): Route {
-  return { method: "GET", access: { by: "anyone" }, intake: "none", counted: false, faults: [], ...said };
+function open(spec: OperationRouteSpec): Route {
+  return { method: "GET", access: { by: "anyone" }, intake: "none", counted: false, faults: [], ...spec };
 }
 
 export const OPERATION_ROUTES: readonly Route[] = [

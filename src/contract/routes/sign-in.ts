@@ -6,7 +6,7 @@ import * as examples from "../schemas/people-examples.ts";
 
 const BODY_MAX_BYTES = 64 * 1024;
 
-type Said<Id, Path, Query, Body, Answer> = {
+type PublicRouteSpec<Id, Path, Query, Body, Answer> = {
   readonly id: Id;
   readonly method: Route["method"];
   readonly path: Path;
@@ -29,8 +29,8 @@ function open<
   Answer extends z.ZodType,
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
->(spoken: Said<Id, Path, Query, Body, Answer>) {
-  const { id, path, query, body, answer, status = 200, faults = [], ...rest } = spoken;
+>(spec: PublicRouteSpec<Id, Path, Query, Body, Answer>) {
+  const { id, path, query, body, answer, status = 200, faults = [], ...rest } = spec;
   const route: Route = {
     ...rest,
     id,
@@ -41,7 +41,7 @@ function open<
     intake: body === undefined ? "none" : "json",
     counted: false,
     answer: { is: "json", status, schema: answer },
-    faults: [...faults, ...(spoken.method === "GET" ? [] : ["cross_site_request" as const])],
+    faults: [...faults, ...(spec.method === "GET" ? [] : ["cross_site_request" as const])],
   };
   return { ...route, id, path, said: { query, body, answer } };
 }

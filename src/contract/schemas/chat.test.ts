@@ -15,10 +15,10 @@ import {
   NOT_SENT,
   open,
   PREFERENCES,
+  ROUTING_HINTS,
   TIERS,
   TOKENS_MAX,
   text,
-  WISHES,
   word,
 } from "../../../tests/support/request-shapes.ts";
 import { ChatRequest } from "./chat.ts";
@@ -168,7 +168,7 @@ describe("/chat/completions", () => {
     ["safety_identifier", [...NOT_SENT, "a", 7], []],
     ["user", [...NOT_SENT, "a", 7], []],
     maybeOneOf("service_tier", ...TIERS),
-    ...WISHES,
+    ...ROUTING_HINTS,
   ]);
 
   describe("a choice among some tools", () =>

@@ -50,7 +50,7 @@ const State = z.enum(["connected", "set_aside", "offline"]).meta({
   description: "`set_aside`: connected, and not asked for a while, because what it answered was wrong.",
 });
 
-const Said = z.object({ at: Time, message: z.string() });
+const NodeErrorView = z.object({ at: Time, message: z.string() });
 
 export const NodeRow = z
   .object({
@@ -74,7 +74,7 @@ export const NodeRow = z
     capacity: z.int().nullable().meta({ description: "Requests it takes at once." }),
     latency_ms: z.number().nullable().meta({ description: "Time of the last round trip through the tunnel." }),
     set_aside: z.object({ until: Time, reason: z.string() }).nullable(),
-    last_error: Said.nullable(),
+    last_error: NodeErrorView.nullable(),
   })
   .meta({ id: "Node", description: "A machine of the workspace's own, and how it is now; never its token." });
 

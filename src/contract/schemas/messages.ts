@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
-import { wishFields } from "./wishes.ts";
+import { wishFields } from "./routing-hints.ts";
 
 /**
  * The messages dialect. The same body goes to endpoints of that dialect as the caller wrote it, so what the gateway does

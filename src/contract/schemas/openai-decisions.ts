@@ -26,19 +26,23 @@ const JsonPart = z.strictObject({
 const UserPart = z.discriminatedUnion("type", [TextPart, ImagePart, JsonPart]);
 export type UserPart = z.output<typeof UserPart>;
 
-const said = z.literal("message").optional();
+const messageType = z.literal("message").optional();
 const own = { id: optional(z.string()), status: optional(z.enum(["in_progress", "completed", "incomplete"])) };
 const output = z.union([z.string(), z.array(z.discriminatedUnion("type", [TextPart, ImagePart]))]);
 
 const Message = z.discriminatedUnion("role", [
-  z.strictObject({ type: said, role: z.literal("user"), content: z.union([z.string(), z.array(UserPart).min(1)]) }),
   z.strictObject({
-    type: said,
+    type: messageType,
+    role: z.literal("user"),
+    content: z.union([z.string(), z.array(UserPart).min(1)]),
+  }),
+  z.strictObject({
+    type: messageType,
     role: z.enum(["developer", "system"]),
     content: z.union([z.string(), z.array(TextPart)]),
   }),
   z.strictObject({
-    type: said,
+    type: messageType,
     role: z.literal("assistant"),
     phase: optional(z.enum(["commentary", "final_answer"])),
     content: z.union([

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
+import { wishFields } from "./routing-hints.ts";
 import { ServiceTier } from "./service-tier.ts";
-import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();

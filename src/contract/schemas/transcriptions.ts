@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
-import { wishFields } from "./wishes.ts";
+import { wishFields } from "./routing-hints.ts";
 
 /** An explicit null is the same as absent (PARAM-04); so is an empty field of a form. */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();

@@ -1,4 +1,4 @@
-import type { WishFields } from "../../contract/schemas/wishes.ts";
+import type { WishFields } from "../../contract/schemas/routing-hints.ts";
 
 /** Preferences of the caller for the gateway itself. They never reach a provider and can only tighten a policy. */
 export type RoutingHints = {

@@ -17,7 +17,7 @@ export const CHAT_ROUTES: readonly Route[] = [
       "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `data: [DONE]`.",
     headers: CallHeaders,
     body: ChatRequest,
-    tells: "chat",
+    servingHeaders: "chat",
     answer: { is: "json_or_events", schema: ChatCompletion, frame: ChatChunk },
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
     example: {

@@ -32,7 +32,7 @@ export const DECISIONS_ROUTES: readonly Route[] = [
       "Every question is answered in the type asked, with probabilities, or the request fails. `auto` and routers are not taken.",
     headers: CallHeaders,
     body: DecisionRequest,
-    tells: "decisions",
+    servingHeaders: "decisions",
     answer: { is: "json", status: 200, schema: Decision },
     faults: [...FAULTS, "decision_refused"],
     example: {
@@ -72,7 +72,7 @@ export const DECISIONS_ROUTES: readonly Route[] = [
       "For `client.decisions.create` of the official SDK with the base address `…/openai/v1`. A declined question is an answer of type `refusal` here.",
     headers: CallHeaders,
     body: OpenaiDecisionRequest,
-    tells: "decisions",
+    servingHeaders: "decisions",
     answer: { is: "json", status: 200, schema: OpenaiDecision },
     faults: [...FAULTS, "decision_refused"],
     example: {

@@ -17,7 +17,7 @@ export const EMBEDDINGS_ROUTES: readonly Route[] = [
       "One vector for each input, in the order of the inputs. More inputs than an endpoint takes at once are asked for in several requests and answered whole or not at all.",
     headers: CallHeaders,
     body: EmbeddingsRequest,
-    tells: "embeddings",
+    servingHeaders: "embeddings",
     answer: { is: "json", status: 200, schema: EmbeddingList },
     faults: [...CHAT_FAULTS, "router_not_supported", ...CHARGED_FAULTS],
     example: {

@@ -22,7 +22,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
       "The messages dialect. Clients of that dialect take the base address without `/v1`. Models whose id begins with `anthropic/claude-` get the body as it was sent; every other chat model answers the same shape. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `message_stop`.",
     headers: CallHeaders,
     body: MessagesRequest,
-    tells: "chat",
+    servingHeaders: "chat",
     answer: { is: "json_or_events", schema: Message, frame: MessageEvent },
     errors: "messages",
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
@@ -59,7 +59,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     description:
       "Takes the body of `POST /v1/messages`, with or without the fields that only matter for an answer, and says how many tokens its input has. Models whose id begins with `anthropic/claude-` are counted by their provider. For all others, and where the provider cannot count for the model, the gateway counts with a tokenizer that is not the model's own (o200k): an estimate, in which pictures and documents stand for a fixed number of tokens. Costs nothing.",
     body: CountTokensRequest,
-    tells: "count",
+    servingHeaders: "count",
     answer: { is: "json", status: 200, schema: TokenCount },
     errors: "messages",
     faults: CHAT_FAULTS.filter((code) => !OF_MONEY.includes(code)),

@@ -45,7 +45,7 @@ export const RESPONSES_ROUTES: readonly Route[] = [
       "The responses dialect. Every chat model answers it; endpoints that speak it themselves get the body as it was sent. With `stream: true` the answer comes as server-sent events; the last one carries the whole response.",
     headers: CallHeaders,
     body: ResponsesRequest,
-    tells: "chat",
+    servingHeaders: "chat",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS, "previous_response_not_found"],
     example: {

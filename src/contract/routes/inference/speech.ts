@@ -18,7 +18,7 @@ export const SPEECH_ROUTES: readonly Route[] = [
       "The answer is the audio itself, sent in chunks as the provider makes it. A provider that breaks off in the middle ends the connection before its end, and nothing is charged.",
     headers: CallHeaders,
     body: SpeechRequest,
-    tells: "speech",
+    servingHeaders: "speech",
     answer: {
       is: "bytes",
       contentTypes: ["audio/mpeg", "audio/opus", "audio/aac", "audio/flac", "audio/wav", "audio/pcm"],

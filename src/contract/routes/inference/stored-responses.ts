@@ -5,7 +5,7 @@ import { ResponseEvent, ResponseObject } from "../../schemas/responses.ts";
 import { InputItemsQuery, ResponseDeleted, ResponseItemList, RetrieveQuery } from "../../schemas/stored-responses.ts";
 import { responseExample } from "./responses.ts";
 
-type Said = {
+type StoredResponseRouteSpec = {
   readonly id: string;
   readonly method: Route["method"];
   readonly path: string;
@@ -14,14 +14,14 @@ type Said = {
   readonly query?: z.ZodObject;
   readonly answer: Answer;
   readonly faults?: readonly FaultCode[];
-  readonly tells?: NonNullable<Route["tells"]>;
+  readonly servingHeaders?: NonNullable<Route["servingHeaders"]>;
   readonly example?: NonNullable<Route["example"]>;
 };
 
 /** What the operations on stored responses share: they need the scope of making one, are counted and cost nothing. */
-function stored({ faults = [], ...said }: Said): Route {
+function stored({ faults = [], ...spec }: StoredResponseRouteSpec): Route {
   return {
-    ...said,
+    ...spec,
     access: { by: "key", scope: "inference:chat" },
     intake: "none",
     counted: true,
@@ -41,7 +41,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     description:
       "A response belongs to the workspace that made it, whichever of its keys asks; for every other one there is none. With `stream=true` the events of a background response come as they were, and on to its end. Once an endpoint has answered it, the headers say which one did, as those of the answer itself; a member's personal key hears that of the member's own responses.",
     query: RetrieveQuery,
-    tells: "stored",
+    servingHeaders: "stored",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
     example: { answer: responseExample },
   }),

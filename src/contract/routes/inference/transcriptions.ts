@@ -17,7 +17,7 @@ export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
       "Speech to text. The file is passed on as it comes and is never stored. Billed by the second of audio, or by tokens, as the endpoint's price has it.",
     headers: CallHeaders,
     body: TranscriptionRequest,
-    tells: "work",
+    servingHeaders: "work",
     answer: { is: "json_or_events", schema: Transcription, frame: TranscriptionEvent, or: "text/plain" },
     faults: [
       ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded"),
