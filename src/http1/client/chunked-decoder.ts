@@ -3,9 +3,9 @@ const LF = 10;
 const TAB = 9;
 const SPACE = 32;
 const SEMICOLON = 59;
-/** Of a chunk's line with its extensions, and of everything behind the last chunk. */
+/** Limit for a chunk-size line with its extensions, and for all trailers together. */
 const LINE_BYTES_MAX = 16 * 1024;
-/** Hexadecimal digits of a size that is still exact. */
+/** More hexadecimal digits could exceed a safe integer. */
 const DIGITS_MAX = 12;
 
 type ChunkedDecoderStage =
@@ -17,33 +17,31 @@ type ChunkedDecoderStage =
   | "data_lf"
   | "trailer"
   | "trailer_lf"
-  | "over"
-  | "bad";
+  | "done"
+  | "invalid";
 
-/** Takes the chunks of a body apart. It moves what they carry together, in place. */
+/** Decodes the chunked transfer coding. The data of all chunks in one read is compacted in place into one buffer. */
 export class ChunkedDecoder {
   #stage: ChunkedDecoderStage = "size";
   #size = 0;
   #digits = 0;
-  /** Of the line that is being read. */
   #lineBytes = 0;
   #trailerBytes = 0;
 
-  /** `bad`: what came is no chunk, and what comes behind it cannot be told. */
-  get state(): "going" | "over" | "bad" {
-    return this.#stage === "over" || this.#stage === "bad" ? this.#stage : "going";
+  get state(): "decoding" | "done" | "invalid" {
+    return this.#stage === "done" || this.#stage === "invalid" ? this.#stage : "decoding";
   }
 
-  /** `piece` is what the bytes from `from` on carry; behind `at` the body is over. */
-  decode(bytes: Buffer, from: number): { readonly at: number; readonly piece: Buffer | undefined } {
+  /** `data` is the decoded data of the bytes from `from` on; the body ends at `at` when the state is `done`. */
+  decode(bytes: Buffer, from: number): { readonly at: number; readonly data: Buffer | undefined } {
     let at = from;
     let start = from;
     let end = from;
-    while (at < bytes.length && this.state === "going") {
+    while (at < bytes.length && this.state === "decoding") {
       if (this.#stage !== "data") {
-        const data = this.#skipPlainSizeLine(bytes, at);
-        if (data === at) this.#step(bytes[at] ?? 0);
-        at = data === at ? at + 1 : data;
+        const dataStart = this.#skipPlainSizeLine(bytes, at);
+        if (dataStart === at) this.#step(bytes[at] ?? 0);
+        at = dataStart === at ? at + 1 : dataStart;
         continue;
       }
       const stop = Math.min(bytes.length, at + this.#size);
@@ -54,17 +52,17 @@ export class ChunkedDecoder {
       at = stop;
       if (this.#size === 0) this.#stage = "data_cr";
     }
-    return { at, piece: start === end ? undefined : bytes.subarray(start, end) };
+    return { at, data: start === end ? undefined : bytes.subarray(start, end) };
   }
 
   /**
-   * Behind the line that says a size and no more, with the end of the chunk before it; `at` itself where it is not there as a
-   * whole, or anything else. Byte by byte it would cost a stream of many chunks more than all they carry.
+   * Fast path for a complete size line without extensions, together with the CRLF of the previous chunk. Returns where the
+   * data starts, or `at` if the line is anything else. The byte-by-byte path costs more than the data of small chunks.
    */
   #skipPlainSizeLine(bytes: Buffer, at: number): number {
-    const isBehindData = this.#stage === "data_cr" && bytes[at] === CR && bytes[at + 1] === LF;
-    if (!isBehindData && (this.#stage !== "size" || this.#digits > 0)) return at;
-    const first = isBehindData ? at + 2 : at;
+    const isAfterData = this.#stage === "data_cr" && bytes[at] === CR && bytes[at + 1] === LF;
+    if (!isAfterData && (this.#stage !== "size" || this.#digits > 0)) return at;
+    const first = isAfterData ? at + 2 : at;
     let size = 0;
     let end = first;
     for (
@@ -93,7 +91,7 @@ export class ChunkedDecoder {
   }
 
   #expect(byte: number, expected: number, next: ChunkedDecoderStage): void {
-    this.#stage = byte === expected ? next : "bad";
+    this.#stage = byte === expected ? next : "invalid";
   }
 
   #sizeByte(byte: number): void {
@@ -101,17 +99,17 @@ export class ChunkedDecoder {
     if (digit >= 0) {
       this.#digits += 1;
       this.#size = this.#size * 16 + digit;
-      if (this.#digits > DIGITS_MAX) this.#stage = "bad";
-    } else if (this.#digits === 0) this.#stage = "bad";
+      if (this.#digits > DIGITS_MAX) this.#stage = "invalid";
+    } else if (this.#digits === 0) this.#stage = "invalid";
     else if (byte === CR) this.#stage = "size_end";
     else if (byte === SEMICOLON || byte === SPACE || byte === TAB) this.#stage = "extension";
-    else this.#stage = "bad";
+    else this.#stage = "invalid";
   }
 
-  /** Nobody asked for one: it is passed over. */
+  /** Chunk extensions are ignored. */
   #extensionByte(byte: number): void {
     this.#lineBytes += 1;
-    if (byte === LF || this.#lineBytes > LINE_BYTES_MAX) this.#stage = "bad";
+    if (byte === LF || this.#lineBytes > LINE_BYTES_MAX) this.#stage = "invalid";
     else if (byte === CR) this.#stage = "size_end";
   }
 
@@ -123,13 +121,13 @@ export class ChunkedDecoder {
 
   #trailerByte(byte: number): void {
     this.#trailerBytes += 1;
-    if (byte === LF || this.#trailerBytes > LINE_BYTES_MAX) this.#stage = "bad";
+    if (byte === LF || this.#trailerBytes > LINE_BYTES_MAX) this.#stage = "invalid";
     else if (byte === CR) this.#stage = "trailer_lf";
     else this.#lineBytes += 1;
   }
 
   #trailerEnd(byte: number): void {
-    this.#expect(byte, LF, this.#lineBytes === 0 ? "over" : "trailer");
+    this.#expect(byte, LF, this.#lineBytes === 0 ? "done" : "trailer");
     this.#lineBytes = 0;
   }
 }

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Upload } from "../../io/upstream/transport.ts";
 import { cancelTimer } from "../../kit/timers.ts";
+import type { StreamedBody } from "./contract.ts";
 import type { ExchangeOwner, HttpExchange } from "./http-exchange.ts";
 import { HttpFault } from "./http-fault.ts";
 import type { IdleCheckable, IdleWatchdog } from "./idle-watchdog.ts";
-import { type ConnectionPersistence, type ResponseObserver, ResponseParser } from "./response-parser.ts";
+import { type ConnectionReuse, type ResponseObserver, ResponseParser } from "./response-parser.ts";
 import { streamUpload } from "./stream-upload.ts";
 
 export type DialTarget = {
@@ -14,7 +14,7 @@ export type DialTarget = {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** In the place of the system's own way to find a name's address. */
+  /** Replaces the system's name resolution. */
   readonly lookup?: LookupFunction;
 };
 
@@ -25,56 +25,55 @@ export type ConnectionLimits = {
   readonly headBytesMax: number;
 };
 
-/** Whom a connection belongs to. */
+/** The pool that a connection belongs to. */
 export type ConnectionOwner = {
   readonly dialTarget: DialTarget;
   readonly limits: ConnectionLimits;
   readonly watchdog: IdleWatchdog;
-  /** What makes the next connection by TLS cheaper. */
+  /** The last TLS session, for resumption. */
   tlsSession: Buffer | undefined;
-  /** It can take another call. */
   onIdle(connection: ClientConnection): void;
   onClosed(connection: ClientConnection): void;
 };
 
-/** How long a connection waits for the next request, unless the other side says less. */
+/** How long an idle connection is kept, unless the server announces less. */
 const KEEP_ALIVE_MS_MAX = 30_000;
-/** A request that is sent when the other side is about to close would be lost. */
+/** A request sent when the server is about to close would be lost. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
 const TCP_KEEPALIVE_MS = 60_000;
 
 /**
- * Everybody's bytes are read into this one, and copied at once. Memory of its own for each connection would be most of what
- * an open stream takes.
+ * All connections read into this one buffer and copy at once. A buffer per connection would be most of the memory of an
+ * open stream.
  */
 const SHARED_READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** One connection to a provider: it carries one call at a time. */
+/** One connection to a server; it carries one exchange at a time. */
 export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCheckable {
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
   readonly #parser: ResponseParser;
   #exchange: HttpExchange | undefined;
-  #stage: "connecting" | "open" | "gone" = "connecting";
+  #stage: "connecting" | "open" | "closed" = "connecting";
   #upload: Disposable | undefined;
   #isPaused = false;
-  /** The end of an answer whose reader has paused: it hears of it when it goes on. */
-  #deferredEnd: ConnectionPersistence | undefined;
+  /** The end of a response whose handler is paused; delivered on resume. */
+  #deferredEnd: ConnectionReuse | undefined;
   #keepAliveMs = KEEP_ALIVE_MS_MAX;
   #keepAliveHeader: string | string[] | undefined;
-  /** Counts what came of answers, so that a look can tell whether anything did. */
+  /** Counts progress in both directions; the watchdog compares it with the value it saw last. */
   #activity = 0;
   #activitySeen = 0;
   #idleSinceMs: number;
 
-  constructor(home: ConnectionOwner, call: HttpExchange) {
-    this.#owner = home;
-    this.#parser = new ResponseParser(this, home.limits.headBytesMax);
-    this.#exchange = call;
-    this.#idleSinceMs = home.watchdog.nowMs;
-    call.assignTo(this);
-    this.#socket = this.#dial(home.dialTarget);
-    home.watchdog.watch(this);
+  constructor(owner: ConnectionOwner, exchange: HttpExchange) {
+    this.#owner = owner;
+    this.#parser = new ResponseParser(this, owner.limits.headBytesMax);
+    this.#exchange = exchange;
+    this.#idleSinceMs = owner.watchdog.nowMs;
+    exchange.assignTo(this);
+    this.#socket = this.#dial(owner.dialTarget);
+    owner.watchdog.watch(this);
   }
 
   #dial({ protocol, host, port, lookup }: DialTarget): Socket {
@@ -95,18 +94,18 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
   }
 
   #dialTls(options: { readonly host: string; readonly port: number }): Socket {
-    const home = this.#owner;
+    const owner = this.#owner;
     const socket = connectTls(
       {
         ...options,
         ALPNProtocols: ["http/1.1"],
         ...(isIP(options.host) === 0 ? { servername: options.host } : {}),
-        ...(home.tlsSession === undefined ? {} : { session: home.tlsSession }),
+        ...(owner.tlsSession === undefined ? {} : { session: owner.tlsSession }),
       },
       () => this.#onConnected(),
     );
     socket.on("session", (session) => {
-      home.tlsSession = session;
+      owner.tlsSession = session;
     });
     return socket;
   }
@@ -117,37 +116,37 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
     if (this.#exchange !== undefined) this.#send(this.#exchange);
   }
 
-  /** Only one that waits for nothing is given a call. */
-  start(call: HttpExchange): void {
-    call.assignTo(this);
-    this.#exchange = call;
-    this.#send(call);
+  /** Only for an idle connection. */
+  start(exchange: HttpExchange): void {
+    exchange.assignTo(this);
+    this.#exchange = exchange;
+    this.#send(exchange);
   }
 
-  #send(call: HttpExchange): void {
-    call.markSent();
+  #send(exchange: HttpExchange): void {
+    exchange.markSent();
     this.#parser.expectResponse();
     this.#activity += 1;
-    const { head, body } = call;
-    // One write of one text is the cheapest there is.
+    const { head, body } = exchange;
+    // One write of one string is the cheapest.
     if (typeof body === "string" && head.isAscii) this.#socket.write(head.text + body, "utf8");
     else {
       this.#socket.write(head.text, "latin1");
       if (typeof body === "string") this.#socket.write(body, "utf8");
-      else if (body !== undefined) this.#streamUpload(body);
+      else if (body !== undefined) this.#startUpload(body);
     }
   }
 
-  #streamUpload(upload: Upload): void {
+  #startUpload(body: StreamedBody): void {
     const onProgress = () => {
       this.#activity += 1;
     };
-    const onDone = (problem: HttpFault | undefined) => {
+    const onDone = (fault: HttpFault | undefined) => {
       this.#upload = undefined;
-      if (problem !== undefined) this.#fail(problem);
+      if (fault !== undefined) this.#fail(fault);
     };
     try {
-      this.#upload = streamUpload(upload, this.#socket, { onProgress, onDone });
+      this.#upload = streamUpload(body, this.#socket, { onProgress, onDone });
     } catch (error) {
       this.#fail(error);
     }
@@ -155,7 +154,7 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
 
   #read(bytes: number): boolean {
     try {
-      this.#parser.read(Buffer.from(SHARED_READ_BUFFER.subarray(0, bytes)));
+      this.#parser.parse(Buffer.from(SHARED_READ_BUFFER.subarray(0, bytes)));
     } catch (error) {
       this.#fail(error);
     }
@@ -173,11 +172,11 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
     this.#activity += 1;
-    const hint = headers["keep-alive"];
-    // A server says the same every time.
-    if (hint !== this.#keepAliveHeader) {
-      this.#keepAliveHeader = hint;
-      this.#keepAliveMs = keepAliveMsOf(hint);
+    const header = headers["keep-alive"];
+    // A server sends the same value every time, so it is parsed once.
+    if (header !== this.#keepAliveHeader) {
+      this.#keepAliveHeader = header;
+      this.#keepAliveMs = keepAliveMsOf(header);
     }
     this.#exchange?.onHead(status, headers);
   }
@@ -189,43 +188,43 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
     this.#socket.pause();
   }
 
-  onEnd(connection: ConnectionPersistence): void {
-    if (this.#isPaused) this.#deferredEnd = connection;
-    else this.#finishExchange(connection);
+  onEnd(reuse: ConnectionReuse): void {
+    if (this.#isPaused) this.#deferredEnd = reuse;
+    else this.#finishExchange(reuse);
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#activity += 1;
-    const held = this.#deferredEnd;
+    const deferred = this.#deferredEnd;
     this.#deferredEnd = undefined;
-    if (held !== undefined) this.#finishExchange(held);
+    if (deferred !== undefined) this.#finishExchange(deferred);
     if (this.#stage === "open") this.#socket.resume();
   }
 
-  /** The call is freed first: what it leads to may want a connection. */
-  #finishExchange(connection: ConnectionPersistence): void {
-    const call = this.#exchange;
+  /** The connection becomes available before the handler is notified, which may send the next request at once. */
+  #finishExchange(reuse: ConnectionReuse): void {
+    const exchange = this.#exchange;
     this.#exchange = undefined;
-    // An answer before the end of its request: the rest would be taken for the next one, or nobody reads on.
-    const isCut = this.#upload !== undefined || this.#socket.writableLength > 0;
-    const isSpent = connection === "spent" || isCut || this.#keepAliveMs <= 0;
-    if (isSpent) this.#close();
+    // A response before the end of its request: the server would parse the rest as the next request, or never read it.
+    const isRequestIncomplete = this.#upload !== undefined || this.#socket.writableLength > 0;
+    const isExhausted = reuse === "exhausted" || isRequestIncomplete || this.#keepAliveMs <= 0;
+    if (isExhausted) this.#close();
     else if (this.#stage === "open") {
       this.#idleSinceMs = this.#owner.watchdog.nowMs;
       this.#owner.onIdle(this);
     }
-    call?.onEnd();
+    exchange?.onEnd();
   }
 
-  drop(call: HttpExchange): void {
-    if (this.#exchange !== call) return;
+  drop(exchange: HttpExchange): void {
+    if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     this.#close();
   }
 
-  /** Also ends the call that it carries. */
+  /** Closes the connection and fails its exchange. */
   abort(error: unknown): void {
     this.#fail(error);
   }
@@ -233,7 +232,6 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
   checkIdle(nowMs: number): void {
     const isIdle = this.#stage === "open" && this.#exchange === undefined;
     if (isIdle) {
-      // The other side may close it after a while.
       if (nowMs - this.#idleSinceMs >= this.#keepAliveMs) this.#close();
     } else if (this.#activity !== this.#activitySeen || this.#isPaused) {
       this.#activitySeen = this.#activity;
@@ -252,18 +250,18 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
     return this.#exchange?.hasResponse === true ? "HTTP_IDLE_TIMEOUT" : "HTTP_FIRST_BYTE_TIMEOUT";
   }
 
-  /** Whatever comes after the first time is about a connection that is no more. */
+  /** Only the first failure counts; later socket events concern a closed connection. */
   #fail(error: unknown): void {
-    // Its answer is whole, and only waits for its reader.
-    const call = this.#deferredEnd === undefined ? this.#exchange : undefined;
-    if (call !== undefined) this.#exchange = undefined;
+    // A response with a deferred end is complete: only its handler is paused.
+    const exchange = this.#deferredEnd === undefined ? this.#exchange : undefined;
+    if (exchange !== undefined) this.#exchange = undefined;
     this.#close();
-    call?.onFailure(error);
+    exchange?.onFailure(error);
   }
 
   #close(): void {
-    if (this.#stage === "gone") return;
-    this.#stage = "gone";
+    if (this.#stage === "closed") return;
+    this.#stage = "closed";
     this.#parser.stop();
     cancelTimer(this.#upload);
     this.#upload = undefined;
@@ -273,8 +271,8 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
   }
 }
 
-function keepAliveMsOf(hint: string | string[] | undefined): number {
-  const seconds = typeof hint === "string" ? /\btimeout=(\d{1,9})\b/.exec(hint)?.[1] : undefined;
+function keepAliveMsOf(header: string | string[] | undefined): number {
+  const seconds = typeof header === "string" ? /\btimeout=(\d{1,9})\b/.exec(header)?.[1] : undefined;
   return seconds === undefined
     ? KEEP_ALIVE_MS_MAX
     : Math.min(KEEP_ALIVE_MS_MAX, Number(seconds) * 1_000 - KEEP_ALIVE_MARGIN_MS);

@@ -4,37 +4,37 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Script, startUpstream, type Upstream, unusedPort } from "../../../tests/support/upstream.ts";
-import type { Transport, UpstreamBodyHandler, UpstreamFailure, UpstreamRequest } from "../../io/upstream/transport.ts";
+import type { HttpClient, HttpRequest, RequestFailure, ResponseBodyHandler } from "./contract.ts";
 import { createHttpClient, type HttpClientLimits } from "./http-client.ts";
 
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 
-async function scene(limits: Partial<HttpClientLimits> = {}) {
+async function startScene(limits: Partial<HttpClientLimits> = {}) {
   const upstream = await startUpstream();
-  const transport = createHttpClient({ ...LIMITS, ...limits });
+  const client = createHttpClient({ ...LIMITS, ...limits });
   onTestFinished(async () => {
-    await transport.close();
+    await client.close();
     await upstream.close();
   });
-  return { upstream, transport };
+  return { upstream, client };
 }
 
-const requestTo = ({ baseUrl }: Pick<Upstream, "baseUrl">): UpstreamRequest => ({
+const requestTo = ({ baseUrl }: Pick<Upstream, "baseUrl">): HttpRequest => ({
   url: `${baseUrl}/chat/completions`,
   headers: {},
   body: "{}",
 });
-const IGNORE: UpstreamBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
-const WHOLE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const IGNORE: ResponseBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
+const OK_RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-type Outcome = { status?: number; body: string; failure?: UpstreamFailure };
+type Outcome = { status?: number; body: string; failure?: RequestFailure };
 
-/** How a call ends, with what came of its answer. */
-function ask(transport: Transport, request: UpstreamRequest): Promise<Outcome> {
+/** The outcome of a request with everything that was received. */
+function sendRequest(client: HttpClient, request: HttpRequest): Promise<Outcome> {
   return new Promise((resolve) => {
     const outcome: Outcome = { body: "" };
-    const onFailure = (failure: UpstreamFailure) => resolve({ ...outcome, failure });
-    transport.send(request, {
+    const onFailure = (failure: RequestFailure) => resolve({ ...outcome, failure });
+    client.send(request, {
       onFailure,
       onHeaders(status) {
         outcome.status = status;
@@ -51,13 +51,13 @@ function ask(transport: Transport, request: UpstreamRequest): Promise<Outcome> {
   });
 }
 
-/** Something that listens and is no HTTP server. */
-async function listener(met: (socket: Socket) => void): Promise<string> {
+/** A bare TCP server. */
+async function startTcpServer(onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined);
-    met(socket);
+    onConnection(socket);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -69,15 +69,15 @@ async function listener(met: (socket: Socket) => void): Promise<string> {
   return `127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-describe("calls that wait for a connection", () => {
-  test("CHAT-09 one that is aborted is over at once, and is never sent", async () => {
-    const { upstream, transport } = await scene();
+describe("queued requests", () => {
+  test("CHAT-09 an aborted one fails at once and is never sent", async () => {
+    const { upstream, client } = await startScene();
     const gate = Promise.withResolvers<void>();
     upstream.next({ json: {}, gate: gate.promise });
-    const first = ask(transport, requestTo(upstream));
+    const first = sendRequest(client, requestTo(upstream));
     await upstream.arrived(1);
-    const failures: UpstreamFailure[] = [];
-    const second = transport.send(requestTo(upstream), {
+    const failures: RequestFailure[] = [];
+    const second = client.send(requestTo(upstream), {
       onHeaders: () => IGNORE,
       onFailure: (one) => failures.push(one),
     });
@@ -85,219 +85,223 @@ describe("calls that wait for a connection", () => {
     expect(failures).toMatchObject([{ kind: "aborted", sent: false }]);
     gate.resolve();
     expect(await first).toMatchObject({ status: 200 });
-    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect(await sendRequest(client, requestTo(upstream))).toMatchObject({ status: 200 });
     expect(upstream.requests).toHaveLength(2);
     expect(failures).toHaveLength(1);
   });
 
-  test("CHAT-09 one that is aborted is not sent in the place of what its sender asks instead", async () => {
-    const { upstream, transport } = await scene({ connections: 2 });
-    await ask(transport, requestTo(upstream));
+  test("CHAT-09 an aborted one is not sent instead of the request that its handler sends", async () => {
+    const { upstream, client } = await startScene({ connections: 2 });
+    await sendRequest(client, requestTo(upstream));
     const instead = Promise.withResolvers<Outcome>();
-    const onFailure = () => instead.resolve(ask(transport, { ...requestTo(upstream), body: "instead" }));
-    const call = transport.send({ ...requestTo(upstream), body: "aborted" }, { onHeaders: () => IGNORE, onFailure });
+    const onFailure = () => instead.resolve(sendRequest(client, { ...requestTo(upstream), body: "instead" }));
+    const call = client.send({ ...requestTo(upstream), body: "aborted" }, { onHeaders: () => IGNORE, onFailure });
     call.abort();
     expect(await instead.promise).toMatchObject({ status: 200 });
-    expect(await ask(transport, { ...requestTo(upstream), body: "last" })).toMatchObject({ status: 200 });
+    expect(await sendRequest(client, { ...requestTo(upstream), body: "last" })).toMatchObject({ status: 200 });
     expect(upstream.requests.map(({ raw }) => raw.toString())).toEqual(["{}", "instead", "last"]);
   });
 
-  test("ROUTE-04 they get one in the order they came, also where the one before them is not kept", async () => {
-    const { upstream, transport } = await scene();
+  test("ROUTE-04 get connections in order, also when the previous connection is not reused", async () => {
+    const { upstream, client } = await startScene();
     upstream.always({ json: {}, headers: { connection: "close" } });
     const bodies = ["1", "2", "3"];
-    await Promise.all(bodies.map((body) => ask(transport, { ...requestTo(upstream), body })));
+    await Promise.all(bodies.map((body) => sendRequest(client, { ...requestTo(upstream), body })));
     expect(upstream.requests.map(({ raw }) => raw.toString())).toEqual(bodies);
     expect(upstream.connections()).toBe(3);
   });
 });
 
 describe("connections", () => {
-  test("one is used again and again, and never by two calls at once", async () => {
-    const { upstream, transport } = await scene({ connections: 8 });
-    for (let round = 0; round < 3; round += 1) await ask(transport, requestTo(upstream));
+  test("are reused, and never shared by two requests at once", async () => {
+    const { upstream, client } = await startScene({ connections: 8 });
+    for (let round = 0; round < 3; round += 1) await sendRequest(client, requestTo(upstream));
     expect(upstream.connections()).toBe(1);
-    await Promise.all([ask(transport, requestTo(upstream)), ask(transport, requestTo(upstream))]);
+    await Promise.all([sendRequest(client, requestTo(upstream)), sendRequest(client, requestTo(upstream))]);
     expect(upstream.connections()).toBe(2);
   });
 
   test.each([
-    ["says that it closes", { headers: { connection: "close" } }],
-    ["says that it waits for less than a request takes to come", { headers: { "keep-alive": "timeout=2" } }],
-    ["ends its answers by closing", { framing: "close" as const }],
-  ])("one to a server that %s is not used again", async (_name, script) => {
-    const { upstream, transport } = await scene();
+    ["sends Connection: close", { headers: { connection: "close" } }],
+    ["announces a very short keep-alive", { headers: { "keep-alive": "timeout=2" } }],
+    ["delimits responses by closing", { framing: "close" as const }],
+  ])("are not reused for a server that %s", async (_name, script) => {
+    const { upstream, client } = await startScene();
     upstream.always({ json: {}, ...script });
     for (let round = 0; round < 3; round += 1)
-      expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200, body: "{}" });
+      expect(await sendRequest(client, requestTo(upstream))).toMatchObject({ status: 200, body: "{}" });
     expect(upstream.connections()).toBe(3);
   });
 
-  test("one that the server closed meanwhile is not used again", async () => {
-    const { upstream, transport } = await scene();
-    await ask(transport, requestTo(upstream));
+  test("are not reused after the server closed them", async () => {
+    const { upstream, client } = await startScene();
+    await sendRequest(client, requestTo(upstream));
     await upstream.close();
     await sleep(100);
     const again = await startUpstream(undefined, upstream.port);
     onTestFinished(() => again.close());
-    expect(await ask(transport, requestTo(again))).toMatchObject({ status: 200 });
+    expect(await sendRequest(client, requestTo(again))).toMatchObject({ status: 200 });
   });
 
-  test("BILL-10 owners share none with each other or with the operator; a released one's are closed, what runs on them finishes", async () => {
-    const { upstream, transport } = await scene({ connections: 8 });
+  test("BILL-10 are separate for each owner; release closes an owner's after their running requests", async () => {
+    const { upstream, client } = await startScene({ connections: 8 });
     const owned = (owner: string) => ({ ...requestTo(upstream), owner });
-    for (const request of [requestTo(upstream), owned("a"), owned("b")]) await ask(transport, request);
+    for (const request of [requestTo(upstream), owned("a"), owned("b")]) await sendRequest(client, request);
     expect(upstream.connections()).toBe(3);
     const gate = Promise.withResolvers<void>();
     upstream.next({ json: { whole: true }, gate: gate.promise });
-    const running = ask(transport, owned("a"));
+    const running = sendRequest(client, owned("a"));
     await upstream.arrived(4);
-    transport.release("a");
-    await ask(transport, owned("a"));
+    client.release("a");
+    await sendRequest(client, owned("a"));
     expect(upstream.connections()).toBe(4);
     gate.resolve();
     expect(await running).toMatchObject({ status: 200, body: '{"whole":true}' });
   });
 
-  test("OPS-05 when the gateway stops, what runs, waits or comes later is told so", async () => {
-    const { upstream, transport } = await scene();
+  test("OPS-05 close fails running, queued and later requests with kind stopped", async () => {
+    const { upstream, client } = await startScene();
     upstream.next({ json: {}, gate: new Promise(() => undefined) });
-    const calls = [ask(transport, requestTo(upstream)), ask(transport, requestTo(upstream))];
+    const calls = [sendRequest(client, requestTo(upstream)), sendRequest(client, requestTo(upstream))];
     await upstream.arrived(1);
-    await transport.close();
+    await client.close();
     const [running, waiting] = await Promise.all(calls);
     expect(running?.failure).toMatchObject({ kind: "stopped", sent: true });
     expect(waiting?.failure).toMatchObject({ kind: "stopped", sent: false });
-    expect((await ask(transport, requestTo(upstream))).failure).toMatchObject({ kind: "stopped", sent: false });
+    expect((await sendRequest(client, requestTo(upstream))).failure).toMatchObject({ kind: "stopped", sent: false });
   });
 });
 
-describe("what fails", () => {
-  test("ROUTE-04 a port where nobody listens: nothing was sent", async () => {
-    const transport = createHttpClient(LIMITS);
-    onTestFinished(() => transport.close());
-    const outcome = await ask(transport, requestTo({ baseUrl: `http://127.0.0.1:${await unusedPort()}` }));
+describe("failures", () => {
+  test("ROUTE-04 a refused connection counts as not sent", async () => {
+    const client = createHttpClient(LIMITS);
+    onTestFinished(() => client.close());
+    const outcome = await sendRequest(client, requestTo({ baseUrl: `http://127.0.0.1:${await unusedPort()}` }));
     expect(outcome.failure).toEqual({ kind: "connect", sent: false, why: "ECONNREFUSED" });
   });
 
-  test("ROUTE-04 a server that never finishes its greeting: nothing was sent", async () => {
-    const transport = createHttpClient({ ...LIMITS, connectTimeoutMs: 100 });
-    onTestFinished(() => transport.close());
-    const place = await listener(() => undefined);
-    const outcome = await ask(transport, requestTo({ baseUrl: `https://${place}` }));
+  test("ROUTE-04 a TLS handshake that does not finish counts as not sent", async () => {
+    const client = createHttpClient({ ...LIMITS, connectTimeoutMs: 100 });
+    onTestFinished(() => client.close());
+    const host = await startTcpServer(() => undefined);
+    const outcome = await sendRequest(client, requestTo({ baseUrl: `https://${host}` }));
     expect(outcome.failure).toEqual({ kind: "timeout", sent: false, why: "HTTP_CONNECT_TIMEOUT" });
   });
 
   test.each<[string, Partial<HttpClientLimits>, Script, object]>([
     [
-      "before its answer",
+      "before its response",
       { firstByteTimeoutMs: 200 },
       { end: { is: "stall", after: "before_headers" } },
       { failure: { why: "HTTP_FIRST_BYTE_TIMEOUT" } },
     ],
     [
-      "inside it",
+      "during its response",
       { idleTimeoutMs: 200 },
       { frames: ["begun", "never"], end: { is: "stall", after: 5 } },
       { status: 200, body: "begun", failure: { why: "HTTP_IDLE_TIMEOUT" } },
     ],
-  ])("ERR-07 a provider that is silent %s is not waited for", async (_name, limits, script, expected) => {
-    const { upstream, transport } = await scene(limits);
+  ])("ERR-07 a server that is silent %s times out", async (_name, limits, script, expected) => {
+    const { upstream, client } = await startScene(limits);
     upstream.next(script);
-    const outcome = await ask(transport, requestTo(upstream));
+    const outcome = await sendRequest(client, requestTo(upstream));
     expect(outcome).toMatchObject(expected);
     expect(outcome.failure).toMatchObject({ kind: "timeout", sent: true });
   });
 
   test.each<[string, Script, string]>([
-    ["before its answer", { end: { is: "cut", after: "before_headers" } }, "HTTP_CUT_OFF"],
-    ["in the middle", { body: "hello", end: { is: "cut", after: 2 } }, "HTTP_CUT_OFF"],
-    ["in the middle by a reset", { body: "hello", end: { is: "cut", after: 2, how: "rst" } }, "ECONNRESET"],
+    ["before its response", { end: { is: "cut", after: "before_headers" } }, "HTTP_CUT_OFF"],
+    ["during the response", { body: "hello", end: { is: "cut", after: 2 } }, "HTTP_CUT_OFF"],
+    ["during the response with a reset", { body: "hello", end: { is: "cut", after: 2, how: "rst" } }, "ECONNRESET"],
     [
-      "by a reset where only its closing would end the answer",
+      "with a reset during a close-delimited response",
       { body: "hello", framing: "close", end: { is: "cut", after: 2, how: "rst" } },
       "ECONNRESET",
     ],
-    ["and is no HTTP", { raw: "nonsense\r\n\r\n" }, "HTTP_BAD_ANSWER"],
-  ])("ERR-07 a provider that breaks off %s", async (_name, script, why) => {
-    const { upstream, transport } = await scene();
+    ["with something that is not HTTP", { raw: "nonsense\r\n\r\n" }, "HTTP_BAD_ANSWER"],
+  ])("ERR-07 a server that breaks off %s", async (_name, script, why) => {
+    const { upstream, client } = await startScene();
     upstream.next(script);
-    expect((await ask(transport, requestTo(upstream))).failure).toEqual({ kind: "broken", sent: true, why });
-    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect((await sendRequest(client, requestTo(upstream))).failure).toEqual({ kind: "broken", sent: true, why });
+    expect(await sendRequest(client, requestTo(upstream))).toMatchObject({ status: 200 });
   });
 
-  test("BILL-10 a header that would be two is not sent, and its sender holds the call before it hears of it", async () => {
-    const { upstream, transport } = await scene();
+  test("BILL-10 header injection fails before anything is sent, and after the caller has the handle", async () => {
+    const { upstream, client } = await startScene();
     const request = { ...requestTo(upstream), headers: { authorization: "Bearer a\r\nx-b: c" } };
-    expect((await ask(transport, request)).failure).toEqual({ kind: "connect", sent: false, why: "HTTP_BAD_HEADER" });
+    expect((await sendRequest(client, request)).failure).toEqual({
+      kind: "connect",
+      sent: false,
+      why: "HTTP_BAD_HEADER",
+    });
     expect(upstream.requests).toEqual([]);
   });
 
-  test("ERR-07 a reader that throws hears that the answer broke", async () => {
-    const { upstream, transport } = await scene();
-    for (const at of ["data", "end"] as const) {
-      const failure = await new Promise<UpstreamFailure>((resolve) => {
+  test("ERR-07 a handler that throws gets the failure", async () => {
+    const { upstream, client } = await startScene();
+    for (const event of ["onData", "onEnd"] as const) {
+      const failure = await new Promise<RequestFailure>((resolve) => {
         const fails = () => {
           throw new RangeError("no");
         };
-        const reader = { ...IGNORE, failed: resolve, [at]: fails };
-        transport.send(requestTo(upstream), { onHeaders: () => reader, onFailure: resolve });
+        const handler = { ...IGNORE, onFailure: resolve, [event]: fails };
+        client.send(requestTo(upstream), { onHeaders: () => handler, onFailure: resolve });
       });
       expect(failure).toEqual({ kind: "broken", sent: true, why: "RangeError" });
     }
   });
 });
 
-describe("a reader that pauses", () => {
-  test("CHAT-08 hears nothing until it goes on, not even the end, and is not taken for a silent provider", async () => {
-    const { upstream, transport } = await scene({ idleTimeoutMs: 100, firstByteTimeoutMs: 5_000 });
+describe("a paused handler", () => {
+  test("CHAT-08 gets no events until it resumes, not even the end, and does not time out", async () => {
+    const { upstream, client } = await startScene({ idleTimeoutMs: 100, firstByteTimeoutMs: 5_000 });
     upstream.next({ json: { a: 1 } });
-    const heard: string[] = [];
-    const paused = Promise.withResolvers<void>();
+    const events: string[] = [];
+    const pauseAtFirstChunk = Promise.withResolvers<void>();
     const over = Promise.withResolvers<void>();
-    const call = transport.send(requestTo(upstream), {
+    const call = client.send(requestTo(upstream), {
       onFailure: ({ why }) => over.reject(new Error(why)),
       onHeaders: () => ({
         onData(chunk) {
-          heard.push(chunk.toString());
-          paused.resolve();
+          events.push(chunk.toString());
+          pauseAtFirstChunk.resolve();
           return "pause";
         },
         onEnd() {
-          heard.push("end");
+          events.push("end");
           over.resolve();
         },
         onFailure: ({ why }) => over.reject(new Error(why)),
       }),
     });
-    await paused.promise;
-    // Longer than a provider may be silent.
+    await pauseAtFirstChunk.promise;
+    // Longer than the idle timeout.
     await sleep(400);
-    expect(heard).toEqual(['{"a":1}']);
+    expect(events).toEqual(['{"a":1}']);
     call.resume();
     await over.promise;
-    expect(heard).toEqual(['{"a":1}', "end"]);
-    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect(events).toEqual(['{"a":1}', "end"]);
+    expect(await sendRequest(client, requestTo(upstream))).toMatchObject({ status: 200 });
     expect(upstream.connections()).toBe(1);
   });
 
-  test("CHAT-08 hears an answer to its end though its provider has left meanwhile", async () => {
-    const { upstream, transport } = await scene();
+  test("CHAT-08 gets the complete response although the server disconnected meanwhile", async () => {
+    const { upstream, client } = await startScene();
     upstream.next({ json: { a: 1 }, headers: { connection: "close" } });
-    const paused = Promise.withResolvers<void>();
+    const pauseAtFirstChunk = Promise.withResolvers<void>();
     const over = Promise.withResolvers<string>();
-    const call = transport.send(requestTo(upstream), {
+    const call = client.send(requestTo(upstream), {
       onFailure: ({ why }) => over.resolve(why),
       onHeaders: () => ({
         onData() {
-          paused.resolve();
+          pauseAtFirstChunk.resolve();
           return "pause";
         },
         onEnd: () => over.resolve("end"),
         onFailure: ({ why }) => over.resolve(why),
       }),
     });
-    await paused.promise;
+    await pauseAtFirstChunk.promise;
     await upstream.close();
     await sleep(50);
     call.resume();
@@ -305,101 +309,105 @@ describe("a reader that pauses", () => {
   });
 });
 
-describe("connections whose reader goes on late", () => {
-  /** Asks, and pauses at the first piece, which comes with all that there is of the answer. */
-  async function paused(transport: Transport, request: UpstreamRequest) {
-    const heard: string[] = [];
-    const begun = Promise.withResolvers<void>();
-    const onFailure = ({ why }: UpstreamFailure) => void heard.push(why);
-    const call = transport.send(request, {
+describe("connections whose handler resumes late", () => {
+  /** Sends a request and pauses at the first chunk, which contains the whole response. */
+  async function pauseAtFirstChunk(client: HttpClient, request: HttpRequest) {
+    const events: string[] = [];
+    const firstChunk = Promise.withResolvers<void>();
+    const onFailure = ({ why }: RequestFailure) => void events.push(why);
+    const call = client.send(request, {
       onFailure,
       onHeaders: () => ({
         onData(chunk) {
-          heard.push(chunk.toString());
-          begun.resolve();
+          events.push(chunk.toString());
+          firstChunk.resolve();
           return "pause";
         },
-        onEnd: () => void heard.push("end"),
+        onEnd: () => void events.push("end"),
         onFailure,
       }),
     });
-    await begun.promise;
-    return { call, heard };
+    await firstChunk.promise;
+    return { call, events };
   }
 
   test.each<[string, (socket: Socket) => void]>([
-    ["closed it without a word", (socket) => socket.end()],
+    ["closed it", (socket) => socket.end()],
     ["reset it", (socket) => socket.resetAndDestroy()],
-    ["sent more than it was asked for", (socket) => socket.write(WHOLE.replace("ok", "no"))],
-  ])("LOG-02 one whose server has %s meanwhile is not used for the call that waits", async (_name, then) => {
-    const met: Socket[] = [];
-    const place = await listener((socket) => {
-      met.push(socket);
-      socket.once("data", () => socket.write(WHOLE));
+    ["sent unsolicited bytes", (socket) => socket.write(OK_RESPONSE.replace("ok", "no"))],
+  ])("LOG-02 are not used for the queued request if the server has %s meanwhile", async (_name, then) => {
+    const connections: Socket[] = [];
+    const host = await startTcpServer((socket) => {
+      connections.push(socket);
+      socket.once("data", () => socket.write(OK_RESPONSE));
     });
-    const transport = createHttpClient(LIMITS);
-    onTestFinished(() => transport.close());
-    const request = requestTo({ baseUrl: `http://${place}` });
-    const { call, heard } = await paused(transport, request);
-    const next = ask(transport, request);
-    met.forEach(then);
+    const client = createHttpClient(LIMITS);
+    onTestFinished(() => client.close());
+    const request = requestTo({ baseUrl: `http://${host}` });
+    const { call, events } = await pauseAtFirstChunk(client, request);
+    const next = sendRequest(client, request);
+    connections.forEach(then);
     await sleep(100);
     call.resume();
-    expect(heard).toEqual(["ok", "end"]);
+    expect(events).toEqual(["ok", "end"]);
     expect(await next).toEqual({ status: 200, body: "ok" });
-    expect(met).toHaveLength(2);
+    expect(connections).toHaveLength(2);
   });
 
-  test("CHAT-08 a call that is over does not let the next one on its connection go on", async () => {
-    let met = 0;
-    const place = await listener((socket) => {
-      met += 1;
-      socket.on("data", () => socket.write(WHOLE));
+  test("CHAT-08 resuming a finished request does not resume the next one on its connection", async () => {
+    let connections = 0;
+    const host = await startTcpServer((socket) => {
+      connections += 1;
+      socket.on("data", () => socket.write(OK_RESPONSE));
     });
-    const transport = createHttpClient(LIMITS);
-    onTestFinished(() => transport.close());
-    const request = requestTo({ baseUrl: `http://${place}` });
-    const first = await paused(transport, request);
+    const client = createHttpClient(LIMITS);
+    onTestFinished(() => client.close());
+    const request = requestTo({ baseUrl: `http://${host}` });
+    const first = await pauseAtFirstChunk(client, request);
     first.call.resume();
-    const second = await paused(transport, request);
+    const second = await pauseAtFirstChunk(client, request);
     first.call.resume();
-    expect([first.heard, second.heard]).toEqual([["ok", "end"], ["ok"]]);
+    expect([first.events, second.events]).toEqual([["ok", "end"], ["ok"]]);
     second.call.resume();
-    expect(second.heard).toEqual(["ok", "end"]);
-    expect(met).toBe(1);
+    expect(second.events).toEqual(["ok", "end"]);
+    expect(connections).toBe(1);
   });
 });
 
-describe("an upload", () => {
+describe("a streamed body", () => {
   const upload = (bytes: number, pieces: readonly string[]) => ({
     bytes,
     open: () => Readable.from(pieces, { objectMode: false }),
   });
 
-  test("STT-01 is sent with its length, piece by piece, and its connection is used again", async () => {
-    const { upstream, transport } = await scene();
+  test("STT-01 is sent with its length in chunks, and its connection is reused", async () => {
+    const { upstream, client } = await startScene();
     const pieces = Array.from({ length: 200 }, (_, index) => String(index % 10).repeat(10_000));
     const body = upload(2_000_000, pieces);
-    expect(await ask(transport, { ...requestTo(upstream), body })).toMatchObject({ status: 200 });
+    expect(await sendRequest(client, { ...requestTo(upstream), body })).toMatchObject({ status: 200 });
     expect(upstream.requests[0]?.headers).toMatchObject({ "content-length": "2000000" });
     expect(upstream.requests[0]?.raw.equals(Buffer.from(pieces.join("")))).toBe(true);
-    await ask(transport, requestTo(upstream));
+    await sendRequest(client, requestTo(upstream));
     expect(upstream.connections()).toBe(1);
   });
 
   test.each([
     ["longer", 4],
     ["shorter", 6],
-  ])("BILL-10 one that is %s than it said is cut off: nothing of it is another request", async (_name, bytes) => {
-    const { upstream, transport } = await scene();
+  ])("BILL-10 that is %s than declared fails and closes its connection", async (_name, bytes) => {
+    const { upstream, client } = await startScene();
     const request = { ...requestTo(upstream), body: upload(bytes, ["12345"]) };
-    expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
-    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect((await sendRequest(client, request)).failure).toEqual({
+      kind: "broken",
+      sent: true,
+      why: "HTTP_BAD_UPLOAD",
+    });
+    expect(await sendRequest(client, requestTo(upstream))).toMatchObject({ status: 200 });
     expect(upstream.connections()).toBe(2);
   });
 
-  test("ERR-07 one that breaks on its way is not waited for", async () => {
-    const { upstream, transport } = await scene();
+  test("ERR-07 that fails midway fails the request", async () => {
+    const { upstream, client } = await startScene();
     const broken = () =>
       new Readable({
         read() {
@@ -407,63 +415,67 @@ describe("an upload", () => {
         },
       });
     const request = { ...requestTo(upstream), body: { bytes: 5, open: broken } };
-    expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
+    expect((await sendRequest(client, request)).failure).toEqual({
+      kind: "broken",
+      sent: true,
+      why: "HTTP_BAD_UPLOAD",
+    });
   });
 
-  test("ERR-07 one that cannot be opened is not waited for, and harms no other call", async () => {
-    const { upstream, transport } = await scene();
+  test("ERR-07 that cannot be opened fails its request and no other", async () => {
+    const { upstream, client } = await startScene();
     const open = () => {
       throw new RangeError("no such file");
     };
     const request = { ...requestTo(upstream), body: { bytes: 5, open } };
-    const calls = [ask(transport, request), ask(transport, requestTo(upstream))];
+    const calls = [sendRequest(client, request), sendRequest(client, requestTo(upstream))];
     expect(await Promise.all(calls)).toMatchObject([
       { failure: { kind: "broken", sent: true, why: "RangeError" } },
       { status: 200 },
     ]);
   });
 
-  test("one that does not end is left when it has said more than it was to say", async () => {
-    const { upstream, transport } = await scene();
+  test("that never ends is destroyed once it exceeds its declared length", async () => {
+    const { upstream, client } = await startScene();
     const endless = new Readable({ read() {} });
     endless.push("12345");
     const request = { ...requestTo(upstream), body: { bytes: 4, open: () => endless } };
-    expect((await ask(transport, request)).failure).toMatchObject({ why: "HTTP_BAD_UPLOAD" });
+    expect((await sendRequest(client, request)).failure).toMatchObject({ why: "HTTP_BAD_UPLOAD" });
     expect(endless.destroyed).toBe(true);
   });
 
-  test("ERR-07 a text that nobody reads to its end: its answer is heard, and the next call is not sent behind it", async () => {
-    const place = await listener((socket) => {
+  test("ERR-07 of text that the server does not read: the response arrives, and the connection is not reused", async () => {
+    const host = await startTcpServer((socket) => {
       socket.once("data", () => {
         socket.pause();
-        socket.write(WHOLE);
+        socket.write(OK_RESPONSE);
       });
     });
-    const transport = createHttpClient(LIMITS);
-    onTestFinished(() => transport.close());
-    const request = requestTo({ baseUrl: `http://${place}` });
+    const client = createHttpClient(LIMITS);
+    onTestFinished(() => client.close());
+    const request = requestTo({ baseUrl: `http://${host}` });
     const body = "more than the system keeps for a connection".repeat(500_000);
-    expect(await ask(transport, { ...request, body })).toEqual({ status: 200, body: "ok" });
-    expect(await ask(transport, request)).toEqual({ status: 200, body: "ok" });
+    expect(await sendRequest(client, { ...request, body })).toEqual({ status: 200, body: "ok" });
+    expect(await sendRequest(client, request)).toEqual({ status: 200, body: "ok" });
   });
 
-  test("ERR-07 an answer before its end is heard, the rest is not sent, and the connection is not used again", async () => {
-    let met = 0;
-    const place = await listener((socket) => {
-      met += 1;
+  test("ERR-07 answered before its end: the rest is not sent, and the connection is not reused", async () => {
+    let connections = 0;
+    const host = await startTcpServer((socket) => {
+      connections += 1;
       socket.once("data", () => socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"));
     });
-    const transport = createHttpClient(LIMITS);
-    onTestFinished(() => transport.close());
+    const client = createHttpClient(LIMITS);
+    onTestFinished(() => client.close());
     const endless = new Readable({ read() {} });
     endless.push("begun");
-    const request = requestTo({ baseUrl: `http://${place}` });
-    expect(await ask(transport, { ...request, body: { bytes: 1_000, open: () => endless } })).toEqual({
+    const request = requestTo({ baseUrl: `http://${host}` });
+    expect(await sendRequest(client, { ...request, body: { bytes: 1_000, open: () => endless } })).toEqual({
       status: 413,
       body: "no",
     });
     expect(endless.destroyed).toBe(true);
-    expect(await ask(transport, request)).toMatchObject({ status: 413 });
-    expect(met).toBe(2);
+    expect(await sendRequest(client, request)).toMatchObject({ status: 413 });
+    expect(connections).toBe(2);
   });
 });

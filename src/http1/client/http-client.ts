@@ -1,18 +1,12 @@
-import type {
-  Transport,
-  UpstreamBody,
-  UpstreamCall,
-  UpstreamFailure,
-  UpstreamRequest,
-  UpstreamResponseHandler,
-} from "../../io/upstream/transport.ts";
 import type { DialTarget } from "./client-connection.ts";
+import type { HttpBody, HttpClient, HttpRequest, RequestFailure, RequestHandle, ResponseHandler } from "./contract.ts";
 import { errorCodeOf, HttpExchange } from "./http-exchange.ts";
 import { IdleWatchdog } from "./idle-watchdog.ts";
 import { OriginPool } from "./origin-pool.ts";
 import { serializeRequestHead } from "./request-head.ts";
 
 export type HttpClientLimits = {
+  /** Per origin and owner. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
@@ -21,95 +15,89 @@ export type HttpClientLimits = {
 
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** The one place that opens connections to providers. Redirects are never followed, answers never decompressed. */
-export function createHttpClient(limits: HttpClientLimits): Transport {
+/** An HTTP/1.1 client with one pool per origin and owner. It follows no redirects and decompresses nothing. */
+export function createHttpClient(limits: HttpClientLimits): HttpClient {
   const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = limits;
-  const silence = new IdleWatchdog(Math.min(connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs));
-  const originLimits = { ...limits, headBytesMax: HEADER_BYTES_MAX };
-  const open = (url: URL) => new OriginPool(dialTargetOf(url), originLimits, silence);
-  const platform = new OriginPools(open);
-  const owned = new Map<string, OriginPools>();
-  const ending = new Set<OriginPools>();
-  let door: "open" | "closed" = "open";
-  const originsOf = (owner: string | undefined): OriginPools => {
+  const watchdog = new IdleWatchdog(Math.min(connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs));
+  const poolLimits = { ...limits, headBytesMax: HEADER_BYTES_MAX };
+  const openPool = (url: URL) => new OriginPool(dialTargetOf(url), poolLimits, watchdog);
+  const platform = new OriginPools(openPool);
+  const byOwner = new Map<string, OriginPools>();
+  const draining = new Set<OriginPools>();
+  let isClosed = false;
+  const poolsOf = (owner: string | undefined): OriginPools => {
     if (owner === undefined) return platform;
-    const known = owned.get(owner);
+    const known = byOwner.get(owner);
     if (known !== undefined) return known;
-    const origins = new OriginPools(open);
-    owned.set(owner, origins);
-    return origins;
+    const pools = new OriginPools(openPool);
+    byOwner.set(owner, pools);
+    return pools;
   };
   return {
-    send(request, listener) {
-      // A request that was cut would else be asked of the next provider, by a gateway that is no longer there to hear.
-      if (door === "closed") return failUnsent(listener, { kind: "stopped", sent: false, why: "not sent" });
-      return sendOnPool(originsOf(request.owner).targetOf(request.url), request, listener);
+    send(request, handler) {
+      // "stopped" prevents a retry at another provider by a process that is exiting.
+      if (isClosed) return failUnsent(handler, { kind: "stopped", sent: false, why: "not sent" });
+      return sendOnPool(poolsOf(request.owner).targetOf(request.url), request, handler);
     },
     release(owner) {
-      const origins = owned.get(owner);
-      if (origins === undefined) return;
-      owned.delete(owner);
-      origins.end();
-      ending.add(origins);
-      for (const one of ending) if (one.isOver) ending.delete(one);
+      const pools = byOwner.get(owner);
+      if (pools === undefined) return;
+      byOwner.delete(owner);
+      pools.drain();
+      draining.add(pools);
+      for (const drained of draining) if (drained.isEmpty) draining.delete(drained);
     },
     async close() {
-      door = "closed";
-      for (const origins of [platform, ...owned.values(), ...ending]) origins.cut();
+      isClosed = true;
+      for (const pools of [platform, ...byOwner.values(), ...draining]) pools.abort();
     },
   };
 }
 
-/** One for each address; they come from the catalogue and the operator's settings, so there are few. */
+/** One pool per origin. Unbounded: origins and URLs come from the catalogue and the operator's settings, so there are few. */
 class OriginPools {
-  readonly #open: (url: URL) => OriginPool;
-  readonly #origins = new Map<string, OriginPool>();
+  readonly #openPool: (url: URL) => OriginPool;
+  readonly #pools = new Map<string, OriginPool>();
   readonly #targets = new Map<string, RequestTarget>();
 
-  constructor(open: (url: URL) => OriginPool) {
-    this.#open = open;
+  constructor(openPool: (url: URL) => OriginPool) {
+    this.#openPool = openPool;
   }
 
   targetOf(text: string): RequestTarget {
     const known = this.#targets.get(text);
     if (known !== undefined) return known;
     const url = new URL(text);
-    const origin = this.#origins.get(url.origin) ?? this.#open(url);
-    this.#origins.set(url.origin, origin);
-    const target = { origin, host: url.host, path: `${url.pathname}${url.search}` };
+    const pool = this.#pools.get(url.origin) ?? this.#openPool(url);
+    this.#pools.set(url.origin, pool);
+    const target = { pool, host: url.host, path: `${url.pathname}${url.search}` };
     this.#targets.set(text, target);
     return target;
   }
 
-  get isOver(): boolean {
-    return [...this.#origins.values()].every((origin) => origin.isEmpty);
+  get isEmpty(): boolean {
+    return [...this.#pools.values()].every((pool) => pool.isEmpty);
   }
 
-  /** Lets what runs finish. */
-  end(): void {
-    for (const origin of this.#origins.values()) origin.drain();
+  drain(): void {
+    for (const pool of this.#pools.values()) pool.drain();
   }
 
-  cut(): void {
-    for (const origin of this.#origins.values()) origin.abort();
+  abort(): void {
+    for (const pool of this.#pools.values()) pool.abort();
   }
 }
 
 type RequestTarget = { readonly pool: OriginPool; readonly host: string; readonly path: string };
 
-/** Where a connection to an address leads. */
 export function dialTargetOf({ protocol, hostname, port }: URL): DialTarget {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   if (protocol === "https:") return { protocol, host, port: port === "" ? 443 : Number(port) };
   return { protocol: "http:", host, port: port === "" ? 80 : Number(port) };
 }
 
-/** One request on connections that are the caller's to open and to end. */
-export function sendOnPool(
-  target: RequestTarget,
-  request: UpstreamRequest,
-  listener: UpstreamResponseHandler,
-): UpstreamCall {
+/** Sends one request on a pool that the caller opens and closes. */
+export function sendOnPool(target: RequestTarget, request: HttpRequest, handler: ResponseHandler): RequestHandle {
   const { method = "POST", headers } = request;
   const { pool, host, path } = target;
   const body = method === "GET" ? undefined : request.body;
@@ -121,20 +109,20 @@ export function sendOnPool(
       headers,
       bodyBytes: body === undefined ? undefined : byteLengthOf(body),
     });
-    const call = new HttpExchange(head, body, listener);
-    pool.send(call);
-    return call;
+    const exchange = new HttpExchange(head, body, handler);
+    pool.send(exchange);
+    return exchange;
   } catch (error) {
-    return failUnsent(listener, { kind: "connect", sent: false, why: errorCodeOf(error) });
+    return failUnsent(handler, { kind: "connect", sent: false, why: errorCodeOf(error) });
   }
 }
 
-function byteLengthOf(body: UpstreamBody): number {
+function byteLengthOf(body: HttpBody): number {
   return typeof body === "string" ? Buffer.byteLength(body) : body.bytes;
 }
 
-function failUnsent(listener: UpstreamResponseHandler, failure: UpstreamFailure): UpstreamCall {
-  // Not at once: who sends holds the call before it hears of it.
-  queueMicrotask(() => listener.onFailure(failure));
+function failUnsent(handler: ResponseHandler, failure: RequestFailure): RequestHandle {
+  // Deferred, so that the sender has the handle before its handler is called.
+  queueMicrotask(() => handler.onFailure(failure));
   return { abort() {}, resume() {} };
 }

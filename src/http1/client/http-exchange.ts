@@ -1,84 +1,77 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type {
-  UpstreamBody,
-  UpstreamBodyHandler,
-  UpstreamCall,
-  UpstreamFailure,
-  UpstreamResponseHandler,
-} from "../../io/upstream/transport.ts";
+import type { HttpBody, RequestFailure, RequestHandle, ResponseBodyHandler, ResponseHandler } from "./contract.ts";
 import { HttpFault } from "./http-fault.ts";
 import type { SerializedHead } from "./request-head.ts";
 
-/** Where a call is: in the queue of an origin, or on a connection. */
+/** The queue or the connection that an exchange currently belongs to. */
 export type ExchangeOwner = {
-  /** The call is over: nothing more is done for it here. */
-  drop(call: HttpExchange): void;
+  /** The exchange ended: release everything held for it. */
+  drop(exchange: HttpExchange): void;
   resume(): void;
 };
 
-/** The gateway itself ends. */
+/** The client itself was closed. */
 export const CLIENT_CLOSED = new Error("the gateway stops");
 const ABORTED = new Error("aborted by the gateway");
 
-/** One request and its answer, wherever it is. Whoever asked hears of exactly one end. */
-export class HttpExchange implements UpstreamCall {
+/** One request and its response, queued or on a connection. Its handler is notified of exactly one end. */
+export class HttpExchange implements RequestHandle {
   readonly head: SerializedHead;
-  readonly body: UpstreamBody | undefined;
-  readonly #listener: UpstreamResponseHandler;
+  readonly body: HttpBody | undefined;
+  readonly #handler: ResponseHandler;
   #owner: ExchangeOwner | undefined;
-  #reader: UpstreamBodyHandler | undefined;
+  #bodyHandler: ResponseBodyHandler | undefined;
   #isSent = false;
   #isDone = false;
 
-  constructor(head: SerializedHead, body: UpstreamBody | undefined, listener: UpstreamResponseHandler) {
+  constructor(head: SerializedHead, body: HttpBody | undefined, handler: ResponseHandler) {
     this.head = head;
     this.body = body;
-    this.#listener = listener;
+    this.#handler = handler;
   }
 
-  assignTo(place: ExchangeOwner): void {
-    this.#owner = place;
+  assignTo(owner: ExchangeOwner): void {
+    this.#owner = owner;
   }
 
-  /** From here on the provider may have heard of it. */
+  /** From here on the server may have received the request. */
   markSent(): void {
     this.#isSent = true;
   }
 
-  /** Heard at once, also by a call that still waits for a connection: nobody waits for its turn to end it. */
+  /** Ends the exchange synchronously, also while it is queued. */
   abort(): void {
     if (this.#isDone) return;
-    // First, because whoever hears of it may ask for something else at once, which must not move this one on.
+    // Leaves its owner first: the handler may send another request, which must not start this one.
     this.#owner?.drop(this);
     this.#fail("aborted", ABORTED);
   }
 
-  /** Its connection may carry another call by now. */
+  /** Ignored after the end: the connection may carry another exchange by then. */
   resume(): void {
     if (!this.#isDone) this.#owner?.resume();
   }
 
-  /** Whether its answer has begun. */
   get hasResponse(): boolean {
-    return this.#reader !== undefined;
+    return this.#bodyHandler !== undefined;
   }
 
   onHead(status: number, headers: IncomingHttpHeaders): void {
-    if (!this.#isDone) this.#reader = this.#listener.onHeaders(status, headers);
+    if (!this.#isDone) this.#bodyHandler = this.#handler.onHeaders(status, headers);
   }
 
   onData(bytes: Buffer): "more" | "pause" {
-    return this.#isDone || this.#reader === undefined ? "more" : this.#reader.onData(bytes);
+    return this.#isDone || this.#bodyHandler === undefined ? "more" : this.#bodyHandler.onData(bytes);
   }
 
   onEnd(): void {
     if (this.#isDone) return;
     this.#isDone = true;
     try {
-      this.#reader?.onEnd();
+      this.#bodyHandler?.onEnd();
     } catch (error) {
-      // A reader that chokes on an answer has not said how it ended: its request must not wait for ever.
-      this.#reader?.onFailure({ kind: "broken", sent: true, why: errorCodeOf(error) });
+      // A handler that throws has not ended its request, which would otherwise wait forever.
+      this.#bodyHandler?.onFailure({ kind: "broken", sent: true, why: errorCodeOf(error) });
     }
   }
 
@@ -86,24 +79,24 @@ export class HttpExchange implements UpstreamCall {
     this.#fail(failureKindOf(error, this.#isSent), error);
   }
 
-  #fail(kind: UpstreamFailure["kind"], error: unknown): void {
+  #fail(kind: RequestFailure["kind"], error: unknown): void {
     if (this.#isDone) return;
     this.#isDone = true;
-    const failure: UpstreamFailure = { kind, sent: this.#isSent, why: errorCodeOf(error) };
-    if (this.#reader === undefined) this.#listener.onFailure(failure);
-    else this.#reader.onFailure(failure);
+    const failure: RequestFailure = { kind, sent: this.#isSent, why: errorCodeOf(error) };
+    if (this.#bodyHandler === undefined) this.#handler.onFailure(failure);
+    else this.#bodyHandler.onFailure(failure);
   }
 }
 
-function failureKindOf(error: unknown, sent: boolean): UpstreamFailure["kind"] {
+function failureKindOf(error: unknown, isSent: boolean): RequestFailure["kind"] {
   if (error === CLIENT_CLOSED) return "stopped";
   const code = error instanceof HttpFault ? error.code : undefined;
   if (code === "HTTP_CONNECT_TIMEOUT" || code === "HTTP_FIRST_BYTE_TIMEOUT" || code === "HTTP_IDLE_TIMEOUT")
     return "timeout";
-  return sent ? "broken" : "connect";
+  return isSent ? "broken" : "connect";
 }
 
-/** Codes and class names only: messages of the network stack can carry addresses and headers. */
+/** Codes and class names only: messages of the network stack can contain addresses and headers. */
 export function errorCodeOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown fault";
   return "code" in error && typeof error.code === "string" ? error.code : error.name;

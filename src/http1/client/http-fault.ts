@@ -1,4 +1,4 @@
-/** What went wrong on a connection. Codes only: what a provider sent is never part of it. */
+/** A failure of one connection. It carries a code only, never bytes that the server sent. */
 export class HttpFault extends Error {
   readonly code: HttpFaultCode;
 
@@ -13,12 +13,12 @@ export type HttpFaultCode =
   | "HTTP_CONNECT_TIMEOUT"
   | "HTTP_FIRST_BYTE_TIMEOUT"
   | "HTTP_IDLE_TIMEOUT"
-  /** The connection was closed before the answer was whole. */
+  /** The connection closed before the response was complete. */
   | "HTTP_CUT_OFF"
-  /** What came is no answer in HTTP/1.1, or one whose end cannot be told for certain. */
+  /** Not a valid HTTP/1.1 response, or one whose end is ambiguous. */
   | "HTTP_BAD_ANSWER"
   | "HTTP_HEAD_TOO_LARGE"
-  /** A header of the request cannot be written as one line. */
+  /** A request header cannot be written as one line. */
   | "HTTP_BAD_HEADER"
-  /** An upload had another length than it was said to have. */
+  /** An upload was longer or shorter than its declared length. */
   | "HTTP_BAD_UPLOAD";

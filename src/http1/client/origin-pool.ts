@@ -5,10 +5,10 @@ import type { IdleWatchdog } from "./idle-watchdog.ts";
 export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };
 
 /**
- * The connections to one address, and the calls that wait for one.
+ * The connections to one origin, and the exchanges queued for one.
  *
- * A connection that was used is used again only after a turn of the process that read everything there was to read: a server
- * may close it right behind its answer, or send more than it was asked for, and neither may befall the next call.
+ * A used connection cools down for one event-loop tick, in which all pending bytes are read, before it is used again:
+ * a server may close it right after its response or send unsolicited bytes, and neither may affect the next exchange.
  */
 export class OriginPool implements ConnectionOwner, ExchangeOwner {
   readonly dialTarget: DialTarget;
@@ -16,52 +16,52 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   readonly watchdog: IdleWatchdog;
   tlsSession: Buffer | undefined;
   readonly #connections = new Set<ClientConnection>();
-  /** The last one used is the first to be used again: those that are not needed get old and are closed. */
+  /** Last in, first out: connections that the load does not need become idle long enough to be closed. */
   readonly #idle: ClientConnection[] = [];
-  /** Those whose answer was whole in this turn. */
+  /** Connections whose response completed in this tick. */
   readonly #cooling: ClientConnection[] = [];
   readonly #queue: HttpExchange[] = [];
-  #turn: "going" | "ends" = "going";
-  #stage: "open" | "ending" | "cut" = "open";
+  #isReuseScheduled = false;
+  #stage: "open" | "draining" | "aborted" = "open";
 
-  constructor(dialling: DialTarget, limits: OriginPoolLimits, silence: IdleWatchdog) {
-    this.dialTarget = dialling;
+  constructor(dialTarget: DialTarget, limits: OriginPoolLimits, watchdog: IdleWatchdog) {
+    this.dialTarget = dialTarget;
     this.limits = limits;
-    this.watchdog = silence;
+    this.watchdog = watchdog;
   }
 
-  send(call: HttpExchange): void {
-    call.assignTo(this);
-    this.#queue.push(call);
+  send(exchange: HttpExchange): void {
+    exchange.assignTo(this);
+    this.#queue.push(exchange);
     this.#dispatch();
   }
 
-  /** Who waits gets one of those that are free, or else a new one, while there may be more. */
+  /** Opens connections for exchanges that no idle or cooling connection will take, up to the limit. */
   #dispatch(): void {
     const free = this.#idle.length + this.#cooling.length;
     while (this.#queue.length > free && this.#connections.size < this.limits.connections) {
-      const call = this.#queue.shift();
-      if (call !== undefined) this.#connections.add(new ClientConnection(this, call));
+      const exchange = this.#queue.shift();
+      if (exchange !== undefined) this.#connections.add(new ClientConnection(this, exchange));
     }
     if (free > 0 && this.#queue.length > 0) this.#scheduleReuse();
   }
 
   #scheduleReuse(): void {
-    if (this.#turn === "ends") return;
-    this.#turn = "ends";
+    if (this.#isReuseScheduled) return;
+    this.#isReuseScheduled = true;
     setImmediate(reuseIdleOf, this);
   }
 
   reuseIdle(): void {
-    this.#turn = "going";
+    this.#isReuseScheduled = false;
     while (this.#queue.length > 0 && this.#idle.length > 0) {
-      const call = this.#queue.shift();
-      if (call !== undefined) this.#idle.pop()?.start(call);
+      const exchange = this.#queue.shift();
+      if (exchange !== undefined) this.#idle.pop()?.start(exchange);
     }
     for (const connection of this.#cooling) this.#idle.push(connection);
     this.#cooling.length = 0;
     if (this.#queue.length > 0) this.#dispatch();
-    else if (this.#stage === "ending") this.#closeIdle();
+    else if (this.#stage === "draining") this.#closeIdle();
   }
 
   onIdle(connection: ClientConnection): void {
@@ -73,24 +73,23 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
     this.#connections.delete(connection);
     removeFrom(this.#idle, connection);
     removeFrom(this.#cooling, connection);
-    if (this.#stage !== "cut") this.#dispatch();
+    if (this.#stage !== "aborted") this.#dispatch();
   }
 
-  /** Of one that waits. */
-  drop(call: HttpExchange): void {
-    removeFrom(this.#queue, call);
+  drop(exchange: HttpExchange): void {
+    removeFrom(this.#queue, exchange);
   }
 
-  /** One that waits has nothing to go on with. */
+  /** A queued exchange has nothing to resume. */
   resume(): void {}
 
   get isEmpty(): boolean {
     return this.#connections.size === 0;
   }
 
-  /** Lets what runs and what waits finish. */
+  /** Lets running and queued exchanges finish, then closes the connections. */
   drain(): void {
-    this.#stage = "ending";
+    this.#stage = "draining";
     if (this.#queue.length === 0) this.#closeIdle();
   }
 
@@ -99,18 +98,19 @@ export class OriginPool implements ConnectionOwner, ExchangeOwner {
   }
 
   abort(): void {
-    this.#stage = "cut";
-    const waiting = this.#queue.splice(0);
+    this.#stage = "aborted";
+    const queued = this.#queue.splice(0);
     for (const connection of [...this.#connections]) connection.abort(CLIENT_CLOSED);
-    for (const call of waiting) call.onFailure(CLIENT_CLOSED);
+    for (const exchange of queued) exchange.onFailure(CLIENT_CLOSED);
   }
 }
 
-function reuseIdleOf(origin: OriginPool): void {
-  origin.reuseIdle();
+/** A function of its own, so that scheduling allocates no closure. */
+function reuseIdleOf(pool: OriginPool): void {
+  pool.reuseIdle();
 }
 
-function removeFrom<T>(list: T[], one: T): void {
-  const at = list.indexOf(one);
-  if (at >= 0) list.splice(at, 1);
+function removeFrom<T>(list: T[], item: T): void {
+  const index = list.indexOf(item);
+  if (index >= 0) list.splice(index, 1);
 }

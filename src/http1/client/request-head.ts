@@ -6,13 +6,13 @@ export type RequestHeadFields = {
   readonly path: string;
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: it has no body. */
+  /** Undefined: the request has no body. */
   readonly bodyBytes: number | undefined;
 };
 
 const NOT_ASCII = /[^\t\x20-\x7e]/;
 
-/** What is for the connection to say. */
+/** Headers that only the connection may set: they decide where a message ends. */
 const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set([
   "host",
   "connection",
@@ -23,22 +23,21 @@ const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set([
   "keep-alive",
 ]);
 
-/** The text before a body. */
 export type SerializedHead = {
   readonly text: string;
-  /** Of one byte for each character in UTF-8, too, so that a text behind it can be written together with it. */
+  /** An ASCII head has the same bytes in UTF-8 as in Latin-1, so it is written together with a UTF-8 body. */
   readonly isAscii: boolean;
 };
 
-/** A name or a value that would not be one header is refused: it could be the next request. */
+/** Throws on a header that could be parsed as more than one header, or as the start of another request. */
 export function serializeRequestHead({ method, path, host, headers, bodyBytes }: RequestHeadFields): SerializedHead {
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   let isAscii = true;
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined) continue;
-    const lower = parseHeaderName(name);
-    if (lower === undefined || CONNECTION_OWNED_HEADERS.has(lower)) throw new HttpFault("HTTP_BAD_HEADER");
+    const lowerName = parseHeaderName(name);
+    if (lowerName === undefined || CONNECTION_OWNED_HEADERS.has(lowerName)) throw new HttpFault("HTTP_BAD_HEADER");
     if (NOT_ASCII.test(value)) {
       if (INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
       isAscii = false;

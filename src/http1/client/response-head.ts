@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../header-name.ts";
 import { HttpFault } from "./http-fault.ts";
 
-/** How the end of a body is told. */
+/** How the end of a body is determined. */
 export type BodyFraming =
   | { readonly is: "none" }
   | { readonly is: "length"; readonly bytes: number }
@@ -13,22 +13,22 @@ export type ResponseHead = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly framing: BodyFraming;
-  /** Whether another request may follow on the connection. */
+  /** Whether the connection may carry another request. */
   readonly keepsAlive: boolean;
 };
 
-const VERSION = "HTTP/1.";
-const STATUS_AT = "HTTP/1.1 ".length;
+const VERSION_PREFIX = "HTTP/1.";
+const STATUS_OFFSET = "HTTP/1.1 ".length;
 const STATUS = /^[1-9]\d\d(?: |$)/;
-const LENGTH = /^\d{1,15}$/;
+const CONTENT_LENGTH = /^\d{1,15}$/;
 const SPACE = 32;
 const TAB = 9;
 
-/** Reads everything before the empty line. What two readers could understand differently is refused. */
+/** Parses everything before the empty line. Anything that two parsers could understand differently is rejected. */
 export function parseResponseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
-  const first = lineEnd < 0 ? text : text.slice(0, lineEnd);
-  const { status, isPersistent } = first === COMMON_STATUS_LINE ? COMMON_STATUS : parseStatusLine(first);
+  const line = lineEnd < 0 ? text : text.slice(0, lineEnd);
+  const { status, isPersistent } = line === COMMON_STATUS_LINE ? COMMON_STATUS : parseStatusLine(line);
   const headers = lineEnd < 0 ? {} : parseHeaders(text, lineEnd + 2);
   const framing = framingOf(status, headers);
   const keepsAlive = isPersistent && framing.is !== "until_close" && !hasCloseOption(headers.connection);
@@ -37,19 +37,19 @@ export function parseResponseHead(text: string): ResponseHead {
 
 type StatusLine = {
   readonly status: number;
-  /** Whether the connection stays open unless something else says otherwise. */
+  /** The default of the HTTP version, without a Connection header. */
   readonly isPersistent: boolean;
 };
 
-/** What nearly every answer begins with. */
 const COMMON_STATUS_LINE = "HTTP/1.1 200 OK";
 const COMMON_STATUS: StatusLine = { status: 200, isPersistent: true };
 
 function parseStatusLine(line: string): StatusLine {
-  const minor = line.charAt(VERSION.length);
-  const isKnown = line.startsWith(VERSION) && (minor === "1" || minor === "0") && line.charAt(STATUS_AT - 1) === " ";
-  const status = line.slice(STATUS_AT);
-  if (!isKnown || !STATUS.test(status) || INVALID_HEADER_VALUE_CHAR.test(status))
+  const minor = line.charAt(VERSION_PREFIX.length);
+  const isSupported =
+    line.startsWith(VERSION_PREFIX) && (minor === "1" || minor === "0") && line.charAt(STATUS_OFFSET - 1) === " ";
+  const status = line.slice(STATUS_OFFSET);
+  if (!isSupported || !STATUS.test(status) || INVALID_HEADER_VALUE_CHAR.test(status))
     throw new HttpFault("HTTP_BAD_ANSWER");
   return { status: Number(status.slice(0, 3)), isPersistent: minor === "1" };
 }
@@ -61,8 +61,8 @@ function hasCloseOption(connection: string | undefined): boolean {
 function parseHeaders(text: string, from: number): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = {};
   for (let at = from; at < text.length; ) {
-    const next = text.indexOf("\r\n", at);
-    const end = next < 0 ? text.length : next;
+    const lineEnd = text.indexOf("\r\n", at);
+    const end = lineEnd < 0 ? text.length : lineEnd;
     const colon = text.indexOf(":", at);
     if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
     const name = parseHeaderName(text.slice(at, colon));
@@ -74,7 +74,7 @@ function parseHeaders(text: string, from: number): IncomingHttpHeaders {
   return headers;
 }
 
-/** Without the two characters that are space in HTTP: the language's own trim takes others, too, which other readers keep. */
+/** Trims optional whitespace (RFC 9110: space and tab). `String.trim` removes more, which other parsers keep. */
 function trimOws(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -92,11 +92,11 @@ function addHeader(headers: IncomingHttpHeaders, name: string, value: string): v
     headers["set-cookie"] = [...(headers["set-cookie"] ?? []), value];
     return;
   }
-  const before = headers[name];
-  if (before === undefined) headers[name] = value;
-  // The same length twice is one, for most; two readers need not be of one mind about it.
+  const previous = headers[name];
+  if (previous === undefined) headers[name] = value;
+  // Most parsers accept two equal lengths, but not all: rejected.
   else if (name === "content-length") throw new HttpFault("HTTP_BAD_ANSWER");
-  else headers[name] = `${String(before)}, ${value}`;
+  else headers[name] = `${String(previous)}, ${value}`;
 }
 
 function framingOf(status: number, headers: IncomingHttpHeaders): BodyFraming {
@@ -108,6 +108,6 @@ function framingOf(status: number, headers: IncomingHttpHeaders): BodyFraming {
     return { is: "chunked" };
   }
   if (length === undefined) return { is: "until_close" };
-  if (!LENGTH.test(length)) throw new HttpFault("HTTP_BAD_ANSWER");
+  if (!CONTENT_LENGTH.test(length)) throw new HttpFault("HTTP_BAD_ANSWER");
   return { is: "length", bytes: Number(length) };
 }

@@ -3,38 +3,37 @@ import { ChunkedDecoder } from "./chunked-decoder.ts";
 import { HttpFault } from "./http-fault.ts";
 import { type BodyFraming, parseResponseHead, type ResponseHead } from "./response-head.ts";
 
-/** Hears an answer: its head once, pieces of its body, its end once. Of one read at most one of each, in this order. */
+/** Receives one response: the head once, data any number of times, the end once. One `parse` emits at most one of each. */
 export type ResponseObserver = {
   onHead(status: number, headers: IncomingHttpHeaders): void;
-  /** The bytes are the taker's to keep. */
+  /** The observer owns the bytes from here on. */
   onData(bytes: Buffer): void;
-  onEnd(connection: ConnectionPersistence): void;
+  onEnd(reuse: ConnectionReuse): void;
 };
 
-/** Whether a connection can carry another request. */
-export type ConnectionPersistence = "kept" | "spent";
+/** Whether a connection can carry another request after a response. */
+export type ConnectionReuse = "reusable" | "exhausted";
 
 type BodyState =
-  | { readonly is: "length"; left: number }
-  | { readonly is: "chunked"; readonly chunks: ChunkedDecoder }
+  | { readonly is: "length"; remaining: number }
+  | { readonly is: "chunked"; readonly decoder: ChunkedDecoder }
   | { readonly is: "until_close" };
 
-/** Reads the one answer that a connection owes, from bytes that may be cut anywhere. It throws at what is no answer. */
+/** Incremental parser for the response to the one request in flight. Throws an HttpFault on invalid or ambiguous input. */
 export class ResponseParser {
   readonly #observer: ResponseObserver;
   readonly #headBytesMax: number;
-  /** What has come of a head that is not whole yet. */
   #partialHead: Buffer | undefined;
   #head: ResponseHead | undefined;
   #body: BodyState | undefined;
-  #stage: "none" | "head" | "body" = "none";
+  #stage: "idle" | "head" | "body" = "idle";
 
-  constructor(taker: ResponseObserver, headBytesMax: number) {
-    this.#observer = taker;
+  constructor(observer: ResponseObserver, headBytesMax: number) {
+    this.#observer = observer;
     this.#headBytesMax = headBytesMax;
   }
 
-  /** A request went out: what comes now answers it. */
+  /** A request was sent: the next bytes are its response. */
   expectResponse(): void {
     this.#stage = "head";
     this.#partialHead = undefined;
@@ -42,26 +41,26 @@ export class ResponseParser {
     this.#body = undefined;
   }
 
-  read(bytes: Buffer): void {
-    // Nobody asked: whatever it is, it must not be taken for the answer to the next request.
-    if (this.#stage === "none") throw new HttpFault("HTTP_BAD_ANSWER");
+  parse(bytes: Buffer): void {
+    // Unsolicited bytes must never become the response to the next request.
+    if (this.#stage === "idle") throw new HttpFault("HTTP_BAD_ANSWER");
     if (this.#stage === "body") this.#parseBody(bytes, 0);
     else this.#parseHeads(bytes);
   }
 
-  /** The other side sends no more: an answer that nothing else ends is whole. */
+  /** The server closed its side, which completes a close-delimited response and truncates any other. */
   onRemoteClose(): void {
-    if (this.#stage === "none") return;
+    if (this.#stage === "idle") return;
     if (this.#body?.is !== "until_close") throw new HttpFault("HTTP_CUT_OFF");
-    this.#finish("spent");
+    this.#finish("exhausted");
   }
 
-  #parseHeads(piece: Buffer): void {
-    const before = this.#partialHead;
-    const bytes = before === undefined ? piece : Buffer.concat([before, piece]);
+  #parseHeads(segment: Buffer): void {
+    const partial = this.#partialHead;
+    const bytes = partial === undefined ? segment : Buffer.concat([partial, segment]);
     let at = 0;
-    // Heads that say no more than that the answer is still to come are passed over.
-    for (let searched = before?.length ?? 0; ; searched = at) {
+    // Interim (1xx) responses are skipped.
+    for (let searched = partial?.length ?? 0; ; searched = at) {
       const end = bytes.indexOf("\r\n\r\n", Math.max(at, searched - 3), "latin1");
       if ((end < 0 ? bytes.length : end) - at > this.#headBytesMax) throw new HttpFault("HTTP_HEAD_TOO_LARGE");
       if (end < 0) {
@@ -83,7 +82,7 @@ export class ResponseParser {
     this.#head = head;
     this.#stage = "body";
     this.#observer.onHead(head.status, head.headers);
-    // Whoever took the head may have ended the call.
+    // The observer may have aborted the exchange.
     if (this.#stage !== "body") return;
     this.#body = bodyStateFor(head.framing);
     if (this.#body === undefined) this.#finishBody(bytes, at);
@@ -94,45 +93,45 @@ export class ResponseParser {
     const body = this.#body;
     if (body === undefined) return;
     if (body.is === "chunked") {
-      const read = body.chunks.decode(bytes, at);
-      // What came before a fault is heard: it may say what the answer cost.
-      if (read.piece !== undefined) this.#observer.onData(read.piece);
-      if (body.chunks.state === "bad") throw new HttpFault("HTTP_BAD_ANSWER");
-      if (body.chunks.state === "over") this.#finishBody(bytes, read.at);
+      const decoded = body.decoder.decode(bytes, at);
+      // Data before an invalid chunk is delivered: it may contain the usage of the response.
+      if (decoded.data !== undefined) this.#observer.onData(decoded.data);
+      if (body.decoder.state === "invalid") throw new HttpFault("HTTP_BAD_ANSWER");
+      if (body.decoder.state === "done") this.#finishBody(bytes, decoded.at);
     } else if (body.is === "length") {
-      const stop = Math.min(bytes.length, at + body.left);
-      body.left -= stop - at;
+      const stop = Math.min(bytes.length, at + body.remaining);
+      body.remaining -= stop - at;
       this.#observer.onData(bytes.subarray(at, stop));
-      if (body.left === 0) this.#finishBody(bytes, stop);
+      if (body.remaining === 0) this.#finishBody(bytes, stop);
     } else this.#observer.onData(bytes.subarray(at));
   }
 
-  /** Bytes behind the end are no part of any answer that was asked for. */
+  /** Bytes after the end belong to no request, so the connection is not used again. */
   #finishBody(bytes: Buffer, at: number): void {
-    this.#finish(at === bytes.length && this.#head?.keepsAlive === true ? "kept" : "spent");
+    this.#finish(at === bytes.length && this.#head?.keepsAlive === true ? "reusable" : "exhausted");
   }
 
-  #finish(connection: ConnectionPersistence): void {
+  #finish(reuse: ConnectionReuse): void {
     if (this.#stage !== "body") return;
-    this.#stage = "none";
-    this.#observer.onEnd(connection);
+    this.#stage = "idle";
+    this.#observer.onEnd(reuse);
   }
 
-  /** The call is over on this side: nothing more is told of its answer. */
+  /** The exchange ended locally: the observer gets no further events. */
   stop(): void {
-    this.#stage = "none";
+    this.#stage = "idle";
   }
 }
 
-/** Undefined: there is none. */
+/** Undefined: there is no body. */
 function bodyStateFor(framing: BodyFraming): BodyState | undefined {
   switch (framing.is) {
     case "none":
       return undefined;
     case "length":
-      return framing.bytes === 0 ? undefined : { is: "length", left: framing.bytes };
+      return framing.bytes === 0 ? undefined : { is: "length", remaining: framing.bytes };
     case "chunked":
-      return { is: "chunked", chunks: new ChunkedDecoder() };
+      return { is: "chunked", decoder: new ChunkedDecoder() };
     case "until_close":
       return framing;
   }

@@ -1,47 +1,47 @@
 import type { Socket } from "node:net";
-import type { Upload } from "../../io/upstream/transport.ts";
+import type { StreamedBody } from "./contract.ts";
 import { HttpFault } from "./http-fault.ts";
 
 type UploadObserver = {
   onProgress(): void;
-  /** `problem`: undefined when all of it was sent. */
-  onDone(problem: HttpFault | undefined): void;
+  /** `fault` is undefined when the whole body was written. */
+  onDone(fault: HttpFault | undefined): void;
 };
 
-/** Sends an upload as fast as it is taken. Disposed of: the rest is not sent. */
-export function streamUpload(upload: Upload, socket: Socket, { onProgress, onDone }: UploadObserver): Disposable {
-  const source = upload.open();
+/** Writes a streamed body to the socket with backpressure. Disposing stops the upload. */
+export function streamUpload(body: StreamedBody, socket: Socket, { onProgress, onDone }: UploadObserver): Disposable {
+  const source = body.open();
   let bytes = 0;
-  const goOn = () => source.resume();
-  const leave = () => {
-    socket.off("drain", goOn);
-    source.off("data", take);
-    source.off("end", whole);
-    source.off("close", cut);
+  const onDrain = () => source.resume();
+  const detach = () => {
+    socket.off("drain", onDrain);
+    source.off("data", onData);
+    source.off("end", onEnd);
+    source.off("close", onClose);
   };
-  const finish = (problem: HttpFault | undefined) => {
-    leave();
-    if (problem !== undefined) source.destroy();
-    onDone(problem);
+  const finish = (fault: HttpFault | undefined) => {
+    detach();
+    if (fault !== undefined) source.destroy();
+    onDone(fault);
   };
-  const take = (chunk: Buffer) => {
+  const onData = (chunk: Buffer) => {
     bytes += chunk.length;
     onProgress();
-    // What is too much would be read as the next request.
-    if (bytes > upload.bytes) finish(new HttpFault("HTTP_BAD_UPLOAD"));
+    // Bytes beyond the declared length would be parsed as the next request.
+    if (bytes > body.bytes) finish(new HttpFault("HTTP_BAD_UPLOAD"));
     else if (!socket.write(chunk)) source.pause();
   };
-  const whole = () => finish(bytes === upload.bytes ? undefined : new HttpFault("HTTP_BAD_UPLOAD"));
-  const cut = () => finish(new HttpFault("HTTP_BAD_UPLOAD"));
-  socket.on("drain", goOn);
-  source.on("data", take);
-  source.on("end", whole);
-  source.on("close", cut);
-  // It closes then, which says the same.
+  const onEnd = () => finish(bytes === body.bytes ? undefined : new HttpFault("HTTP_BAD_UPLOAD"));
+  const onClose = () => finish(new HttpFault("HTTP_BAD_UPLOAD"));
+  socket.on("drain", onDrain);
+  source.on("data", onData);
+  source.on("end", onEnd);
+  source.on("close", onClose);
+  // "close" follows and reports the failure.
   source.on("error", () => undefined);
   return {
     [Symbol.dispose]() {
-      leave();
+      detach();
       source.destroy();
     },
   };

@@ -9,14 +9,14 @@ type ParsedResponse = {
   status?: number;
   headers?: IncomingHttpHeaders;
   body: string;
-  end?: "kept" | "spent" | "closed";
+  end?: "reusable" | "exhausted" | "closed";
   fault?: string;
 };
 
 /** Parses a response that arrives in these segments, after which the server closes the connection. */
 function parseSegments(segments: readonly (Buffer | string)[]): ParsedResponse {
   const parsed: ParsedResponse = { body: "" };
-  const reader = new ResponseParser(
+  const parser = new ResponseParser(
     {
       onHead: (status, headers) => Object.assign(parsed, { status, headers }),
       onData(bytes) {
@@ -28,11 +28,12 @@ function parseSegments(segments: readonly (Buffer | string)[]): ParsedResponse {
     },
     HEAD_BYTES_MAX,
   );
-  reader.expectResponse();
+  parser.expectResponse();
   try {
     // A fresh buffer for each segment, as the connection allocates it: the decoder moves bytes in place.
-    for (const segment of segments) if (parsed.end === undefined) reader.read(Buffer.from(segment as string, "latin1"));
-    reader.onRemoteClose();
+    for (const segment of segments)
+      if (parsed.end === undefined) parser.parse(Buffer.from(segment as string, "latin1"));
+    parser.onRemoteClose();
   } catch (error) {
     parsed.fault = error instanceof Error && "code" in error ? String(error.code) : String(error);
   }
@@ -54,9 +55,9 @@ const UNTIL_CLOSE = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\n\r\nas long 
 
 describe("the client's response parser", () => {
   test.each([
-    ["chunked", CHUNKED, { status: 200, body: "data: 0123456789 hello world", end: "kept" }],
-    ["fixed-length, after interim,", LENGTH, { status: 200, body: "hello", end: "kept" }],
-    ["close-delimited", UNTIL_CLOSE, { status: 200, body: "as long as it lasts", end: "spent" }],
+    ["chunked", CHUNKED, { status: 200, body: "data: 0123456789 hello world", end: "reusable" }],
+    ["fixed-length, after interim,", LENGTH, { status: 200, body: "hello", end: "reusable" }],
+    ["close-delimited", UNTIL_CLOSE, { status: 200, body: "as long as it lasts", end: "exhausted" }],
   ])("CHAT-08 a %s response is parsed the same wherever its bytes are split", (_name, text, expected) => {
     expect(parseSegments([text])).toMatchObject(expected);
     expect(parseSegments([...text])).toEqual(parseSegments([text]));
@@ -69,12 +70,12 @@ describe("the client's response parser", () => {
 
   test("CHAT-08 chunks that arrive in one read are delivered as one buffer", () => {
     const buffers: string[] = [];
-    const reader = new ResponseParser(
+    const parser = new ResponseParser(
       { onHead() {}, onData: (bytes) => void buffers.push(bytes.toString()), onEnd() {} },
       HEAD_BYTES_MAX,
     );
-    reader.expectResponse();
-    reader.read(Buffer.from(CHUNKED));
+    parser.expectResponse();
+    parser.parse(Buffer.from(CHUNKED));
     expect(buffers).toEqual(["data: 0123456789 hello world"]);
   });
 
@@ -91,7 +92,7 @@ describe("the client's response parser", () => {
       "Content-Length: 0",
     ].join("\r\n");
     const { status, headers, end } = parseSegments([`${head}\r\n\r\n`]);
-    expect({ status, end }).toEqual({ status: 429, end: "kept" });
+    expect({ status, end }).toEqual({ status: 429, end: "reusable" });
     expect(headers).toEqual({
       "retry-after": "7",
       "x-a": "1, 2",
@@ -102,16 +103,16 @@ describe("the client's response parser", () => {
   });
 
   test.each([
-    ["204", "HTTP/1.1 204 No Content\r\n\r\n", "kept"],
-    ["304", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", "kept"],
-    ["with an empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "kept"],
-    ["with Connection: close", "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n", "spent"],
-    ["of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", "spent"],
-    ["followed by extra bytes", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK", "spent"],
+    ["204", "HTTP/1.1 204 No Content\r\n\r\n", "reusable"],
+    ["304", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", "reusable"],
+    ["with an empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "reusable"],
+    ["with Connection: close", "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n", "exhausted"],
+    ["of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", "exhausted"],
+    ["followed by extra bytes", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK", "exhausted"],
     [
       "with extra bytes after its last chunk",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nmore",
-      "spent",
+      "exhausted",
     ],
   ])("after a response %s the connection is: %s", (_name, text, connection) => {
     expect(parseSegments([text])).toMatchObject({ body: "", end: connection });
@@ -191,7 +192,7 @@ describe("the client's response parser", () => {
 
   test("ERR-07 rejects an oversized head, complete or not, in one segment or many", () => {
     const fitting = `HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ${"a".repeat(HEAD_BYTES_MAX - 39)}`;
-    expect(parseSegments([`${fitting}\r\n\r\n`])).toMatchObject({ status: 200, end: "kept" });
+    expect(parseSegments([`${fitting}\r\n\r\n`])).toMatchObject({ status: 200, end: "reusable" });
     for (const text of [`${fitting}a\r\n\r\n`, `${fitting}${"a".repeat(50)}`, "x".repeat(5_000)]) {
       expect(parseSegments([text]).fault).toBe("HTTP_HEAD_TOO_LARGE");
       expect(parseSegments([...text]).fault).toBe("HTTP_HEAD_TOO_LARGE");
@@ -200,29 +201,29 @@ describe("the client's response parser", () => {
 
   test("LOG-02 rejects bytes that arrive without a request", () => {
     const never = () => expect.fail("the observer was called");
-    const reader = new ResponseParser({ onHead: never, onData: never, onEnd: never }, HEAD_BYTES_MAX);
-    expect(() => reader.read(Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).toThrow("HTTP_BAD_ANSWER");
+    const parser = new ResponseParser({ onHead: never, onData: never, onEnd: never }, HEAD_BYTES_MAX);
+    expect(() => parser.parse(Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).toThrow("HTTP_BAD_ANSWER");
   });
 
   test("an observer that stops the parser gets no further events", () => {
     for (const event of ["head", "data"] as const) {
       const events: string[] = [];
-      const reader: ResponseParser = new ResponseParser(
+      const parser: ResponseParser = new ResponseParser(
         {
           onHead() {
             events.push("head");
-            if (event === "head") reader.stop();
+            if (event === "head") parser.stop();
           },
           onData() {
             events.push("data");
-            if (event === "data") reader.stop();
+            if (event === "data") parser.stop();
           },
           onEnd: () => void events.push("end"),
         },
         HEAD_BYTES_MAX,
       );
-      reader.expectResponse();
-      reader.read(Buffer.from(CHUNKED));
+      parser.expectResponse();
+      parser.parse(Buffer.from(CHUNKED));
       expect(events).toEqual(event === "head" ? ["head"] : ["head", "data"]);
     }
   });

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
+import type { StreamedBody } from "../../http1/client/contract.ts";
 import type { FormField } from "../../language/transcriptions/wire-format.ts";
-import type { Upload } from "./transport.ts";
 
-/** A file that can be read from its beginning as often as it is needed. */
+/** A file that can be read repeatedly from the start. */
 export type MultipartFile = {
   readonly filename: string;
   readonly contentType: string;
@@ -11,40 +11,37 @@ export type MultipartFile = {
   read(): AsyncIterable<Buffer>;
 };
 
-/** A multipart form on its way out: fields first, then the file, with its exact length. */
-export type MultipartBody = { readonly headers: Readonly<Record<string, string>>; readonly body: Upload };
+/** An outbound multipart form: fields first, then the file, with its exact length. */
+export type MultipartBody = { readonly headers: Readonly<Record<string, string>>; readonly body: StreamedBody };
 
-/**
- * Nobody who writes a part of it can know the boundary, so nobody can put a part into it: a caller's file would
- * otherwise name another model than the one that is paid for.
- */
+/** The boundary is random, so a caller's file cannot inject a part, such as another model than the one that is billed. */
 export function buildMultipartBody(fields: readonly FormField[], file: MultipartFile): MultipartBody {
   const boundary = `form-${randomBytes(18).toString("hex")}`;
-  const before = Buffer.from(
+  const prefix = Buffer.from(
     [
       ...fields.map(([name, value]) => `--${boundary}\r\n${disposition(name)}\r\n\r\n${value}\r\n`),
-      `--${boundary}\r\n${disposition("file")}; filename="${quoted(file.filename)}"\r\n`,
+      `--${boundary}\r\n${disposition("file")}; filename="${escapeName(file.filename)}"\r\n`,
       `Content-Type: ${file.contentType}\r\n\r\n`,
     ].join(""),
   );
-  const after = Buffer.from(`\r\n--${boundary}--\r\n`);
-  const bytes = before.length + file.bytes + after.length;
-  async function* pieces(): AsyncGenerator<Buffer> {
-    yield before;
+  const suffix = Buffer.from(`\r\n--${boundary}--\r\n`);
+  const bytes = prefix.length + file.bytes + suffix.length;
+  async function* chunks(): AsyncGenerator<Buffer> {
+    yield prefix;
     yield* file.read();
-    yield after;
+    yield suffix;
   }
   return {
     headers: { "content-type": `multipart/form-data; boundary=${boundary}` },
-    body: { bytes, open: () => Readable.from(pieces(), { objectMode: false }) },
+    body: { bytes, open: () => Readable.from(chunks(), { objectMode: false }) },
   };
 }
 
 function disposition(name: string): string {
-  return `Content-Disposition: form-data; name="${quoted(name)}"`;
+  return `Content-Disposition: form-data; name="${escapeName(name)}"`;
 }
 
-/** As browsers write names: what would end the quotation or the line is written out. */
-function quoted(text: string): string {
+/** Escapes quotes and line breaks as browsers do. */
+function escapeName(text: string): string {
   return text.replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 }
