@@ -12,11 +12,11 @@ import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
 
 const MASTER_KEY_FILES = ["master-key", "master-key.next"];
-/** Segments, and what was set aside: it is nowhere else. */
+/** Segments and dead letters: no other copy exists. */
 const JOURNAL_FILE = /\.journal(?:\.|$)|\.jsonl$/;
-/** How often the store is copied anew because its master key was changed meanwhile. */
+/** How often the copy is repeated because the master key was rotated meanwhile. */
 const TRIES_MAX = 3;
-/** The whole store in one step: what is written meanwhile is not in it, and makes it begin anew no more than once. */
+/** The whole store in one step: what is written meanwhile is not in it, and restarts it no more than once. */
 const PAGES_AT_ONCE = 2 ** 31 - 1;
 
 type Saved = {
@@ -85,7 +85,7 @@ function journalFiles(dataDir: string): string[] {
   });
 }
 
-/** The store with the master key that opens it: where that is changed between the two, both are copied anew. */
+/** The store with the master key that opens it: if the key is rotated between the two, both are copied again. */
 async function copyWithSecrets(dataDir: string, folder: string, wanted: readonly string[]): Promise<string[]> {
   const copy = path.join(folder, DATABASE_FILE);
   for (let tries = 1; ; tries += 1) {

@@ -58,7 +58,7 @@ export type ApiCommand = {
   readonly call: Call;
   /** What to do when no flag is given: send all the same, refuse, or only read. */
   readonly bare: "send" | "refuse" | "read";
-  /** One page, or all pages put together. */
+  /** One page, or all pages concatenated. */
   readonly pages: "one" | "all";
   readonly view: View;
   /** Said to a person after success; with `when` only if the answer has something in that field. */

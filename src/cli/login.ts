@@ -50,7 +50,7 @@ export async function runLogin({ format, shell }: Invocation): Promise<number> {
 export async function runLogout({ format, shell }: Invocation): Promise<number> {
   const base = baseUrl(shell.env);
   const kept = readSession(shell.env, base);
-  if (kept === undefined) throw new CliError(`Nobody is signed in at ${base} from this machine.`);
+  if (kept === undefined) throw new CliError(`Not signed in at ${base} from this machine.`);
   const { person } = await whoIs(base, kept.token);
   // One that is over already needs no end.
   if (person !== null) await send(base, kept.token, "DELETE", `/manage/me/sessions/${person.session.id}`);
@@ -64,7 +64,7 @@ export async function runWhoami({ format, shell }: Invocation): Promise<number> 
   const base = baseUrl(shell.env);
   const client = makeClient(shell.env);
   const { person, workspaces } = Me.parse(await client.send("GET", "/manage/me"));
-  // Asked with a token that is nobody's: whether it opens anything is said by the next call.
+  // The token may be unknown to the gateway; the next call reports that.
   if (person === null) await client.send("GET", "/manage/workspaces");
   const who = person === null ? "a token" : person.email;
   const answer = { who, operator: person?.operator ?? null, workspaces, gateway: base };
@@ -89,7 +89,7 @@ async function redeem(base: string, code: z.infer<typeof Code>): Promise<string>
     else if (error === "expired_token") break;
     else if (error !== "authorization_pending") throw new CliError(`It cannot be done: ${errorText(error)}`);
   }
-  throw new CliError("Nobody allowed it in time. Run `gateway login` again.");
+  throw new CliError("The request was not approved in time. Run `gateway login` again.");
 }
 
 const errorText = (error: z.infer<typeof TokenError>["error"]) => (typeof error === "string" ? error : error.message);

@@ -3,13 +3,13 @@ import { systemTimers } from "../kit/timers.ts";
 import { type Invocation, type Shell, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
-/** How long requests may take to finish once it is told to stop. */
+/** How long running requests may take to finish after a stop signal. */
 const FINISH_MS = 30_000;
 /** A launcher forwards what the terminal sends to the whole group: signals close together are one. */
 const SAME_SIGNAL_MS = 1_000;
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/** Runs until it is told to stop: exit 0 then, and 1 with the reason when it is of no use to go on. */
+/** Runs until a stop signal (exit 0) or an unrecoverable error (exit 1 with the reason). */
 export async function runNodeConnect({ options, format, shell }: Invocation, version: string): Promise<number> {
   const gateway = address("--url", options["url"]);
   const upstream = address("--upstream", options["upstream"]);
@@ -73,16 +73,16 @@ function showing(format: Invocation["format"], gateway: string, shell: Shell): S
 }
 
 function jsonLines(gateway: string, { stdout }: Shell): Showing {
-  const write = (said: object) =>
-    stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...said })}\n`);
+  const write = (event: object) =>
+    stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...event })}\n`);
   let shown = "";
   return {
     status({ againInMs, ...status }) {
-      const said = { ...status, again_in_ms: againInMs };
-      const text = JSON.stringify(said);
+      const event = { ...status, again_in_ms: againInMs };
+      const text = JSON.stringify(event);
       if (text === shown) return;
       shown = text;
-      write(said);
+      write(event);
     },
     end: (why) => write({ state: "ended", problem: why ?? null }),
   };
@@ -125,7 +125,7 @@ function write({ stdout, stderr }: Shell, why: string | undefined): void {
 
 /** What a person reads: names that the server chose must not draw on the terminal. */
 function sentence({ state, models, running, served, problem, againInMs }: AgentStatus, gateway: string): string {
-  const said = {
+  const state = {
     connecting: `connecting to ${gateway}`,
     connected: `connected to ${gateway}`,
     waiting: `not connected, again in ${Math.ceil((againInMs ?? 0) / 1000)} s`,
@@ -133,6 +133,6 @@ function sentence({ state, models, running, served, problem, againInMs }: AgentS
     over: "not connected",
   }[state];
   const load = `${models === 1 ? "1 model" : `${models} models`}, ${running} running, ${served} served`;
-  const text = [said, load, ...(problem === null ? [] : [problem])].join(" · ");
+  const text = [state, load, ...(problem === null ? [] : [problem])].join(" · ");
   return text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 }

@@ -5,7 +5,7 @@ import { cell, rowsAt } from "./print.ts";
 import { fieldsOf } from "./run-api.ts";
 import { probeFlags } from "./table-proofs.ts";
 
-/** Asks endpoints one after the other, and says of each what came of it. Exit 1 when one failed. */
+/** Probes endpoints one after the other and prints each result. Exits with 1 when one failed. */
 export async function runProbe({ options, format, shell }: Invocation): Promise<number> {
   const client = makeClient(shell.env);
   const fields = fieldsOf(probeFlags, options);

@@ -11,14 +11,14 @@ import { API_COMMANDS } from "./table.ts";
 import { LIFTED } from "./values.ts";
 
 /** What commander says when it refuses; nothing has been sent then. */
-async function refusal(args: readonly string[]): Promise<{ error: unknown; said: string }> {
+async function refusal(args: readonly string[]): Promise<{ error: unknown; text: string }> {
   const { shell, stderr } = quietShell();
   const program = buildProgram("1.2.3", shell, () => {});
   const error: unknown = await program.parseAsync(args, { from: "user" }).then(
     () => undefined,
     (problem: unknown) => problem,
   );
-  return { error, said: stderr() };
+  return { error, text: stderr() };
 }
 
 describe("typed wrongly", () => {
@@ -49,9 +49,9 @@ describe("typed wrongly", () => {
     [["log", "export", "demo", "--format", "xml"], "csv, jsonl"],
     [["serve", "--workers", "0"], "1 to 256, or auto"],
   ])("%j is refused before anything is sent, and says what to write", async (args, named) => {
-    const { error, said } = await refusal(args);
+    const { error, text } = await refusal(args);
     expect(error instanceof CommanderError && error.exitCode > 0).toBe(true);
-    expect(said).toContain(named);
+    expect(text).toContain(named);
   });
 });
 

@@ -16,7 +16,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   limits: "what workspaces, members and keys may spend",
   rates: "exchange rates",
   margin: "what is added to providers' prices",
-  alert: "what a workspace is told of, by mail and webhook",
+  alert: "alert rules, by mail and webhook",
   responses: "responses that are stored",
   "master-key": "the key of secrets at rest",
   router: "named choices between models, and what they would decide",
@@ -118,7 +118,7 @@ function addCatalogue(place: (words: string) => Command, bind: Bind): void {
   const command = place("catalogue check")
     .description("say what is wrong with the catalogue's files; exit 1 when anything is")
     .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the shipped one)")
-    .option("--warnings", "also list what is allowed but worth a look");
+    .option("--warnings", "also list what is allowed but suspicious");
   bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
 }
 
@@ -178,7 +178,7 @@ function addProbe(command: Command, bind: Bind): void {
 
 function addNodeConnect(command: Command, version: string, bind: Bind): void {
   command
-    .description("connect the local server of this machine to the gateway, as a node, until it is told to stop")
+    .description("connect this machine's local server to the gateway as a node, until stopped")
     .requiredOption("--url <url>", "address of the gateway (https://…)")
     .option("--token <token>", "token of the node; rather use one of the two that do not show it to others here:")
     .option("--token-file <file>", "file with the token; - is standard input (default: GATEWAY_NODE_TOKEN)")
@@ -203,7 +203,11 @@ function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
     command.addArgument(read === undefined ? argument : argument.argParser(read));
   }
   for (const flag of spec.flags) command.addOption(optionOf(flag));
+  if (spec.words === "doctor")
+    command.option("--components", "list the components in start order; needs no running gateway");
   bind(command, async (invocation) => {
+    if (invocation.options["components"] === true)
+      return (await import("./doctor-components.ts")).runDoctorComponents(invocation);
     const isBare = spec.flags.every((flag) => invocation.options[optionName(flag.flags)] === undefined);
     if (isBare && spec.bare === "refuse") command.error("error: name at least one setting to change", { exitCode: 2 });
     return (await import("./run-api.ts")).runApi(spec, invocation);

@@ -32,8 +32,8 @@ const isSet = (value: unknown): boolean => value !== undefined && value !== null
 
 async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
   const { method, sends } = command.call;
-  const said = fieldsOf(command.flags, options);
-  const { path, flags, rest } = placeFields(command, args, said);
+  const fields = fieldsOf(command.flags, options);
+  const { path, flags, rest } = placeFields(command, args, fields);
   const isBare = Object.keys(flags).length === 0;
   if (isBare && command.bare === "read") return client.send("GET", path);
   const fields = { ...rest, ...flags };

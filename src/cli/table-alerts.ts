@@ -5,13 +5,13 @@ import { amount, LIFTED, list, onOff, orLift, wholeNumber } from "./values.ts";
 const ALERTS = "/manage/workspaces/{workspace}/alerts";
 const percents = (text: string) => list(text).map(wholeNumber(1, 100));
 
-/** Nobody is something else than those who get mail of themselves. */
+/** An empty list (no recipients) differs from null (the default recipients). */
 const addresses = (text: string) => (text === "" ? LIFTED : text === "none" ? [] : list(text));
 
 export const alertCommands: ApiCommand[] = [
   {
     words: "alert set",
-    says: "say what a workspace is told of, and where; what is not named stays",
+    says: "set a workspace's alert rules and destinations; options not given stay",
     args: [WORKSPACE],
     flags: [
       {
@@ -35,7 +35,7 @@ export const alertCommands: ApiCommand[] = [
       {
         flags: "--mail <addresses>",
         field: "mail_to",
-        says: "who gets mail, by commas; none: nobody; empty: owners and admins",
+        says: "mail recipients, comma-separated; none: no mail; empty: owners and admins",
         read: addresses,
       },
       {
@@ -54,7 +54,7 @@ export const alertCommands: ApiCommand[] = [
   {
     ...READ,
     words: "alert show",
-    says: "show what a workspace is told of, and where",
+    says: "show a workspace's alert rules and destinations",
     args: [WORKSPACE],
     call: { method: "GET", path: ALERTS, sends: "nothing" },
   },

@@ -48,7 +48,7 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...BOOKED,
     words: "wallet adjust",
-    says: "correct the balance by hand",
+    says: "correct the balance manually",
     args: [WORKSPACE, AMOUNT],
     flags: [
       {

@@ -34,7 +34,7 @@ export const operatorCommands: ApiCommand[] = [
         says: "only in, aside, probe, not_connected or retired",
         read: oneOf("in", "aside", "probe", "not_connected", "retired"),
       },
-      { flags: "--used", field: "used", says: "only those that were asked since the start" },
+      { flags: "--used", field: "used", says: "only endpoints called since the start" },
     ],
     call: { method: "GET", path: "/manage/endpoints", sends: "query" },
     view: {

@@ -14,7 +14,7 @@ export const peopleCommands: ApiCommand[] = [
     says: "make a new set-up link, while there is no operator yet",
     args: [],
     call: { method: "POST", path: "/manage/setup-link", sends: "nothing" },
-    note: { says: "Open it in a browser: whoever does becomes the operator." },
+    note: { says: "Open it in a browser; the first visitor becomes the operator." },
   },
   {
     words: "invitation create",

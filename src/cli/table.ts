@@ -16,7 +16,7 @@ import { routerCommands } from "./table-routers.ts";
 import { tokenCommands } from "./table-tokens.ts";
 import { amount, duration, list, oneOf, onOff, orLift, status, time, wholeNumber } from "./values.ts";
 
-/** By what requests can be told apart. */
+/** Filters of the request log. */
 const shapeFilters: Flag[] = [
   { flags: "--key <id>", field: "key", says: "only this key" },
   { flags: "--member <email>", field: "member", says: "only this member's keys (e-mail or id)" },
@@ -338,7 +338,7 @@ const operationCommands: ApiCommand[] = [
     view: {
       is: "table",
       columns: columns("start", "name", "label", "requests", "errors", "input_tokens", "output_tokens", "cost"),
-      none: "Requests of test keys are left out unless they are asked for: --env all",
+      none: "Requests of test keys are not shown by default: --env all",
     },
   },
   {

@@ -3,7 +3,7 @@ import { fault } from "./faults.ts";
 
 const message = "Try again shortly.";
 
-test("ERR-11 whoever is refused for now hears when to come back, also from who names no time", () => {
+test("ERR-11 a temporary refusal states when to retry, also without a time of its own", () => {
   expect(fault("service_unavailable", { message }).headers).toEqual({ "retry-after": "5" });
   expect(fault("service_unavailable", { message, headers: { "retry-after": "60" } }).headers).toEqual({
     "retry-after": "60",
@@ -12,7 +12,7 @@ test("ERR-11 whoever is refused for now hears when to come back, also from who n
   expect(fault("not_found", { message }).headers).toBeUndefined();
 });
 
-test("AUTH-06 whoever is not known hears how to authenticate, whatever else a refusal says", () => {
+test("AUTH-06 an unauthenticated refusal states how to authenticate", () => {
   const challenge = { "www-authenticate": "Bearer" };
   expect(fault("not_signed_in", { message }).headers).toEqual(challenge);
   expect(fault("invalid_api_key", { message, headers: { "x-should-retry": "false" } }).headers).toEqual({
@@ -22,9 +22,9 @@ test("AUTH-06 whoever is not known hears how to authenticate, whatever else a re
 });
 
 test("ERR-01 a fault in other words is the same in all else", () => {
-  const said = { message, status: 429, param: "model", headers: { "retry-after": "7" }, detail: { walletId: "w" } };
-  const { code, status, headers, detail } = fault("provider_error", said);
-  const other = fault("provider_error", said).reworded({ message: "Wait." });
+  const text = { message, status: 429, param: "model", headers: { "retry-after": "7" }, detail: { walletId: "w" } };
+  const { code, status, headers, detail } = fault("provider_error", text);
+  const other = fault("provider_error", text).reworded({ message: "Wait." });
   expect(other).toMatchObject({ message: "Wait.", param: "model", code, status, headers, detail });
   expect(other.reworded({ message, param: "models" })).toMatchObject({ message, param: "models", headers, detail });
 });

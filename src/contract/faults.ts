@@ -103,7 +103,7 @@ export const FAULTS = {
     status: 401,
     type: "authentication_error",
     says: "The token of a node is missing, unknown, or was replaced; or its node was removed.",
-    next: "Start the node with its newest token, or register it anew.",
+    next: "Start the node with its newest token, or register it again.",
   },
   insufficient_credits: {
     status: 402,
@@ -115,7 +115,7 @@ export const FAULTS = {
     status: 402,
     type: "billing_error",
     says: "A spend limit does not cover this request.",
-    next: "Raise the limit that the message names, or wait until its period begins anew.",
+    next: "Raise the limit that the message names, or wait until its period resets.",
   },
   not_signed_in: {
     status: 401,
@@ -180,7 +180,7 @@ export const FAULTS = {
   zero_data_retention_required: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model promises zero data retention, or what is asked for would keep contents.",
+    says: "No endpoint of the model promises zero data retention, or the request would store content.",
     next: LOOSEN,
   },
   no_training_required: {
@@ -199,7 +199,7 @@ export const FAULTS = {
     status: 403,
     type: "permission_error",
     says: "Several policy rules together, or the preferences in the request, leave no endpoint.",
-    next: "Ask for less, or for another model: the request's candidates in the log say why each endpoint fell out.",
+    next: "Ask for less, or for another model: the request's candidates in the log state why each endpoint was excluded.",
   },
   not_allowed: {
     status: 403,
@@ -265,7 +265,7 @@ export const FAULTS = {
     status: 409,
     type: "invalid_request_error",
     says: "The request was charged before under this `Idempotency-Key`, and there is no whole answer to repeat.",
-    next: "Nothing more was charged. To ask anew, send another `Idempotency-Key`.",
+    next: "Nothing more was charged. To make the call again, send another `Idempotency-Key`.",
   },
   speech_input_too_long: {
     status: 413,
@@ -411,7 +411,7 @@ export class Fault extends Error {
     this.detail = options.detail;
   }
 
-  /** The same in other words. */
+  /** The same fault with another message. */
   reworded(words: Pick<FaultDetail, "message" | "param">): Fault {
     const { code, status, param, headers, detail } = this;
     return new Fault(code, { status, param, headers, detail, ...words });

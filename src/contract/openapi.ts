@@ -50,7 +50,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key needed.",
   Documents: "The API described: for programs and for people.",
   Operation: "How the gateway is doing.",
-  Workspaces: "Workspaces: whoever has keys, a policy and a wallet.",
+  Workspaces: "Workspaces: tenants with keys, a policy and a wallet.",
   "Management tokens": "What programs manage a workspace with: as an admin, or only for reading.",
   Members: "People in a workspace, and whether they may have keys of their own.",
   People: "Signing in, one's own account, and who can sign in at all.",
@@ -60,8 +60,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Wallet: "Money: balance, credits, what goes back, payment orders and the ledger.",
   Payments: "Where payment providers say what was paid. Not for callers.",
   "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
-  Proofs: "Whether endpoints were seen to answer on decisions and speech, where nobody is called who was not.",
-  "Request log": "What was asked, who served it and what it cost. Never what was said.",
+  Proofs: "Recorded probes of endpoints for decisions and speech; an endpoint without a proof is not called.",
+  "Request log": "Every request: model, provider, level, cost and routing decision. Never content.",
 };
 
 /** The OpenAPI 3.1 document of the routes of one kind; the same routes give the same document. */

@@ -6,7 +6,7 @@ import type { SIGN_IN_ROUTES } from "./routes/sign-in.ts";
 /** Types only: what the portal sends to each management route and gets back, by the route's id. */
 type Described = Extract<
   (typeof MANAGE_ROUTES | typeof PEOPLE_ROUTES | typeof SIGN_IN_ROUTES)[number],
-  { readonly said: object }
+  { readonly schemas: object }
 >;
 
 type Input<Schema> = [Schema] extends [undefined] ? undefined : z.input<Extract<Schema, z.ZodType>>;

@@ -49,7 +49,7 @@ export type Route = {
   /** No body at all is the same as `{}`. */
   readonly bodyOptional?: true;
   readonly answer: Answer;
-  /** What its answer says in headers of who served it; absent: nothing, because nobody was asked. */
+  /** The headers that name the serving provider; absent: no provider is called. */
   readonly servingHeaders?: ServingHeaders;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */
   readonly errors?: "messages";

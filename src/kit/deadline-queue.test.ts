@@ -23,7 +23,7 @@ function world() {
     }
     nowMs = ms;
   };
-  /** The process stood still: only now is the next timer heard of. */
+  /** An event-loop stall: the next timer fires only now. */
   const wakeAt = (ms: number) => {
     nowMs = ms;
     const [next] = set.splice(0, 1);
@@ -93,7 +93,7 @@ describe("deadlines", () => {
     expect([ends, set.length]).toEqual([10, 1]);
   });
 
-  test("thousands cost one timer, and none is left when nobody waits", () => {
+  test("thousands of waits share one timer, and none is left after the last", () => {
     const { deadlines, moveTo, set } = world();
     const waits = Array.from({ length: 5_000 }, (_, index) => deadlines.at(1_000 + index, () => undefined));
     expect(set).toHaveLength(1);

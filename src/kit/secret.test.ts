@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { redactSecrets, seal, unseal } from "./secret.ts";
 
 const key = Buffer.alloc(32, 7);
-const plain = Buffer.from("what nobody else may read");
+const plain = Buffer.from("confidential text");
 
 test("what is sealed opens with the same key and the same words about it, and with nothing else", () => {
   const sealed = seal(key, plain, "ws_1 response");

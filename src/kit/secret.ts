@@ -13,7 +13,7 @@ export function sha256Hex(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
-/** HMAC-SHA-256 of the concatenated parts: without the secret, nobody can test guesses of them. */
+/** HMAC-SHA-256 of the concatenated parts: guesses cannot be tested without the secret. */
 export function hmacSha256Hex(secret: string, ...parts: readonly (string | Uint8Array)[]): string {
   const hmac = createHmac("sha256", secret);
   for (const part of parts) hmac.update(part);

@@ -18,25 +18,25 @@ function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
 }
 
-test("SCALE-03 what came while this process stood still is heard before anybody's time is up", async () => {
+test("SCALE-03 data that arrived during an event-loop stall is read before a timeout fires", async () => {
   const { port1: near, port2: far } = new MessageChannel();
-  const heard: string[] = [];
-  near.on("message", () => heard.push("answer"));
+  const received: string[] = [];
+  near.on("message", () => received.push("answer"));
   // The system looks at its timers next, and then at what has come.
   await nextTurn();
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   systemTimers.after(10, () => {
-    heard.push("late");
+    received.push("late");
     resolve();
   });
   far.postMessage("here");
   standStill();
   await isUp;
   near.close();
-  expect(heard).toEqual(["answer", "late"]);
+  expect(received).toEqual(["answer", "late"]);
 });
 
-test("a time that is up for the system is up for nobody who is stopped, or starts over, within the same turn", async () => {
+test("a timer that is stopped or restarted within the same tick does not fire", async () => {
   const over: string[] = [];
   await nextTurn();
   const [stopped, again] = ["stopped", "again"].map((name) => systemTimers.after(10, () => over.push(name)));

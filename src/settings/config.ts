@@ -36,7 +36,7 @@ import { STORE_SETTINGS } from "./store.ts";
 import { checkTelemetrySettings, TELEMETRY_SETTINGS } from "./telemetry.ts";
 
 /**
- * An operator token that nobody guesses; `openssl rand -hex 32` makes twice as many. Fewer are warned of and not refused: what
+ * The minimum length of an operator token that cannot be guessed; `openssl rand -hex 32` makes twice as many. Fewer are warned of and not refused: what
  * calls the gateway may have been set up with any.
  */
 const ADMIN_TOKEN_CHARS_MIN = 32;
@@ -191,12 +191,12 @@ export const SETTINGS = {
   GATEWAY_ASIDE_FAILURES: setting(
     integer(0, 1_000_000),
     5,
-    "Failures in a row that set an endpoint aside, so that it is tried last. 0: no endpoint is ever set aside.",
+    "Consecutive failures that open an endpoint's circuit, so that it is tried last. 0: circuits never open.",
   ),
   GATEWAY_ASIDE_MS: setting(
     integer(10, 86_400_000),
     30_000,
-    "How long an endpoint is set aside the first time; each further time adds as much again, up to ten times that.",
+    "How long a circuit stays open the first time; each further trip adds as much, up to ten times that.",
   ),
   GATEWAY_CLIENT_STALL_MS: setting(
     integer(100, 3_600_000),

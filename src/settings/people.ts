@@ -14,7 +14,7 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_SIGNUP: setting(
     z.enum(["invited", "open"], { error: "write invited or open" }),
     "invited",
-    "Who may make an account: whoever was invited, or with open whoever proves an e-mail address; open needs GATEWAY_SMTP_URL. See the guide on people.",
+    "Who may create an account: invited people only, or with open every person who verifies an e-mail address; open needs GATEWAY_SMTP_URL. See the guide on people.",
   ),
   GATEWAY_SIGN_IN_ADDRESS_TRIES: setting(
     integer(1, 1_000_000),

@@ -72,7 +72,7 @@ export const origins = csv.refine(
   "write origins such as https://app.example.eu, separated by commas, or *",
 );
 
-/** What goes into a header: nobody could send any other token, and no provider be sent any other key. */
+/** A value that fits into a header; no other token or key could be sent. */
 export const isHeaderSafe = (text: string) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
 export const HEADER_SAFE_HINT = "write one line of plain ASCII characters";
 
@@ -113,7 +113,7 @@ export function secretSetting(description: string): Setting<string | null> {
   return { schema: z.string().min(1).nullable(), fallback: null, description, secret: true };
 }
 
-/** What somebody set, and where; of a secret only that it is there. */
+/** A configured value and its source; of a secret only its presence. */
 export type ConfiguredSetting = { readonly source: "environment" | "file"; readonly text: string | null };
 
 const PROVIDER_SECRET =

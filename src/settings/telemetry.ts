@@ -103,7 +103,7 @@ export const TELEMETRY_SETTINGS = {
   GATEWAY_TRACE_PROVIDERS: setting(
     onOff,
     "off",
-    "on: providers and nodes are told the trace of a request in a traceparent header. Off: they learn nothing of it.",
+    "on: providers and nodes receive the request's trace in a traceparent header. Off: they receive none of it.",
   ),
   GATEWAY_LOG_EXPORT_WEBHOOK_URL: {
     ...setting(

@@ -4,7 +4,7 @@ import { putListItem, readJson, readTomlValue, removeListItem, setJson, setToml 
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A model of the gateway, as far as clients are told of it. */
+/** What a client's configuration states about a model. */
 export type KnownModel = {
   readonly id: string;
   readonly name: string;
@@ -40,7 +40,7 @@ export type ClientKind = {
   readonly write: (text: string, settings: Settings) => string;
   /** Takes out what `write` put in, as it was in the text before. */
   readonly undo: (text: string, before: string) => string;
-  /** How to begin, said at the end. */
+  /** The command that starts the client, printed at the end. */
   readonly begin: string;
   /** Variables of the environment that would win over the configuration. */
   readonly rivals: readonly string[];
@@ -72,7 +72,7 @@ function claudeVariables({ base, key, model, smallModel }: Settings): Partial<Re
     ANTHROPIC_DEFAULT_SONNET_MODEL: model.id,
     ANTHROPIC_DEFAULT_HAIKU_MODEL: smallModel.id,
     CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "1",
-    // Of models it does not know it believes that they read a million tokens and find tools by themselves.
+    // Claude Code assumes a million tokens of context and tool search for models it does not know.
     ...(isClaude || model.contextTokens === null
       ? {}
       : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(model.contextTokens) }),
@@ -89,7 +89,7 @@ const claudeCode: ClientKind = {
   prefersSmall: /claude-haiku/,
   write(text, settings) {
     const variables = claudeVariables(settings);
-    // A key of another service beside the token would be asked about, or win.
+    // Another service's key beside the token would prompt the user, or take precedence.
     return CLAUDE_VARIABLES.reduce((sum, name) => setJson(sum, ["env", name], variables[name]), text);
   },
   undo: (text, before) =>

@@ -1,6 +1,6 @@
 const LINES_MAX = 2000;
 const CONTEXT = 2;
-/** Values that nobody should read over a shoulder: `"apiKey": "…"`, `ANTHROPIC_AUTH_TOKEN: …`. */
+/** Secret values, masked in output: `"apiKey": "…"`, `ANTHROPIC_AUTH_TOKEN: …`. */
 const SECRET_VALUE = /(key|token|secret|password)(["']?\s*[:=]\s*)("(?!\{)[^"]*"|'(?!\{)[^']*'|[^"'\s,{]+)/gi;
 
 type Line = { readonly mark: " " | "-" | "+"; readonly text: string };

@@ -37,7 +37,7 @@ async function connect(
 ): Promise<number> {
   const base = baseUrl(env);
   const trial = new Trial(base, key);
-  // A key or an address that is wrong is said before anything is written.
+  // A wrong key or address is reported before anything is written.
   const models = await trial.models();
   const model = pickModel(models, kind, named);
   const settings = {
@@ -92,7 +92,7 @@ function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Prin
     throw new CliError(`There is nothing to undo: ${kind.title} was not connected by this command (no ${backup}).`);
   const now = readIfThere(file) ?? "";
   const taken = inFile(file, () => kind.undo(now, original));
-  // What others changed since stays; when nobody did, every character is as it was.
+  // Later changes stay; without any, the original text is restored byte for byte.
   const after = sameWords(taken, original) ? original : taken;
   const change = changeOf(now, after);
   if (!isDry) {
@@ -105,7 +105,7 @@ function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Prin
   return 0;
 }
 
-/** But for spaces, brackets and order: a member that was taken out comes back behind its neighbours. */
+/** Compares without whitespace, brackets and order: a restored member may move behind its neighbours. */
 function sameWords(a: string, b: string): boolean {
   const words = (text: string) =>
     text
@@ -117,12 +117,12 @@ function sameWords(a: string, b: string): boolean {
   return words(a) === words(b);
 }
 
-/** A fault of an editor is told with the file it is about. */
+/** Adds the file to an editing error. */
 function inFile(file: string, edit: () => string): string {
   try {
     return edit();
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    throw new CliError(`${file} was left as it is: ${error.message} Put it right, or set the client up by hand.`);
+    throw new CliError(`${file} was left as it is: ${error.message} Fix the file, or configure the client manually.`);
   }
 }

@@ -235,7 +235,7 @@ const REPLAYED: ReadonlySet<FaultCode> = new Set(["idempotent_replay", "decision
 
 function refusalHeaders(route: Route, status: number, codes: readonly FaultCode[]): HeaderName[] {
   const names: HeaderName[] = ["RequestId"];
-  // A booking that may have been made must not be sent again without a look.
+  // A posting that may have been made must not be sent again without checking.
   const isBooking = status === 503 && route.access.by === "manager";
   if (status === 401) names.push("WwwAuthenticate");
   if (status === 429 || status === 503 || codes.some((code) => WAITED_FOR.has(code))) names.push("RetryAfter");

@@ -28,7 +28,7 @@ type ManagedRouteSpec<Id, Path, Query, Body, Answer> = {
   readonly example?: NonNullable<Route["example"]>;
 };
 
-/** Nobody has more to say in one call of the management API, except where a route takes whole requests. */
+/** Enough for settings; routes that take whole requests set their own limit. */
 const MANAGE_BODY_MAX_BYTES = 1024 * 1024;
 
 /** What all management routes share: who may call them, JSON in and out, no per-key window. */
@@ -53,7 +53,7 @@ export function managed<
     answer: { is: "json", status, schema: answer, ...(or === undefined ? {} : { or }) },
     faults,
   };
-  return { ...route, id, path, said: { query, body, answer } };
+  return { ...route, id, path, schemas: { query, body, answer } };
 }
 
 type Exported<Id, Path, Query> = Pick<
@@ -83,7 +83,7 @@ export function managedExport<const Id extends string, const Path extends string
     answer: { is: "text", contentType, or },
     faults: [],
   };
-  return { ...route, id, path, said: { query, body: undefined, answer: undefined } };
+  return { ...route, id, path, schemas: { query, body: undefined, answer: undefined } };
 }
 
 function managerAccess(path: string, allows: Management["allows"], of: Management["of"] | undefined): Management {

@@ -6,7 +6,7 @@ import { managed } from "./managed.ts";
 const WORKSPACE = "/manage/workspaces/{workspace}";
 const PERSON = "/manage/people/{id}";
 
-/** What somebody who has signed in does with their own account. */
+/** A signed-in person's own account. */
 const myRoutes = [
   managed({
     id: "peopleChangeMe",
@@ -114,7 +114,7 @@ const invitationRoutes = [
     tag: "Members",
     summary: "Make a link with which a member sets a new password",
     description:
-      "Only of someone who has accepted an invitation here and belongs to no other workspace; of others the operator makes it, and nobody for themselves.",
+      "Only of someone who has accepted an invitation here and belongs to no other workspace; for others the operator creates it; a person cannot create it for themselves.",
     answer: people.LinkMade,
     status: 201,
     faults: ["not_allowed", "fresh_sign_in_needed"],
@@ -142,7 +142,7 @@ const operatorRoutes = [
     tag: "People",
     summary: "Make someone operator, or not any more",
     description:
-      "Whoever is none any more loses the management tokens that they made in workspaces of which they are no owner.",
+      "A person who is no longer an operator loses the management tokens they created in workspaces they do not own.",
     body: people.OperatorBody,
     answer: people.PersonView,
     faults: ["conflict", "fresh_sign_in_needed"],
@@ -170,7 +170,7 @@ const operatorRoutes = [
     tag: "People",
     summary: "Erase a person, for good",
     description:
-      "Ends everything they sign in with, their memberships with personal keys, and the management tokens that they made; name and address leave the account, links, nodes and provider keys. The account stays as an id, disabled. Ledger, audit log and request log stay as they are. Not oneself, not the only operator, and not the only owner of a workspace that has other members. It can be asked for again where it broke off.",
+      "Ends everything they sign in with, their memberships with personal keys, and the management tokens that they made; name and address leave the account, links, nodes and provider keys. The account stays as an id, disabled. Ledger, audit log and request log stay as they are. Not oneself, not the only operator, and not the only owner of a workspace that has other members. An interrupted erasure can be repeated.",
     answer: people.PersonView,
     faults: ["conflict", "not_allowed", "fresh_sign_in_needed"],
     example: { answer: examples.erased },

@@ -12,7 +12,7 @@ export const REQUEST_ROUTES: readonly Route[] = [
     tag: "Requests",
     summary: "Show what became of a request and what it cost",
     description:
-      "`id` is X-Svc-Request-Id of an answer that is complete. A key of the workspace may ask for all of its requests, the personal key of a member for the member's own; for every other one there is no such request. It costs nothing, and shows nothing of what was asked or answered.",
+      "`id` is the X-Svc-Request-Id of a completed response. A workspace key reads all requests of its workspace, a personal key only its member's; every other id is not found. It costs nothing and returns no content.",
     answer: { is: "json", status: 200, schema: RequestCost },
     faults: ["insufficient_scope"],
     example: {

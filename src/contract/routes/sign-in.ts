@@ -22,7 +22,7 @@ type PublicRouteSpec<Id, Path, Query, Body, Answer> = {
   readonly example?: NonNullable<Route["example"]>;
 };
 
-/** For whoever has no session yet, or need not have one. */
+/** Routes that need no session. */
 function open<
   const Id extends string,
   const Path extends string,
@@ -43,10 +43,10 @@ function open<
     answer: { is: "json", status, schema: answer },
     faults: [...faults, ...(spec.method === "GET" ? [] : ["cross_site_request" as const])],
   };
-  return { ...route, id, path, said: { query, body, answer } };
+  return { ...route, id, path, schemas: { query, body, answer } };
 }
 
-/** Signing in, and what somebody without a session may ask. */
+/** Sign-in, and everything else that works without a session. */
 export const SIGN_IN_ROUTES = [
   open({
     id: "peopleAuthRead",

@@ -127,10 +127,10 @@ const seed = z
   .refine(Number.isInteger, "must be a whole number")
   .meta({ type: "integer" });
 
-/** Known, so that the refusal can say that nobody takes it, whatever its value. */
+/** Known, so that the refusal can state that no provider accepts it, whatever its value. */
 const never = z.unknown().optional().describe("Refused by every model.");
 
-/** Ignored whatever it is where the provider's dialect has no place for it: only who is told it wants a string. */
+/** Ignored where the provider's dialect has no such field; a provider that receives it requires a string. */
 const label = z.unknown().meta({ type: "string" });
 
 /** Every field of `POST /chat/completions`. A field that is not here is refused by name. */

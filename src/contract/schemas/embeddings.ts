@@ -15,13 +15,13 @@ const fields = {
   model: ModelName,
   encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
   dimensions: optional(z.int().min(1).max(65_536)).describe(
-    "Only endpoints that can shorten their vectors are asked, or whose vectors have this length anyway.",
+    "Only endpoints that can shorten vectors, or whose vectors have this length, are called.",
   ),
   user: optional(z.string().max(512)),
   provider: wishFields.provider,
 };
 
-/** What is read of a request; its inputs are many and read by hand. */
+/** The request without its inputs, which a faster parser reads. */
 export const EmbeddingsFields = z.strictObject({ ...fields, input: z.unknown() });
 
 export const EmbeddingsRequest = z

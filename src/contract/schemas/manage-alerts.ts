@@ -21,7 +21,7 @@ export const AlertRulesPut = z
       .optional()
       .meta({ description: "Tell when a provider refuses the workspace's own key. First: true." }),
     mail_to: z.array(z.email("write e-mail addresses").max(254)).max(20).nullable().optional().meta({
-      description: "Who gets mail; an empty list: nobody; null: the workspace's owners and admins. First: null.",
+      description: "Mail recipients; an empty list: none; null: the workspace's owners and admins. Default: null.",
     }),
     webhook_url: z
       .string()
@@ -35,7 +35,7 @@ export const AlertRulesPut = z
 
 const rulesShape = {
   workspace: z.string().meta({ description: "Slug of the workspace." }),
-  enabled: z.boolean().meta({ description: "False: the workspace has no rules, and is told nothing." }),
+  enabled: z.boolean().meta({ description: "False: the workspace has no rules and receives no alerts." }),
   low_balance: Money.nullable(),
   currency: z.string(),
   limit_percents: z.array(z.number()),

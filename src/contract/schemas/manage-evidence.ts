@@ -72,7 +72,7 @@ export const EvidenceView = z
       failed: z.int().meta({ description: "Ended in an error that no policy caused." }),
       failed_in_part: z.int().meta({ description: "Those of them that an endpoint had begun to serve." }),
       repeated: z.int().meta({
-        description: "Answered before under the same `Idempotency-Key`: nobody was asked, and nothing failed.",
+        description: "Answered before under the same `Idempotency-Key`: no provider was called, and nothing failed.",
       }),
       ...amounts,
     }),

@@ -45,7 +45,7 @@ export const UsageReportQuery = ShapeFilters.extend({
   env: z
     .enum(["live", "test", "all"])
     .default("live")
-    .meta({ description: "Test traffic is only counted when it is asked for." }),
+    .meta({ description: "Test traffic is counted only on request." }),
   by: z.enum(["hour", "day"]).default("day").meta({ description: "What usage is added up by, in UTC." }),
   group: z.enum(["key", "member", "model", "provider", "app", "environment", "status"]).optional(),
   from: TimeInput.optional().meta({

@@ -8,7 +8,7 @@ const Spread = z.object({ p50_ms: Milliseconds, p95_ms: Milliseconds });
 
 const EndpointState = z.enum(["in", "aside", "probe", "not_connected", "retired"]).meta({
   description:
-    "`in`: it is asked in its turn. `aside`: it failed often, here or on another instance, and is asked last. `probe`: its time aside is over, and one request finds out. `not_connected`: the operator has no credential for its provider.",
+    "`in`: circuit closed. `aside`: circuit open after repeated failures, here or on another instance; tried last. `probe`: its time aside is over, and one request finds out. `not_connected`: the operator has no credential for its provider.",
 });
 
 const EndpointHealth = z
@@ -19,7 +19,7 @@ const EndpointHealth = z
     model: z.string(),
     surfaces: z.array(z.string()),
     state: EndpointState,
-    aside_until: Time.nullable().meta({ description: "When it may be asked again; null: it is not set aside." }),
+    aside_until: Time.nullable().meta({ description: "When the next probe is due; null: the circuit is closed." }),
     failures_in_a_row: z.number().int().meta({ description: "Seen by this instance, like all counts here." }),
     in_flight: z.number().int().meta({ description: "Requests at it now, with the operator's credential." }),
     served: z.number().int().meta({ description: "Attempts that were answered since the gateway started." }),
@@ -43,7 +43,7 @@ export const EndpointQuery = z.strictObject({
   used: z
     .enum(["true", "false"], { error: "write true or false" })
     .optional()
-    .meta({ description: "true: only those that were asked since the gateway started." }),
+    .meta({ description: "true: only endpoints called since the gateway started." }),
 });
 
 export const EndpointList = z

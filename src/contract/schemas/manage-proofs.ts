@@ -18,7 +18,7 @@ const Proof = z
     surface: Surface,
     at: Time,
     result: Result,
-    reason: z.string().meta({ description: "What came of it, without anything of the answer itself." }),
+    reason: z.string().meta({ description: "The outcome, without any content of the response." }),
     cause: z.enum(["start", "schedule", "operator"]).meta({ description: "What it was made for." }),
     duration_ms: z.number().int(),
     input_tokens: Tokens.meta({ description: "As the provider told; null: it told none." }),
@@ -58,7 +58,7 @@ const Standing = z
     proven: z.boolean().meta({ description: "Served on the surface." }),
     images: z.boolean().nullable().meta({
       description:
-        "Whether pictures are sent to it: they were told apart. Null: the catalogue says that it takes none.",
+        "Whether images are sent to it: the probe distinguished them. Null: the catalogue lists no image input.",
     }),
     proven_at: Time.nullable().meta({ description: "The last proof that succeeded." }),
     expires_at: Time.nullable().meta({ description: "When that proof is too old." }),

@@ -156,7 +156,8 @@ export const DecisionView = z
       .object({ endpoint: z.string(), tokens: z.number(), use: z.enum(["first", "weighed", "not_eligible"]) })
       .optional()
       .meta({
-        description: "Where `session_id` was served before, how much of it was seen there, and what came of it.",
+        description:
+          "The endpoint that served `session_id` before, how much of the prompt it has seen, and whether it was used.",
       }),
   })
   .meta({ id: "RoutingDecision" });
@@ -227,7 +228,7 @@ export const ProviderView = z
     own_key: z
       .enum(["first", "only", "fallback"])
       .nullable()
-      .meta({ description: "How the own key of the workspace that was asked for is used; null: there is none." }),
+      .meta({ description: "How the requested workspace's own key is used; null: there is none." }),
     sandbox: z.boolean().meta({ description: "Simulated." }),
     levels: z.array(z.string()).meta({ description: "Sovereignty levels of its regions." }),
     countries: z.array(z.string()).meta({ description: "Countries of its regions, as far as they are known." }),

@@ -1,4 +1,4 @@
-/** Examples of routers and what is asked of them; a test holds each against its schema. */
+/** Examples of routers and their requests; a test validates each against its schema. */
 const AT = "2026-11-15T09:30:00.000Z";
 
 export const routerSpec = {

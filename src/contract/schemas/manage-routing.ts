@@ -112,7 +112,7 @@ const RuleView = z.object({
 
 export const ExplainView = DecisionView.pick({ order: true })
   .extend({
-    model: z.string().meta({ description: "What was asked for." }),
+    model: z.string().meta({ description: "The requested model." }),
     surface: SurfaceName,
     currency: z.string(),
     refusal: z

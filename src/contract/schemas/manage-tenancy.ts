@@ -100,7 +100,7 @@ export const MemberView = z
 export const MemberListed = MemberView.extend({
   joined: z.boolean().meta({
     description:
-      "Somebody with an account holds the seat; false: there is no account yet, or it was offered and not accepted.",
+      "A person with an account holds the membership; false: no account yet, or the invitation is not accepted.",
   }),
   name: z.string().nullable().meta({ description: "Of the person; null until they have joined." }),
   two_factor: z.boolean().nullable().meta({ description: "Whether a second factor is on; null: not for you to know." }),
@@ -115,7 +115,7 @@ export const MemberAdd = z
   })
   .meta({
     id: "MemberAdd",
-    description: "By an admin an offer: nobody holds the seat before they accept an invitation.",
+    description: "An admin creates an invitation: the membership starts when it is accepted.",
   });
 
 export const MemberPatch = z.strictObject({ role: RoleName }).meta({ id: "MemberChange" });

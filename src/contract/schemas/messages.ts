@@ -14,7 +14,7 @@ const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 const cacheControl = z.looseObject({ type: z.string(), ttl: optional(z.string()) });
 export type CacheControl = z.output<typeof cacheControl>;
 
-/** Whatever has a type that is not one of these: the dialect grows, and nobody has to wait for the gateway. */
+/** Whatever has a type that is not one of these: the dialect grows, and callers need not wait for a new gateway version. */
 const otherThan = (known: readonly string[]) =>
   z.looseObject({
     // Told at once: a known kind of the wrong shape is judged by its own schema, not by this one.

@@ -17,7 +17,7 @@ const SignInWays = z
     setup_needed: z.boolean().meta({ description: "There is no operator yet: the set-up link waits." }),
     mail: z
       .boolean()
-      .meta({ description: "Whether mails leave this gateway: without, nobody can ask for a new password." }),
+      .meta({ description: "Whether the gateway sends mail; without mail, passwords cannot be reset by link." }),
   })
   .meta({ id: "SignInWays" });
 
@@ -40,7 +40,7 @@ const PersonalView = z
 
 export const MeView = z
   .object({
-    person: PersonalView.nullable().meta({ description: "Null: nobody is signed in." }),
+    person: PersonalView.nullable().meta({ description: "Null: not signed in." }),
     workspaces: z.array(
       z.object({ id: z.string(), slug: z.string(), name: z.string(), currency: z.string(), role: RoleName }),
     ),
@@ -75,7 +75,7 @@ export const TokenQuery = z.strictObject({ token: Token });
 export const SetupStanding = z
   .object({
     good: z.boolean().meta({ description: "The link can be used." }),
-    needed: z.boolean().meta({ description: "Nobody runs this gateway yet." }),
+    needed: z.boolean().meta({ description: "No operator exists yet." }),
   })
   .meta({ id: "SetupStanding" });
 

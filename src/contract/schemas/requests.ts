@@ -36,7 +36,7 @@ export const RequestCost = z
       .nullable()
       .describe("What was charged, as an exact decimal; null when the workspace's own provider key was used."),
     currency: z.string(),
-    attempts: z.number().describe("How many endpoints were asked."),
+    attempts: z.number().describe("How many endpoints were called."),
     ttfb_ms: z.number().nullable().describe("Until the first byte of the answer."),
     total_ms: z.number(),
     overhead_ms: z.number().describe("What the gateway itself took of it."),

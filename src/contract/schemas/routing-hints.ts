@@ -11,7 +11,7 @@ const usd = z.union([z.number().min(0), z.string().regex(/^\d{1,9}(\.\d{1,12})?$
 /** Preferences among the endpoints that policy allows, as other gateways' clients send them. */
 const ProviderPreferences = z
   .strictObject({
-    only: optional(names).describe("Nobody but these providers."),
+    only: optional(names).describe("Only these providers."),
     ignore: optional(names).describe("None of these providers."),
     order: optional(names).describe("These first, in this order."),
     allow_fallbacks: optional(z.boolean()).describe(
@@ -20,7 +20,9 @@ const ProviderPreferences = z
     require_parameters: optional(z.boolean()).describe(
       "Accepted: an endpoint that ignores a parameter is never asked.",
     ),
-    data_collection: optional(z.enum(["allow", "deny"])).describe("`deny`: nobody who trains on what is sent."),
+    data_collection: optional(z.enum(["allow", "deny"])).describe(
+      "`deny`: no provider that trains on request content.",
+    ),
     zdr: optional(z.boolean()).describe("`true`: only endpoints with zero data retention."),
     max_price: optional(
       z.strictObject({

@@ -24,13 +24,13 @@ export const SpeechRequest = z
       .describe("The text to speak. `svc_max_input_chars` of the model says how long it may be."),
     voice: z.string().min(1, "must not be empty").describe("Passed to the provider as given; see `svc_voices`."),
     response_format: optional(z.enum(FORMATS)).describe("Absent: mp3. `svc_speech_params` says which ones are served."),
-    speed: optional(z.number().min(SPEED_MIN).max(SPEED_MAX)).describe("Only endpoints that take it are asked."),
+    speed: optional(z.number().min(SPEED_MIN).max(SPEED_MAX)).describe("Only endpoints that support it are called."),
     instructions: optional(
       z
         .string()
         .refine(within(INSTRUCTIONS_CHARS_MAX), `must not have more than ${INSTRUCTIONS_CHARS_MAX} characters`)
         .meta({ maxLength: INSTRUCTIONS_CHARS_MAX }),
-    ).describe("Tone, pace, accent. Only endpoints that take it are asked."),
+    ).describe("Tone, pace, accent. Only endpoints that support it are called."),
     stream_format: optional(z.literal("audio")).describe("The answer is always audio."),
   })
   .meta({ id: "SpeechRequest" });

@@ -24,7 +24,7 @@ export const TranscriptionRequest = z
       .meta({ format: "binary" }),
     model: ModelName,
     response_format: optional(z.enum(["json", "text", "srt", "verbose_json", "vtt"])).describe(
-      "Absent: json. `srt`, `vtt` and `verbose_json` are made from the times of segments, so only endpoints that give them are asked.",
+      "Absent: json. `srt`, `vtt` and `verbose_json` are made from segment timestamps, so only endpoints that return them are called.",
     ),
     language: optional(z.string().min(1).max(64)).describe("ISO-639-1, such as `en`."),
     prompt: optional(z.string().max(16_384)).describe("Words that guide the style, in the language of the audio."),

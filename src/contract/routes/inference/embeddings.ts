@@ -14,7 +14,7 @@ export const EMBEDDINGS_ROUTES: readonly Route[] = [
     tag: "Embeddings",
     summary: "Create embeddings",
     description:
-      "One vector for each input, in the order of the inputs. More inputs than an endpoint takes at once are asked for in several requests and answered whole or not at all.",
+      "One vector for each input, in the order of the inputs. More inputs than an endpoint accepts at once are sent in several requests and answered completely or not at all.",
     headers: CallHeaders,
     body: EmbeddingsRequest,
     servingHeaders: "embeddings",

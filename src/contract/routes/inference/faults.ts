@@ -9,7 +9,7 @@ const POLICY_FAULTS: readonly FaultCode[] = [
   "no_eligible_endpoint",
 ];
 
-/** What a call of a chat model can answer, in whatever dialect it is asked. */
+/** The errors that a chat call can return, in every dialect. */
 export const CHAT_FAULTS: readonly FaultCode[] = [
   "unsupported_parameter",
   "context_length_exceeded",

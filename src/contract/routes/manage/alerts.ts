@@ -13,7 +13,7 @@ export const ALERT_ROUTES = [
     path: ALERTS,
     allows: "admin",
     tag: "Alerts",
-    summary: "Show what the workspace is told of, and where",
+    summary: "Show alert rules and destinations",
     answer: alerts.AlertRulesView,
     example: { answer: alerts.alertRules },
   }),
@@ -23,9 +23,9 @@ export const ALERT_ROUTES = [
     path: ALERTS,
     allows: "admin",
     tag: "Alerts",
-    summary: "Say what the workspace is told of, and where",
+    summary: "Set alert rules and destinations",
     description:
-      "Each crossing is told once: of a low balance again after the balance was back at the amount, of a limit again in its next period. A webhook must be a public https address; its secret is in the answer that first names it, and never again.",
+      "Each crossing is notified once: of a low balance again after the balance was back at the amount, of a limit again in its next period. A webhook must be a public https address; its secret is in the answer that first names it, and never again.",
     body: alerts.AlertRulesPut,
     answer: alerts.AlertRulesSaved,
     example: {

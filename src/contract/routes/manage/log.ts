@@ -28,7 +28,7 @@ export const LOG_ROUTES = [
     tag: "Request log",
     summary: "Show usage by hour or day",
     description:
-      "Read from roll-ups that are written with the requests and outlive them. Test traffic is left out unless it is asked for. `to` is rounded up to a whole hour.",
+      "Read from roll-ups that are written with the requests and outlive them. Test traffic is excluded by default. `to` is rounded up to a whole hour.",
     query: UsageReportQuery,
     answer: UsageReport,
     example: {

@@ -73,7 +73,7 @@ export const MONEY_ROUTES = [
     path: `${WALLET}/adjustments`,
     allows: "operator",
     tag: "Wallet",
-    summary: "Correct the balance by hand",
+    summary: "Correct the balance manually",
     description: "Down at most by what is free: never below zero, and never what running requests have reserved.",
     body: money.WalletAdjustment,
     answer: money.WalletBooked,

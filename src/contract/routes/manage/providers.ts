@@ -37,7 +37,7 @@ export const PROVIDER_ROUTES = [
     tag: "Own provider keys",
     summary: "Connect a provider with the workspace's own key, or replace the key",
     description:
-      "The provider is asked first whether it accepts the key; what it does not accept is not kept. Requests that the key serves are not charged. It is used from the next request on.",
+      "The key is tried at the provider first; a rejected key is not stored. Requests that the key serves are not charged. It is used from the next request on.",
     body: providers.OwnKeyPut,
     answer: providers.OwnKeyView,
     faults: ["conflict"],
@@ -87,7 +87,7 @@ export const PROVIDER_ROUTES = [
     tag: "Operation",
     summary: "Connect a provider with the platform's own credential, or replace it",
     description:
-      "The provider is asked first whether it accepts the key; what it does not accept is not kept. It is sealed by the master key, and used from the next request on, by every instance. A setting that connects the provider wins: `overridden_by` then names it.",
+      "The key is tried at the provider first; a rejected key is not stored. It is sealed by the master key, and used from the next request on, by every instance. A setting that connects the provider wins: `overridden_by` then names it.",
     body: providers.PlatformKeyPut,
     answer: providers.PlatformKeyView,
     faults: ["conflict"],

@@ -89,7 +89,7 @@ export const ROUTING_ROUTES = [
     tag: "Routers",
     summary: "Compare past traffic with what the router would have done",
     description:
-      "Requests of the log are planned again as if they had come through this router now, and their token counts are priced on the endpoints it would choose. Nobody is called. With `spec` a router is tried that is not saved.",
+      "Requests of the log are planned again as if they had come through this router now, and their token counts are priced on the endpoints it would choose. No provider is called. `spec` tries a router that is not saved.",
     body: routing.ReplayAsk,
     bodyOptional: true,
     answer: routing.ReplayView,
@@ -103,7 +103,7 @@ export const ROUTING_ROUTES = [
     tag: "Routers",
     summary: "Explain how a request would be routed",
     description:
-      "The whole decision, made by the planner that serves requests: nobody is called, nothing is charged, and nothing of the request is kept. A request that would be refused is answered with 200 and its `refusal`.",
+      "The whole decision, made by the planner that serves requests: no provider is called, nothing is charged, and nothing of the request is stored. A request that would be refused is answered with 200 and its `refusal`.",
     body: routing.ExplainAsk,
     bodyMaxBytes: REQUEST_MAX_BYTES,
     answer: routing.ExplainView,

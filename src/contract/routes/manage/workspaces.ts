@@ -91,7 +91,7 @@ export const WORKSPACE_ROUTES = [
     tag: "Members",
     summary: "Change a member's role",
     description:
-      "Nobody gives or takes a role above their own; the only owner stays one. Whoever gets a lower one loses the management tokens that they made.",
+      "A member cannot grant or revoke a role above their own, and the last owner stays owner. A member with a lower role loses the management tokens that they made.",
     body: tenancy.MemberPatch,
     answer: tenancy.MemberChanged,
     faults: ["conflict", "fresh_sign_in_needed"],
