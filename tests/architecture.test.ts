@@ -330,7 +330,7 @@ describe("the scanner itself", () => {
     const kind = "values";
     expect(violation("src/kit/x.ts", { target: "src/edge/server.ts", kind })).toBeDefined();
     expect(violation("src/domain/routing/x.ts", { target: "src/domain/admission/admission.ts", kind })).toBeDefined();
-    expect(violation("src/app/pipeline/x.ts", { target: "src/sandbox/simulated.ts", kind })).toBeDefined();
+    expect(violation("src/app/pipeline/x.ts", { target: "src/sandbox/provider-profiles.ts", kind })).toBeDefined();
     expect(violation("src/edge/server.ts", { target: "src/kit/clock.ts", kind })).toBeUndefined();
   });
 });
