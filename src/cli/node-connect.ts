@@ -125,7 +125,7 @@ function write({ stdout, stderr }: Shell, why: string | undefined): void {
 
 /** What a person reads: names that the server chose must not draw on the terminal. */
 function sentence({ state, models, running, served, problem, againInMs }: AgentStatus, gateway: string): string {
-  const state = {
+  const connection = {
     connecting: `connecting to ${gateway}`,
     connected: `connected to ${gateway}`,
     waiting: `not connected, again in ${Math.ceil((againInMs ?? 0) / 1000)} s`,
@@ -133,6 +133,6 @@ function sentence({ state, models, running, served, problem, againInMs }: AgentS
     over: "not connected",
   }[state];
   const load = `${models === 1 ? "1 model" : `${models} models`}, ${running} running, ${served} served`;
-  const text = [state, load, ...(problem === null ? [] : [problem])].join(" · ");
+  const text = [connection, load, ...(problem === null ? [] : [problem])].join(" · ");
   return text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 }

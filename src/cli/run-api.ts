@@ -32,8 +32,8 @@ const isSet = (value: unknown): boolean => value !== undefined && value !== null
 
 async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
   const { method, sends } = command.call;
-  const fields = fieldsOf(command.flags, options);
-  const { path, flags, rest } = placeFields(command, args, fields);
+  const flagFields = fieldsOf(command.flags, options);
+  const { path, flags, rest } = placeFields(command, args, flagFields);
   const isBare = Object.keys(flags).length === 0;
   if (isBare && command.bare === "read") return client.send("GET", path);
   const fields = { ...rest, ...flags };
