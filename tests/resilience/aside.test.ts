@@ -214,5 +214,5 @@ test("ERR-06 refusals of the operator's credential move on, are counted and told
 });
 
 test("ROUTE-05 unless it is set otherwise, five failures in a row cost half a minute, and in the end five", () => {
-  expect(breakerRulesOf(readConfig({}))).toEqual({ failuresInARow: 5, asideMs: 30_000, asideMsMax: 300_000 });
+  expect(breakerRulesOf(readConfig({}))).toEqual({ consecutiveFailures: 5, openMs: 30_000, openMsMax: 300_000 });
 });

@@ -18,8 +18,8 @@ export const one = (name: string, breaks: string, file: string, find: string, pu
 const RULES = "src/domain/routing/policy.ts";
 const TIGHTENED = "src/domain/tenancy/policy.ts";
 const DIRECTORY = "src/domain/tenancy/directory.ts";
-const SIEVE = "src/domain/routing/sieve.ts";
-const REFUSAL = "src/domain/routing/refusal.ts";
+const CANDIDATES = "src/domain/routing/filter.ts";
+const REFUSAL = "src/domain/routing/plan-refusal.ts";
 const PREFERENCES = "src/domain/routing/preferences.ts";
 const PLAN = "src/app/pipeline/plan.ts";
 const ATTEMPT = "src/app/pipeline/attempt.ts";
@@ -33,8 +33,8 @@ const CLASSIFY = "src/io/upstream/classify.ts";
 
 /** The filter itself: one rule is read wrongly. */
 const FILTER: readonly Mutant[] = [
-  one("floor-one-rung-low", "POL-01", RULES, "rungOf(sovereignty.level) <", "rungOf(sovereignty.level) + 1 <"),
-  one("floor-must-be-exceeded", "POL-01", RULES, "rungOf(sovereignty.level) <", "rungOf(sovereignty.level) <="),
+  one("floor-one-rung-low", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) + 1 <"),
+  one("floor-must-be-exceeded", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) <="),
   one("unclassified-is-l0", "POL-01", TIGHTENED, 'level === "UNCLASSIFIED" ? -1', 'level === "UNCLASSIFIED" ? 0'),
   one("floor-ignored", "POL-01", RULES, "if (policy.floor !== null &&", "if (false &&"),
   one(
@@ -71,7 +71,7 @@ const FILTER: readonly Mutant[] = [
   one(
     "unknown-quality-passes",
     "ROUTE-09",
-    SIEVE,
+    CANDIDATES,
     "(model.quality === null || model.quality.score",
     "(model.quality !== null && model.quality.score",
   ),
@@ -138,15 +138,15 @@ const LAYERS: readonly Mutant[] = [
     "wishes === undefined ? routed : tightened(routed, policyOfWishes(wishes))",
     "routed",
   ),
-  one("ignore-ignored", "ROUTE-01", PREFERENCES, "ignore !== undefined && placeIn(ignore, endpoint) >= 0", "false"),
-  one("only-ignored", "ROUTE-01", PREFERENCES, "only !== undefined && placeIn(only, endpoint) < 0", "false"),
-  one("fallbacks-in-spite", "ROUTE-01", "src/domain/routing/plan.ts", "if (onlyFirst) break;", ""),
+  one("ignore-ignored", "ROUTE-01", PREFERENCES, "ignore !== undefined && indexInList(ignore, endpoint) >= 0", "false"),
+  one("only-ignored", "ROUTE-01", PREFERENCES, "only !== undefined && indexInList(only, endpoint) < 0", "false"),
+  one("fallbacks-in-spite", "ROUTE-01", "src/domain/routing/plan.ts", "if (isFirstOnly) break;", ""),
   one("price-ceiling-ignored", "ROUTE-01", PREFERENCES, "if (input > ceilings.input)", "if (false)"),
   {
     name: "models-checked-for-plain-ids-only",
     breaks: "POL-02",
     patches: [
-      { file: SIEVE, find: "if (permitsModel(model.id, request.policy))", put: "if (true)" },
+      { file: CANDIDATES, find: "if (permitsModel(model.id, request.policy))", put: "if (true)" },
       { file: REFUSAL, find: "if (permitsModel(endpoint.model, policy)) return undefined;", put: "return undefined;" },
     ],
   },
@@ -155,7 +155,7 @@ const LAYERS: readonly Mutant[] = [
     breaks: "POL-02",
     patches: [
       {
-        file: SIEVE,
+        file: CANDIDATES,
         find: "!permitsModel(modelId, request.policy)",
         put: 'request.route.is === "model" && !permitsModel(modelId, request.policy)',
       },
@@ -165,7 +165,7 @@ const LAYERS: readonly Mutant[] = [
   one(
     "router-of-others-by-name",
     "ROUTE-01",
-    "src/domain/routing/pool.ts",
+    "src/domain/routing/routing-target.ts",
     "workspace === workspaceSlug && slug",
     "slug",
   ),
@@ -176,7 +176,7 @@ const LAYERS: readonly Mutant[] = [
     "return this.#routers.get(workspaceId)?.get(slug);",
     "return [...this.#routers.values()].map((own) => own.get(slug)).find((found) => found !== undefined);",
   ),
-  one("sessions-shared", "ROUTE-06", "src/domain/routing/session.ts", "{workspaceId} ${", "{"),
+  one("sessions-shared", "ROUTE-06", "src/domain/routing/session-affinity.ts", "{workspaceId} ${", "{"),
 ];
 
 const KEYS: readonly Mutant[] = [
@@ -374,15 +374,19 @@ const RETRIES: readonly Mutant[] = [
   one(
     "nobody-is-set-aside",
     "ROUTE-05",
-    "src/domain/routing/breakers.ts",
-    "state.asideUntilMs = nowMs + Math.min(state.times * asideMs, asideMsMax);",
+    "src/domain/routing/circuit-breakers.ts",
+    "local.openUntilMonotonicMs = nowMs + Math.min(local.openCount * openMs, openMsMax);",
     "",
   ),
   {
     name: "aside-and-still-first",
     breaks: "ROUTE-05",
     patches: [
-      { file: "src/domain/routing/rank.ts", find: "ASIDE_TIER + (tiers[place] ?? 0)", put: "(tiers[place] ?? 0)" },
+      {
+        file: "src/domain/routing/rank.ts",
+        find: "OPEN_CIRCUIT_TIER + (tiers[index] ?? 0)",
+        put: "(tiers[index] ?? 0)",
+      },
       { file: TRIES, find: "if (!isAside(attempt)) return false;", put: "return false;" },
     ],
   },
@@ -390,8 +394,8 @@ const RETRIES: readonly Mutant[] = [
     "aside-means-out",
     "ROUTE-05",
     "src/domain/routing/rank.ts",
-    "const choices = listed(0, pooled, order);",
-    'const choices = listed(0, pooled, order).filter((place) => standings?.get(place) !== "aside");',
+    "const choices = bestWithOwnResources(0, poolCount, order);",
+    'const choices = bestWithOwnResources(0, poolCount, order).filter((index) => circuitStates?.get(index) !== "open");',
   ),
   one(
     "queue-ignored",

@@ -158,8 +158,8 @@ export type WorldDraft = {
 };
 
 export type TestWorld = PlanningContext & {
-  health: LatencyTracker;
-  learned: TrafficStats;
+  latency: LatencyTracker;
+  trafficStats: TrafficStats;
   measured(provider: string, sample: LatencySample): void;
 };
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { shouldSendHops } from "./loop-detection.ts";
 
 const HOME = "https://api.acme.eu/v1";
-const node = { id: "nd_1", name: "rack", workspaceId: "ws_1", isElsewhere: false };
+const node = { id: "nd_1", name: "rack", workspaceId: "ws_1", isRemote: false };
 const SHIPPED = { mark: "us", everywhere: false };
 const OWN = { mark: "us", everywhere: true };
 

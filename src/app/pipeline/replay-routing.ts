@@ -7,10 +7,11 @@ import { expectedLatencyMs } from "../../domain/routing/latency-tracker.ts";
 import { fromRequirementsRecord } from "../../domain/routing/requirements-record.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { type PlanningDeps, planOutline, type RequestOutline } from "./plan.ts";
+import type { RequestOutline } from "./inference-request.ts";
+import { type PlanningDeps, planOutline } from "./plan.ts";
 import { snapshotFor } from "./workspace-resources.ts";
 
-/** What one request cost, how long it took and how good the model is said to be; null where nobody knows. */
+/** Cost, latency and model quality of one request; null when unknown. */
 export type ReplayMetrics = {
   readonly model: string;
   readonly nanos: bigint;
@@ -33,18 +34,18 @@ const ROUTED_SURFACES: ReadonlySet<Surface> = new Set(["chat", "messages", "resp
 
 const NO_OWN_KEYS: PlanningDeps["ownKeys"] = { of: () => undefined };
 
-/** The planner as it stands, but for one router; who is set aside at this minute says nothing of another time. */
+/** The planner with one router replaced. Current circuit states are ignored, because the replay is about another time. */
 export function planningWithRouter(planning: PlanningDeps, slug: string, router: Router | undefined): PlanningDeps {
   return {
     ...planning,
     breakers: ALL_CLOSED,
-    // What was paid elsewhere cannot be compared: the replay is about the platform's endpoints.
+    // Requests with own keys have no comparable cost.
     ownKeys: NO_OWN_KEYS,
     routerOf: (workspaceId, asked) => (asked === slug ? router : planning.routerOf(workspaceId, asked)),
   };
 }
 
-/** A request of the log, planned again as if it had come through a router now, beside what really happened. */
+/** Plans a logged request again with a router and compares the result with what happened. */
 export function replayRecord(
   planning: PlanningDeps,
   workspace: Workspace,
@@ -101,14 +102,16 @@ function notCompared(reason: string): ReplayResult {
 }
 
 function outlineFromRecord(model: string, { decision }: RequestRecord, inputTokens: number): RequestOutline | string {
-  const kept = decision?.demand;
-  if (kept === undefined) return "the log does not say what it needed";
-  const again = fromRequirementsRecord(kept, inputTokens);
-  return again === undefined ? "its preferences were too long to keep" : { model, ...again };
+  const stored = decision?.demand;
+  if (stored === undefined) return "the log does not say what it needed";
+  const again = fromRequirementsRecord(stored, inputTokens);
+  return again === undefined
+    ? "its preferences were too long to keep"
+    : { model, requirements: again.requirements, routingHints: again.hints };
 }
 
 function measuredMs(planning: PlanningDeps, { endpoint, node }: Attempt, outputTokens: number): number | null {
-  const held = node === undefined ? undefined : planning.nodes.overlayFor(node.workspaceId)?.entryFor(endpoint.id);
-  const measured = (held?.health ?? planning.health).estimate(endpoint.id, planning.clock.nowMs());
+  const entry = node === undefined ? undefined : planning.nodes.overlayFor(node.workspaceId)?.entryFor(endpoint.id);
+  const measured = (entry?.health ?? planning.health).estimate(endpoint.id, planning.clock.nowMs());
   return measured === undefined ? null : expectedLatencyMs(measured, outputTokens);
 }

@@ -17,17 +17,17 @@ import { expectedTranscriptTokens } from "../../language/transcriptions/duration
 import type { Bounds, Selection } from "./catalogue-filter.ts";
 import { shownEndpoints, shownModels } from "./public-catalogue.ts";
 
-/** A model with the endpoints that are shown of it. */
+/** A model with its visible endpoints. */
 export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
-/** Every model that may be shown to anyone, with its endpoints that still serve. */
+/** All public models with their active endpoints. */
 export function publicOffers(snapshot: CatalogueSnapshot): Offer[] {
   return shownModels(snapshot).map((model) => ({ model, endpoints: shownEndpoints(snapshot, model) }));
 }
 
 /**
- * Filters on providers, levels, countries and surfaces pick endpoints: a model stays when one endpoint satisfies all
- * of them together, and only those endpoints are shown.
+ * Filters on provider, level, country and surface apply to endpoints: a model matches when one endpoint satisfies all of
+ * them, and only matching endpoints are returned.
  */
 export function select(offers: readonly Offer[], selection: Selection, snapshot: CatalogueSnapshot): Offer[] {
   const { provider, level, country, surface } = selection;
@@ -66,12 +66,17 @@ function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface
   return surface === undefined || surface.some((name) => servesSurface(endpoint.surfaces, name));
 }
 
-/** Those that take or give what is asked for, read enough and cost no more than that. */
-export function within(offers: readonly Offer[], bounds: Bounds, snapshot: CatalogueSnapshot, nowMs: number): Offer[] {
+/** Applies the bounds on modality, context length and price. */
+export function applyBounds(
+  offers: readonly Offer[],
+  bounds: Bounds,
+  snapshot: CatalogueSnapshot,
+  nowMs: number,
+): Offer[] {
   const { modalities, contextTokensMin, priceNanosEurMax } = bounds;
   return offers.filter(({ model, endpoints }) => {
-    const speaks = [...model.modalitiesIn, ...model.modalitiesOut];
-    if (modalities !== undefined && ![...modalities].every((one) => speaks.includes(one))) return false;
+    const modalitiesOfModel = [...model.modalitiesIn, ...model.modalitiesOut];
+    if (modalities !== undefined && ![...modalities].every((one) => modalitiesOfModel.includes(one))) return false;
     if (contextTokensMin !== undefined && (model.contextTokens ?? -1) < contextTokensMin) return false;
     if (priceNanosEurMax === undefined) return true;
     const price = cheapestByTokens(endpoints, snapshot, nowMs)?.nanosEur;
@@ -79,36 +84,36 @@ export function within(offers: readonly Offer[], bounds: Bounds, snapshot: Catal
   });
 }
 
-/** `price` is what is billed by; `nanosEur` compares endpoints of one model. */
+/** `price` is the billed price row; `nanosEur` only compares endpoints of one model. */
 export type Cheapest = { readonly endpoint: Endpoint; readonly price: Price; readonly nanosEur: bigint };
 
-/** The endpoint that costs least: of a model that only speaks or listens for a minute of it, of others by its tokens. */
+/** Compares audio-only models by one minute of audio and all others by tokens. */
 export function cheapest(
   endpoints: readonly Endpoint[],
   snapshot: CatalogueSnapshot,
   nowMs: number,
 ): Cheapest | undefined {
-  const minute = MINUTES.find(({ surface }) => endpoints.every(({ surfaces }) => isOnly(surfaces, surface)));
+  const minute = AUDIO_MINUTES.find(({ surface }) => endpoints.every(({ surfaces }) => servesOnly(surfaces, surface)));
   if (minute === undefined) return cheapestByTokens(endpoints, snapshot, nowMs);
   return cheapestMinute(minute, endpoints, snapshot, nowMs);
 }
 
-function isOnly(surfaces: Endpoint["surfaces"], surface: Surface): boolean {
+function servesOnly(surfaces: Endpoint["surfaces"], surface: Surface): boolean {
   return surfaces.length > 0 && surfaces.every((one) => one === surface);
 }
 
-/** A minute of audio, in every unit that it may be billed by. */
-const MINUTES = [
-  { surface: "speech", inputTokens: 225, units: { characters: 900, seconds: 60, audioTokens: 1500 } },
+/** One minute of audio in every billing unit. */
+const AUDIO_MINUTES = [
+  { surface: "speech", inputTokens: 225, units: { characters: 900, seconds: 60, audioOutputTokens: 1500 } },
   {
     surface: "transcriptions",
     inputTokens: 0,
-    units: { characters: 0, seconds: 60, audioTokens: 0, transcript: expectedTranscriptTokens(60) },
+    units: { characters: 0, seconds: 60, audioOutputTokens: 0, transcript: expectedTranscriptTokens(60) },
   },
 ] as const;
 
 function cheapestMinute(
-  { surface, inputTokens, units }: (typeof MINUTES)[number],
+  { surface, inputTokens, units }: (typeof AUDIO_MINUTES)[number],
   endpoints: readonly Endpoint[],
   snapshot: CatalogueSnapshot,
   nowMs: number,
@@ -126,7 +131,7 @@ function cheapestMinute(
   return found;
 }
 
-/** The endpoint with the lowest input plus output price; undefined when none is priced by tokens. */
+/** Undefined when no endpoint is priced by tokens. */
 function cheapestByTokens(
   endpoints: readonly Endpoint[],
   snapshot: CatalogueSnapshot,
@@ -142,7 +147,7 @@ function cheapestByTokens(
   return found;
 }
 
-/** Input plus output per million tokens in nano-euro: one scale, so that prices in several currencies compare. */
+/** Input plus output price per million tokens, converted to nano-euro so that currencies compare. */
 function tokenNanosEur(price: Price, snapshot: CatalogueSnapshot): bigint | undefined {
   const rate = rateBetween(snapshot.currencies, price.currency, "EUR");
   if (rate === undefined || price.inputPer1mTokens === null) return undefined;
@@ -154,9 +159,9 @@ function tokenNanosEur(price: Price, snapshot: CatalogueSnapshot): bigint | unde
   );
 }
 
-type Rank = string | number | bigint | null;
+type SortKey = string | number | bigint | null;
 
-/** Unknown comes last in both directions; equals stand in the order of their ids. */
+/** Unknown values sort last in both directions; ties sort by id. */
 export function sortOffers(
   offers: readonly Offer[],
   sort: ModelSort,
@@ -164,10 +169,10 @@ export function sortOffers(
   nowMs: number,
 ): Offer[] {
   const descends = sort.startsWith("-");
-  const ranks = new Map<Offer, Rank>(offers.map((offer) => [offer, rankOf(offer, sort, snapshot, nowMs)]));
+  const sortKeys = new Map<Offer, SortKey>(offers.map((offer) => [offer, sortKeyOf(offer, sort, snapshot, nowMs)]));
   return offers.toSorted((a, b) => {
-    const left = ranks.get(a) ?? null;
-    const right = ranks.get(b) ?? null;
+    const left = sortKeys.get(a) ?? null;
+    const right = sortKeys.get(b) ?? null;
     if (left === right) return a.model.id < b.model.id ? -1 : 1;
     if (left === null) return 1;
     if (right === null) return -1;
@@ -175,7 +180,7 @@ export function sortOffers(
   });
 }
 
-function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: CatalogueSnapshot, nowMs: number): Rank {
+function sortKeyOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: CatalogueSnapshot, nowMs: number): SortKey {
   switch (sort) {
     case "id":
     case "-id":
@@ -188,7 +193,7 @@ function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: Catalogu
       return model.releaseDate;
     case "price":
     case "-price":
-      // A minute of speech is not to be compared with a million tokens.
+      // Prices per minute and per token do not compare.
       return cheapestByTokens(endpoints, snapshot, nowMs)?.nanosEur ?? null;
     case "quality":
     case "-quality":

@@ -54,7 +54,11 @@ export type DialectSupport = {
   /** The caller's bytes are forwarded without additions. */
   isVerbatim(endpoint: Endpoint): boolean;
   /** Other needs may select the wire format of an endpoint that has two; some accept only default values. */
-  takesParameter(endpoint: Endpoint, parameter: Parameter, alongside: Pick<Requirements, "needs" | "usual">): boolean;
+  takesParameter(
+    endpoint: Endpoint,
+    parameter: Parameter,
+    alongside: Pick<Requirements, "needs" | "defaultedParameters">,
+  ): boolean;
   takesNeed(endpoint: Endpoint, need: NeedSource["need"], alongside: Pick<Requirements, "needs">): boolean;
 };
 

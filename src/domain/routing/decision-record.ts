@@ -41,23 +41,23 @@ type ReasonFacts = {
 /** An endpoint is mostly chosen for the same reason again, so its last text is cached. */
 const lastReasons = new WeakMap<Endpoint, ReasonFacts & { readonly text: string }>();
 
-export function planReason(first: Endpoint, ranking: Ranking, { eligible: rows, causes }: FilterResult): string {
-  let kept = 0;
-  for (const { stage } of causes) if (stage === "policy") kept += 1;
+export function planReason(first: Endpoint, ranking: Ranking, { eligible, causes }: FilterResult): string {
+  let excludedByPolicyCount = 0;
+  for (const { stage } of causes) if (stage === "policy") excludedByPolicyCount += 1;
   const { basis, shortlist, circuitStates } = ranking;
-  const isAside = circuitStates?.get(shortlist[0] ?? 0) === "open";
-  const eligible = countEndpoints(rows);
+  const isCircuitOpen = circuitStates?.get(shortlist[0] ?? 0) === "open";
+  const eligibleCount = countEndpoints(eligible);
   const last = lastReasons.get(first);
   if (
     last?.basis === basis &&
-    last.eligibleCount === eligible &&
-    last.excludedByPolicyCount === kept &&
-    last.isCircuitOpen === isAside
+    last.eligibleCount === eligibleCount &&
+    last.excludedByPolicyCount === excludedByPolicyCount &&
+    last.isCircuitOpen === isCircuitOpen
   )
     return last.text;
-  const said = { basis, eligible, kept, isAside };
-  const text = flattenString(formatReason(first, said));
-  lastReasons.set(first, { ...said, text });
+  const facts: ReasonFacts = { basis, eligibleCount, excludedByPolicyCount, isCircuitOpen };
+  const text = flattenString(formatReason(first, facts));
+  lastReasons.set(first, { ...facts, text });
   return text;
 }
 

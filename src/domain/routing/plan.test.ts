@@ -33,7 +33,7 @@ test("ROUTE-08 a plain model tries its endpoints by expected cost, then measured
   expect(providersOf(planned(requestOf(), world))).toEqual(["cheap", "b", "d", "c"]);
 });
 
-test("ERR-11 an unknown model and a model without a connected provider are told apart", () => {
+test("ERR-11 an unknown model and a model without a connected provider get different messages", () => {
   const world = worldOf([endpointOf({ provider: "a" })]);
   const unknown = refusal(requestOf({ target: modelRoute("acme/none") }), world);
   expect([unknown.code, unknown.message]).toEqual(["model_not_found", expect.stringContaining("There is no model")]);
@@ -49,12 +49,12 @@ test.each([
   ["Auto", "auto"],
   ["two", undefined],
   ["acme/", undefined],
-])("ERR-11 an unknown model %j: what was meant is said, if anything is: %s", (asked, meant) => {
+])("ERR-11 an unknown model %j: the suggestion is %s", (asked, meant) => {
   const { message } = refusal(requestOf({ target: modelRoute(asked) }), worldOf([endpointOf({ provider: "a" })]));
   expect(/Did you mean "(.*?)"/.exec(message)?.[1]).toBe(meant);
 });
 
-test("a parameter that only some endpoints take narrows; one that none takes is refused by name and model", () => {
+test("a parameter that some endpoints support narrows the candidates; one that none supports is refused by name", () => {
   const world = worldOf([endpointOf({ provider: "a", features: { tools: false } }), endpointOf({ provider: "b" })]);
   const tools = requestOf({
     requirements: {
@@ -73,7 +73,7 @@ test("a parameter that only some endpoints take narrows; one that none takes is 
   expect(problem.message).toContain("acme/one");
 });
 
-test("PARAM-03 fields that are taken, but by no endpoint together, are refused by all their names", () => {
+test("PARAM-03 fields that no single endpoint supports together are refused with all their names", () => {
   const world = worldOf([endpointOf({ provider: "a", features: { tools: false } }), endpointOf({ provider: "b" })]);
   const needs = [
     { need: "tools", param: "tools" },
@@ -87,7 +87,7 @@ test("PARAM-03 fields that are taken, but by no endpoint together, are refused b
   expect(problem.message).toContain("tools and messages.0.content.0 cannot be honoured together");
 });
 
-test("ERR-08 a demand of the request itself is told apart from the workspace's policy", () => {
+test("ERR-08 a policy set by the request is distinguished from the workspace's policy", () => {
   const world = worldOf([endpointOf({ provider: "a", sovereignty: { zeroDataRetention: "no" } })]);
   const asked = withPolicy({ zeroDataRetention: true });
   expect(refusal(asked, world).message).not.toContain("The request itself");
@@ -96,7 +96,7 @@ test("ERR-08 a demand of the request itself is told apart from the workspace's p
   expect(own.message).toContain("The request itself demands it with provider.zdr.");
 });
 
-test("ERR-08 one rule answers with its own code, several together with no_eligible_endpoint, and each endpoint is named", () => {
+test("ERR-08 one rule is reported by its own code, several by no_eligible_endpoint, with every endpoint named", () => {
   const us = endpointOf({ provider: "us", sovereignty: { level: "L0", countries: ["US"] } });
   const fr = endpointOf({ provider: "fr" });
   const floor = refusal(withPolicy({ floor: "L2" }), worldOf([us]));
@@ -122,7 +122,7 @@ test("POL-01 no floor is the default, and UNCLASSIFIED satisfies no floor, L0 in
     expect(excludedByPolicy(endpoint, { ...OPEN_POLICY, floor })?.rule).toBe("sovereignty_floor_not_met");
 });
 
-test("POL-02 countries that are not known, or only an upper bound that reaches outside, are not allowed", () => {
+test("POL-02 unknown compute countries, and upper bounds that include a forbidden country, are excluded", () => {
   const policy = { ...OPEN_POLICY, countries: ["DE", "FR"] };
   const at = (sovereignty: Partial<Sovereignty>) =>
     excludedByPolicy(endpointOf({ provider: "x", sovereignty }), policy)?.rule;
@@ -148,7 +148,7 @@ test("AUTH-09 a model outside the allowed ones is refused, and auto never picks 
   expect(modelsOf(planned(withPolicy({ allowedModels: [...long, "acme/one"] }), world))).toEqual(["acme/one"]);
 });
 
-test("ROUTE-09 auto never picks a simulated model once a real provider is connected, nor a hidden one ever", () => {
+test("ROUTE-09 auto never picks a sandbox model once a real provider is connected, and never a hidden one", () => {
   const models = [
     modelOf("acme/one"),
     modelOf("sandbox/chat", { sandbox: true }),
@@ -175,7 +175,7 @@ test("ROUTE-02 ROUTE-03 auto weighs quality, cost and latency, and keeps the sco
   expect(plan.decision().candidates[0]?.scores).toMatchObject({ quality: 1 });
 });
 
-test("ROUTE-02 context and output limits are respected, and reached without being passed", () => {
+test("ROUTE-02 context and output limits are inclusive", () => {
   const limits = { contextTokens: 1000, maxInputTokens: null, maxOutputTokens: 100 };
   const world = worldOf([endpointOf({ provider: "a", more: { limits } })]);
   const asking = (inputTokens: number, maxOutputTokens: number | undefined) =>
@@ -189,7 +189,7 @@ test("ROUTE-02 context and output limits are respected, and reached without bein
   expect(refusal(asking(1, 101), world)).toMatchObject({ code: "invalid_value", status: 400, param: "max_tokens" });
 });
 
-test("POL-02 whatever the catalogue and the policy, no planned endpoint is one the policy excludes", () => {
+test("POL-02 for any catalogue and policy, no planned endpoint is excluded by the policy", () => {
   const level = fc.constantFrom<LevelState>(...LEVELS, "UNCLASSIFIED");
   const country = fc.constantFrom("DE", "FR", "US", "CH");
   const sovereignty = fc.record({
@@ -241,16 +241,16 @@ test("POL-02 whatever the catalogue and the policy, no planned endpoint is one t
   );
 });
 
-test("ERR-10 parameter support answers before policy when it leaves nothing, and policy as soon as it leaves one endpoint", () => {
+test("ERR-10 parameter support is reported when it excludes all endpoints, otherwise policy", () => {
   const plain = endpointOf({ provider: "plain", features: { tools: false } });
   const able = endpointOf({ provider: "able" });
-  const demand = {
+  const requirements = {
     needs: [{ need: "tools", param: "tools" } as const],
     parameters: ["tools"] as const,
     inputTokens: 1,
     maxOutputTokens: undefined,
   };
-  const request = { ...withPolicy({ floor: "L4" }), demand };
+  const request = { ...withPolicy({ floor: "L4" }), requirements };
   // Both are below the floor too, but nothing is left to hold against it.
   const unable = refusal(request, worldOf([plain]));
   expect(unable).toMatchObject({ code: "unsupported_parameter", param: "tools" });
@@ -258,16 +258,16 @@ test("ERR-10 parameter support answers before policy when it leaves nothing, and
   expect(kept.code).toBe("sovereignty_floor_not_met");
   expect(kept.message).toContain("able:eu:acme/one");
   expect(kept.message).not.toContain("plain:eu:acme/one");
-  const blocked = { ...withPolicy({ blockedProviders: ["able"] }), demand };
+  const blocked = { ...withPolicy({ blockedProviders: ["able"] }), requirements };
   expect(refusal(blocked, worldOf([able, plain])).code).toBe("provider_blocked");
 });
 
-describe("what a refusal says", () => {
+describe("plan refusals", () => {
   const us = (model: string) =>
     endpointOf({ provider: "us", model, sovereignty: { level: "L0", countries: ["US"], trainsOnData: "yes" } });
   const fr = (model: string) => endpointOf({ provider: "fr", model });
 
-  test("ERR-08 it names a few models that would have served this request, and only such", () => {
+  test("ERR-08 name only models that can serve this request as alternatives", () => {
     const models = [
       modelOf("acme/one"),
       modelOf("acme/two"),
@@ -284,7 +284,7 @@ describe("what a refusal says", () => {
     expect(nothing).toContain("Nothing that is connected here would be allowed");
   });
 
-  test("ERR-08 it names the endpoint that the policy allows and the request keeps out, and what of the request does", () => {
+  test("ERR-08 name endpoints that policy permits and the request excludes, with the field that does", () => {
     const plain = endpointOf({ provider: "plain", features: { tools: false } });
     const requirements = {
       needs: [{ need: "tools", param: "tools" } as const],
@@ -302,7 +302,7 @@ describe("what a refusal says", () => {
     expect(unwanted.message).toContain("Not excluded, but not able: plain:eu:acme/one (tools: ");
   });
 
-  test("ROUTE-03 what was looked at is there for the log when nothing was left", () => {
+  test("ROUTE-03 carry every excluded candidate for the log", () => {
     const plan = planAttempts(withPolicy({ floor: "L2" }), worldOf([us("acme/one")]));
     expect(plan.is).toBe("refused");
     expect(plan.decision()).toMatchObject({
@@ -311,13 +311,13 @@ describe("what a refusal says", () => {
     });
   });
 
-  test("ERR-11 a router none of whose models is allowed says so", () => {
+  test("ERR-11 say that none of a router's models is permitted", () => {
     const request = withPolicy({ allowedModels: ["acme/two"] }, { target: autoRoute({ models: ["acme/one"] }) });
     const problem = refusal(request, worldOf([fr("acme/one"), fr("acme/two")]));
     expect([problem.code, problem.message]).toEqual(["model_not_permitted", expect.stringContaining("acme/one")]);
   });
 
-  test("POL-02 a planned endpoint is judged anew by the policy of the moment", () => {
+  test("POL-02 a planned endpoint is rechecked against the current policy", () => {
     const plan = planned(requestOf(), worldOf([us("acme/one"), fr("acme/two")]));
     const [first] = plan.attempts;
     if (first === undefined) throw new Error("nothing was planned");
@@ -330,7 +330,7 @@ describe("what a refusal says", () => {
     );
   });
 
-  test("POL-02 ROUTE-02 and by the router of the moment, which says what it wants", () => {
+  test("POL-02 ROUTE-02 a planned endpoint is rechecked against the current router", () => {
     const plan = planned(requestOf({ target: autoRoute() }), worldOf([fr("acme/one")]));
     const [first] = plan.attempts;
     if (first === undefined) throw new Error("nothing was planned");

@@ -17,7 +17,7 @@ const OFFERS: readonly ModelOffer[] = [
 ];
 const policy = (more: Partial<Policy>): Policy => ({ ...OPEN_POLICY, ...more });
 
-test("PORTAL-06 what remains is what the planner's own judge lets through, endpoint by endpoint", () => {
+test("PORTAL-06 the effect matches the planner's policy decision for every endpoint", () => {
   const drafts = [
     policy({ floor: "L2" }),
     policy({ countries: ["FR"] }),
@@ -36,7 +36,7 @@ test("PORTAL-06 what remains is what the planner's own judge lets through, endpo
   }
 });
 
-test("PORTAL-06 a model is gained, lost, stays or is out, against the policy in force", () => {
+test("PORTAL-06 a model is gained, lost, stays or is out compared with the policy in force", () => {
   const fates = (before: Policy, after: Policy) => policyEffect(OFFERS, before, after).models.map(({ fate }) => fate);
   const strict = policy({ floor: "L2" });
   expect(fates(OPEN_POLICY, strict)).toEqual(["stays", "lost"]);
@@ -44,7 +44,7 @@ test("PORTAL-06 a model is gained, lost, stays or is out, against the policy in 
   expect(fates(strict, strict)).toEqual(["stays", "out"]);
 });
 
-test("PORTAL-06 each rule says what falls by it and what would be back without it alone", () => {
+test("PORTAL-06 each rule counts what it excludes and what removing it alone regains", () => {
   const draft = policy({ floor: "L2", countries: ["FR"] });
   const { rules, all, before, after } = policyEffect(OFFERS, OPEN_POLICY, draft);
   // The countries would keep the same endpoints out: lifting the floor alone brings nothing back.
@@ -52,8 +52,8 @@ test("PORTAL-06 each rule says what falls by it and what would be back without i
     {
       rule: "floor",
       code: "sovereignty_floor_not_met",
-      out: { models: 1, endpoints: 2 },
-      back: { models: 0, endpoints: 0 },
+      excluded: { models: 1, endpoints: 2 },
+      regained: { models: 0, endpoints: 0 },
     },
   ]);
   expect([all, before, after]).toEqual([

@@ -87,46 +87,46 @@ function fateOf(endpoints: readonly EndpointEffect[]): ModelFate {
   return isReachable ? "gained" : "out";
 }
 
-function countMatching(models: readonly ModelEffect[], counts: (endpoint: EndpointEffect) => boolean): EffectCounts {
-  const size: EffectCounts = { models: 0, endpoints: 0 };
+function countMatching(models: readonly ModelEffect[], isCounted: (endpoint: EndpointEffect) => boolean): EffectCounts {
+  const counts: EffectCounts = { models: 0, endpoints: 0 };
   for (const { endpoints } of models) {
-    const count = endpoints.filter(counts).length;
-    size.endpoints += count;
-    if (count > 0) size.models += 1;
+    const count = endpoints.filter(isCounted).length;
+    counts.endpoints += count;
+    if (count > 0) counts.models += 1;
   }
-  return size;
+  return counts;
 }
 
 /** Every rule with an effect, the largest first. */
 function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffect[] {
-  const known = new Map<keyof Policy, { code: FaultCode; out: EffectCounts }>();
+  const byRule = new Map<keyof Policy, { code: FaultCode; excluded: EffectCounts }>();
   for (const { endpoints } of models) {
     const isLeft = endpoints.some(({ after }) => after === undefined);
     const counted = new Set<keyof Policy>();
     for (const { after } of endpoints) {
       if (after === undefined) continue;
-      const effect = known.get(after.rule) ?? { code: after.code, out: { models: 0, endpoints: 0 } };
-      known.set(after.rule, effect);
-      effect.out.endpoints += 1;
-      if (!isLeft && !counted.has(after.rule)) effect.out.models += 1;
+      const effect = byRule.get(after.rule) ?? { code: after.code, excluded: { models: 0, endpoints: 0 } };
+      byRule.set(after.rule, effect);
+      effect.excluded.endpoints += 1;
+      if (!isLeft && !counted.has(after.rule)) effect.excluded.models += 1;
       counted.add(after.rule);
     }
   }
-  return [...known]
-    .map(([rule, { code, out }]) => ({ rule, code, out, back: regainedWithout(models, policy, rule) }))
-    .toSorted((a, b) => b.out.endpoints - a.out.endpoints);
+  return [...byRule]
+    .map(([rule, { code, excluded }]) => ({ rule, code, excluded, regained: regainedWithout(models, policy, rule) }))
+    .toSorted((a, b) => b.excluded.endpoints - a.excluded.endpoints);
 }
 
 function regainedWithout(models: readonly ModelEffect[], policy: Policy, rule: keyof Policy): EffectCounts {
   const relaxed: Policy = { ...policy, [rule]: OPEN_POLICY[rule] };
-  const back: EffectCounts = { models: 0, endpoints: 0 };
+  const regained: EffectCounts = { models: 0, endpoints: 0 };
   for (const { model, endpoints } of models) {
     const excludedEndpoints = endpoints.filter(({ after }) => after !== undefined);
     const returned = excludedEndpoints.filter(
       ({ endpoint }) => policyVerdictFor(model, endpoint, relaxed) === undefined,
     ).length;
-    back.endpoints += returned;
-    if (returned > 0 && excludedEndpoints.length === endpoints.length) back.models += 1;
+    regained.endpoints += returned;
+    if (returned > 0 && excludedEndpoints.length === endpoints.length) regained.models += 1;
   }
-  return back;
+  return regained;
 }

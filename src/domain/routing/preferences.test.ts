@@ -16,8 +16,8 @@ const tried = (provider: ProviderPreferences) =>
     ({ endpoint }) => `${endpoint.provider}/${endpoint.region}`,
   );
 
-describe("PARAM-05 preferences narrow and order what is eligible", () => {
-  test("PARAM-05 only and ignore take a provider, a provider with its region, or an endpoint", () => {
+describe("PARAM-05 preferences narrow and order the eligible endpoints", () => {
+  test("PARAM-05 only and ignore match a provider, a provider with region, or an endpoint", () => {
     expect(tried({ only: ["b"] })).toEqual(["b/de", "b/fr"]);
     expect(tried({ only: ["b/fr", "c:eu:acme/one"] })).toEqual(["b/fr", "c/eu"]);
     expect(tried({ ignore: ["a", "b/de"] })).toEqual(["b/fr", "c/eu"]);
@@ -26,13 +26,13 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(tried({ ignore: ["unheard-of"] })).toEqual(["a/eu", "b/de", "b/fr", "c/eu"]);
   });
 
-  test("PARAM-05 order goes first, the rest follows in its usual order", () => {
+  test("PARAM-05 listed endpoints come first, the others keep their default order", () => {
     expect(tried({ order: ["c", "unheard-of", "b/fr"] })).toEqual(["c/eu", "b/fr", "a/eu", "b/de"]);
     const plan = planned(requestOf({ hints: { provider: { order: ["c"] } } }), world());
     expect(plan.reason).toContain("first of the caller's order");
   });
 
-  test("PARAM-05 without fallbacks only the first is tried, and with an order only one of those", () => {
+  test("PARAM-05 without fallbacks only the first endpoint is tried, and with an order only a listed one", () => {
     expect(tried({ allowFallbacks: false })).toEqual(["a/eu"]);
     expect(tried({ allowFallbacks: true })).toHaveLength(4);
     expect(tried({ order: ["c", "b"], allowFallbacks: false })).toEqual(["c/eu"]);
@@ -61,7 +61,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(by("latency")).toEqual(["c", "b", "b", "a"]);
   });
 
-  test("PARAM-05 max_price is in US dollars, by the catalogue's rate, per million tokens and per request", () => {
+  test("PARAM-05 max_price is in US dollars per million tokens and per request, at the catalogue's exchange rate", () => {
     // 1.25 dollars for a euro: the prices are 1.25, 2.5, 3.75 and 5.
     expect(tried({ maxPrice: { prompt: 2.5 } })).toEqual(["a/eu", "b/de"]);
     expect(tried({ maxPrice: { completion: 1.25 } })).toEqual(["a/eu"]);
@@ -82,7 +82,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     );
   });
 
-  test("PARAM-05 zdr and data_collection are demands like those of a policy; allowing loosens nothing", () => {
+  test("PARAM-05 zdr and data_collection act as policy, and allowing collection loosens nothing", () => {
     expect(policyFromHints({ provider: { zeroDataRetention: true } })).toEqual({
       zeroDataRetention: true,
       noTraining: false,
@@ -96,7 +96,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(policyFromHints(undefined)).toBe(null);
   });
 
-  test("PARAM-05 what policy keeps out no preference lets in", () => {
+  test("PARAM-05 no preference admits an endpoint that policy excludes", () => {
     const policy = { ...requestOf().policy, blockedProviders: ["a"] };
     for (const provider of [{ order: ["a"] }, { only: ["a", "c"] }, { sort: "price" }] as const) {
       const plan = planned(requestOf({ policy, hints: { provider } }), world());
@@ -108,7 +108,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(problem.message).toContain("provider.only");
   });
 
-  test("PARAM-05 a session stays where it was under a sort, and an order of the caller's goes before it", () => {
+  test("PARAM-05 session affinity outranks a sort, and the caller's order outranks session affinity", () => {
     const session = { endpoint: "c:eu:acme/one", seenTokens: 0 };
     const first = (provider: ProviderPreferences) =>
       providersOf(planned(requestOf({ session, hints: { sessionId: "s", provider } }), world()))[0];

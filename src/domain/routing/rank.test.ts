@@ -51,7 +51,7 @@ describe("scores", () => {
     expect(choose({ weights: { quality: 10, cost: 1, latency: 1 } })[0]).toBe("good");
   });
 
-  test("ROUTE-02 parts go from 0 for the worst of the pool to 1 for the best, and the figures behind them are kept", () => {
+  test("ROUTE-02 components range from 0 for the worst to 1 for the best, and their metrics are recorded", () => {
     const request = requestOf({ target: autoRoute({ weights: { quality: 2, cost: 1, latency: 1 } }) });
     const { candidates, weights, router } = planned(request, threeModels()).decision();
     const good = candidates.find(({ provider }) => provider === "good")?.scores;
@@ -74,7 +74,7 @@ describe("scores", () => {
     ]);
   });
 
-  test("ROUTE-06 cost_tier bends the weights: low towards cost, high towards quality", () => {
+  test("ROUTE-06 cost_tier shifts the weights: low towards cost, high towards quality", () => {
     const weights = { quality: 1, cost: 1, latency: 0 };
     expect(choose({ weights }, { costTier: "low" })[0]).toBe("cheap");
     expect(choose({ weights }, { costTier: "high" })[0]).toBe("good");
@@ -115,7 +115,7 @@ describe("scores", () => {
     ]);
   });
 
-  test("ROUTE-02 an endpoint that was never measured counts as the pool's median", () => {
+  test("ROUTE-02 an endpoint without measurements gets the pool's median latency", () => {
     const world = worldOf(["a", "b", "c", "new"].map((provider) => endpointOf({ provider })));
     for (const [provider, totalMs] of [
       ["a", 100],
@@ -148,13 +148,13 @@ describe("scores", () => {
     expect(first()).toBe("reader");
   });
 
-  test("the same request in the same world gives the same plan", () => {
+  test("the same request and context give the same plan", () => {
     const request = requestOf({ target: autoRoute() });
     const world = threeModels();
     expect(planned(request, world).decision()).toEqual(planned(request, world).decision());
   });
 
-  test("a pool larger than the shortlist is planned best first, and all of it is in the decision, in the same order", () => {
+  test("a pool larger than the shortlist is planned best first, and the decision lists all of it in that order", () => {
     const models = Array.from({ length: 100 }, (_, index) =>
       modelOf(`acme/m${index}`, { quality: qualityOf(((index * 37) % 100) / 100) }),
     );
@@ -169,7 +169,7 @@ describe("scores", () => {
   });
 });
 
-describe("a router's fallbacks", () => {
+describe("router fallbacks", () => {
   const world = () =>
     worldOf(
       ["a", "b", "c", "d", "e", "f"]
@@ -182,7 +182,7 @@ describe("a router's fallbacks", () => {
       { attemptsMax: 5 },
     );
 
-  test("ROUTE-01 they come after the pool, in their own order, through the same filters, and within the attempts", () => {
+  test("ROUTE-01 rank behind the pool in their own order, pass the same filters and fit the attempt limit", () => {
     const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second", "acme/last"], floor: "L2" });
     const request = { ...requestOf({ target }), policy: { ...requestOf().policy, floor: "L2" as const } };
     const plan = planned(request, world());
@@ -215,7 +215,7 @@ describe("a router's fallbacks", () => {
     expect(triedOf(choice, ...fallbacks)).toEqual(tried);
   });
 
-  test("ROUTE-01 ROUTE-06 a conversation that stays at a fallback leaves the choice and the others theirs", () => {
+  test("ROUTE-01 ROUTE-06 session affinity to a fallback leaves the pool and the other fallbacks their attempts", () => {
     const all = worldOf([...endpointsOf("a", 9), ...endpointsOf("x", 2), ...endpointsOf("y", 2)], { attemptsMax: 5 });
     const target = autoRoute({ models: ["acme/a"], fallback: ["acme/x", "acme/y"] });
     const session = { endpoint: "x1:eu:acme/x", seenTokens: 10 };
@@ -223,7 +223,7 @@ describe("a router's fallbacks", () => {
     expect(providersOf(plan).slice(0, 5)).toEqual(["x1", "a0", "a1", "a2", "y0"]);
   });
 
-  test("ROUTE-01 a fallback is not part of the pool, unless the router names it there too", () => {
+  test("ROUTE-01 a fallback is not in the pool unless the router lists it there too", () => {
     const cost = { weights: { quality: 0, cost: 1, latency: 0 } };
     const free = planned(requestOf({ target: autoRoute({ ...cost, fallback: ["acme/last"] }) }), world());
     expect(providersOf(free).indexOf("us")).toBeGreaterThan(1);
@@ -231,7 +231,7 @@ describe("a router's fallbacks", () => {
     expect(providersOf(planned(requestOf({ target: both }), world()))[0]).toBe("us");
   });
 
-  test("ROUTE-01 when nothing of the pool is left they are what is tried", () => {
+  test("ROUTE-01 are tried when the pool has no eligible endpoint", () => {
     const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
     const request = requestOf({
       target,
@@ -242,7 +242,7 @@ describe("a router's fallbacks", () => {
   });
 });
 
-describe("what is the workspace's own and a fallback", () => {
+describe("own resources used as a fallback", () => {
   const PROVIDERS = ["a", "b", "c", "d", "e", "f"];
   const fallen = ["x", "y"].map((provider) => endpointOf({ provider, model: `acme/${provider}` }));
   const spec = { models: ["acme/one"], fallback: ["acme/x", "acme/y"] };
@@ -278,16 +278,16 @@ describe("what is the workspace's own and a fallback", () => {
   };
   const endpoints = [...PROVIDERS, "own"].map((provider) => endpointOf({ provider }));
 
-  test("BILL-08 one of the attempts is for an own key that is a fallback, and it stands behind the others", () => {
+  test("BILL-08 an own key used as a fallback gets one attempt and ranks last", () => {
     const plan = planned(requestOf(), owned(endpoints, { own: KEY }));
     expect(providersOf(plan)).toEqual(["a", "b", "c", "d", "own", "e", "f"]);
     const few = planned(requestOf(), owned(endpoints.slice(-3), { own: KEY }));
     expect(providersOf(few)).toEqual(["e", "f", "own"]);
-    const aside = planned(requestOf(), owned(endpoints, { own: KEY }, { standings: { own: "aside", a: "aside" } }));
+    const aside = planned(requestOf(), owned(endpoints, { own: KEY }, { circuitStates: { own: "open", a: "open" } }));
     expect(providersOf(aside)).toEqual(["b", "c", "d", "e", "f", "a", "own"]);
   });
 
-  test("BILL-08 a router's fallbacks go before it, and both are within the attempts", () => {
+  test("BILL-08 router fallbacks rank before it, and both fit the attempt limit", () => {
     const plan = (more: Partial<RouterSpec>, of: Partial<Attempt>) => {
       const request = requestOf({ target: autoRoute({ ...spec, ...more }) });
       return providersOf(planned(request, owned([...endpoints, ...fallen], { own: of })));
@@ -299,7 +299,7 @@ describe("what is the workspace's own and a fallback", () => {
     expect(providersOf(planned(requestOf({ target: autoRoute(spec) }), few))).toEqual(["f", "x", "y", "own"]);
   });
 
-  test("BILL-08 nodes that are a fallback have one of the attempts, however many models they serve", () => {
+  test("BILL-08 nodes used as a fallback get one attempt regardless of how many models they serve", () => {
     const models = ["acme/one", "acme/two", "acme/three"];
     const nodes = models.map((model) => endpointOf({ provider: "own", model }));
     const request = requestOf({ target: autoRoute({ models, fallback: ["acme/x"], nodes: "fallback" }) });
@@ -307,7 +307,7 @@ describe("what is the workspace's own and a fallback", () => {
     expect(providersOf(plan).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
   });
 
-  test("BILL-08 no plan is so long that what is free falls out of it", () => {
+  test("BILL-08 the shortlist limit never cuts off own resources", () => {
     const many = Array.from({ length: 40 }, (_, at) => endpointOf({ provider: `p${at}` }));
     const dear = endpointOf({ provider: "own", price: "9" });
     const request = requestOf({ hints: { provider: { sort: "price" } } });
@@ -317,7 +317,7 @@ describe("what is the workspace's own and a fallback", () => {
   });
 });
 
-describe("sessions", () => {
+describe("session affinity", () => {
   const twoPrices = () =>
     worldOf([
       endpointOf({ provider: "cheap", price: { input: "1", output: "1", cached: "0.9" } }),
@@ -325,7 +325,7 @@ describe("sessions", () => {
     ]);
   const session = { endpoint: "dear:eu:acme/one", seenTokens: 10_000 };
 
-  test("ROUTE-06 a conversation goes to the endpoint that served it, and the decision says so", () => {
+  test("ROUTE-06 a conversation returns to the endpoint that served it, and the decision records it", () => {
     const plan = planned(requestOf({ session, hints: { sessionId: "s" } }), twoPrices());
     expect(providersOf(plan)).toEqual(["dear", "cheap"]);
     expect(plan.reason).toContain("where its session was served before");
@@ -333,15 +333,15 @@ describe("sessions", () => {
     expect(plan.decision().candidates[0]?.scores).toMatchObject({ cached_tokens: 1000 });
   });
 
-  test("ROUTE-06 not when the endpoint is no longer eligible, or set aside", () => {
+  test("ROUTE-06 does not apply when the endpoint is no longer eligible or its circuit is open", () => {
     const blocked = { ...requestOf().policy, blockedProviders: ["dear"] };
     const plan = planned(requestOf({ session, policy: blocked }), twoPrices());
     expect([providersOf(plan), plan.decision().session?.use]).toEqual([["cheap"], "not_eligible"]);
-    const aside = { ...twoPrices(), breakers: { standingOf: asideDear } };
-    expect(providersOf(planned(requestOf({ session }), aside))).toEqual(["cheap", "dear"]);
+    const open = { ...twoPrices(), circuits: { circuitStateOf: openIfExpensive } };
+    expect(providersOf(planned(requestOf({ session }), open))).toEqual(["cheap", "dear"]);
   });
 
-  test("ROUTE-06 with no turn left only the cheaper cached input counts", () => {
+  test("ROUTE-06 with no further turns only the cheaper cached input counts", () => {
     // 1000 tokens of input, 10 of output: cached they cost 0.1 a token at the dear one, fresh 1 at the cheap one.
     const requirements = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: 10 };
     const last = { sessionId: "s", remainingTurns: 0 };
@@ -351,7 +351,7 @@ describe("sessions", () => {
     expect([providersOf(plan)[0], plan.decision().session?.use]).toEqual(["cheap", "weighed"]);
   });
 
-  test("ROUTE-06 remaining_turns adds their cost, so that an endpoint with a cheap cache wins a long conversation", () => {
+  test("ROUTE-06 remaining_turns adds their cost, so an endpoint with a cheap cache wins a long conversation", () => {
     const first = (remainingTurns?: number) =>
       providersOf(
         planned(requestOf({ hints: remainingTurns === undefined ? {} : { remainingTurns } }), twoPrices()),
@@ -363,39 +363,39 @@ describe("sessions", () => {
   });
 });
 
-const asideDear = (id: string) => (id.startsWith("dear") ? ("aside" as const) : ("in" as const));
+const openIfExpensive = (id: string) => (id.startsWith("dear") ? ("open" as const) : ("closed" as const));
 
-describe("endpoints that are set aside", () => {
-  test("ROUTE-05 they are tried last and never removed; one that may be probed keeps its place", () => {
+describe("open circuits", () => {
+  test("ROUTE-05 rank last and are never removed; a half-open circuit keeps its rank", () => {
     const endpoints = ["a", "b", "c"].map((provider) => endpointOf({ provider }));
-    const plan = planned(requestOf(), worldOf(endpoints, { standings: { a: "aside", b: "probe" } }));
+    const plan = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "half_open" } }));
     expect(providersOf(plan)).toEqual(["b", "c", "a"]);
     expect(plan.decision().candidates.map(({ reason }) => reason)).toEqual([
       "choice 1, may be probed",
       "choice 2",
       "choice 3, set aside after failures",
     ]);
-    const all = planned(requestOf(), worldOf(endpoints, { standings: { a: "aside", b: "aside", c: "aside" } }));
+    const all = planned(requestOf(), worldOf(endpoints, { circuitStates: { a: "open", b: "open", c: "open" } }));
     expect(providersOf(all)).toEqual(["a", "b", "c"]);
     expect(all.reason).toContain("all of them are set aside");
   });
 
-  test("ROUTE-05 a fallback that works goes before a choice that is set aside", () => {
+  test("ROUTE-05 a fallback with a closed circuit ranks before a pool endpoint with an open one", () => {
     const world = worldOf([endpointOf({ provider: "a" }), endpointOf({ provider: "x", model: "acme/second" })], {
-      standings: { a: "aside" },
+      circuitStates: { a: "open" },
     });
     const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
     expect(providersOf(planned(requestOf({ target }), world))).toEqual(["x", "a"]);
   });
 
-  test("ROUTE-05 ROUTE-01 a fallback has no attempt kept while it is aside, unless the choice is aside as well", () => {
+  test("ROUTE-05 ROUTE-01 an open fallback gets no reserved attempt unless the pool is open as well", () => {
     const choice = ["a", "b", "c", "d", "e", "f"];
     const endpoints = choice.map((provider) => endpointOf({ provider }));
     const fallback = endpointOf({ provider: "x", model: "acme/second" });
     const tried = (aside: readonly string[]) => {
-      const standings = Object.fromEntries(aside.map((provider) => [provider, "aside" as const]));
+      const circuitStates = Object.fromEntries(aside.map((provider) => [provider, "open" as const]));
       const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
-      const world = worldOf([...endpoints, fallback], { standings, attemptsMax: 5 });
+      const world = worldOf([...endpoints, fallback], { circuitStates, attemptsMax: 5 });
       return providersOf(planned(requestOf({ target }), world)).slice(0, 5);
     };
     expect(tried(["x"])).toEqual(["a", "b", "c", "d", "e"]);
@@ -404,7 +404,7 @@ describe("endpoints that are set aside", () => {
   });
 });
 
-test("X-Svc-Route-Reason is one line that a header can carry", () => {
+test("the plan reason is one line that fits an HTTP header", () => {
   for (const target of [autoRoute(), requestOf().target]) {
     const plan = planAttempts(requestOf({ target }), worldOf([endpointOf({ provider: "a" })]));
     if (plan.is === "planned") expect(plan.reason).toMatch(/^[\x20-\x7e]{1,200}$/);

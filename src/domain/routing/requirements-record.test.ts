@@ -33,26 +33,26 @@ function kept(demand: Requirements, wishes: RoutingHints | undefined) {
   return parseRecord(JSON.stringify(record)).decision?.demand ?? {};
 }
 
-test("a plain call leaves next to nothing in its record", () => {
+test("a plain call stores an almost empty record", () => {
   expect(toRequirementsRecord(PLAIN, undefined)).toEqual({});
   expect(toRequirementsRecord(PLAIN, { sessionId: "x" })).toEqual({});
 });
 
-test("ROUTE-07 what was needed is needed again after the log, with the tokens that were counted", () => {
+test("ROUTE-07 requirements survive the round trip through the log, with the counted tokens", () => {
   const again = fromRequirementsRecord(kept(FULL, WISHES), 77);
-  expect(again?.demand).toMatchObject({
+  expect(again?.requirements).toMatchObject({
     parameters: FULL.parameters,
-    usual: FULL.defaultedParameters,
-    native: ["thinking.display"],
+    defaultedParameters: FULL.defaultedParameters,
+    nativeFields: ["thinking.display"],
     inputTokens: 77,
     maxOutputTokens: 64,
   });
-  expect(again?.demand.needs.map(({ need }) => need)).toEqual(["tools", "image_input"]);
+  expect(again?.requirements.needs.map(({ need }) => need)).toEqual(["tools", "image_input"]);
   const { sessionId: _, ...rest } = WISHES;
-  expect(again?.wishes).toEqual(rest);
+  expect(again?.hints).toEqual(rest);
 });
 
-test("the name of a session and long lists are not kept; what cannot be planned again says so", () => {
+test("session ids and long lists are not stored, and an incomplete record cannot be replayed", () => {
   expect(JSON.stringify(toRequirementsRecord(FULL, WISHES))).not.toContain("private");
   const long: RoutingHints = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
   expect(JSON.stringify(toRequirementsRecord(PLAIN, long)).length).toBeLessThan(100);

@@ -35,11 +35,11 @@ function toStoredHints({ provider, costTier, remainingTurns }: RoutingHints): St
 export function fromRequirementsRecord(
   { needs = [], parameters = [], usual: defaultedParameters, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
   inputTokens: number,
-): { demand: Requirements; wishes: RoutingHints | undefined } | undefined {
+): { requirements: Requirements; hints: RoutingHints | undefined } | undefined {
   const { provider, ...rest } = wishes;
   if (provider === "too long to keep") return undefined;
   return {
-    demand: {
+    requirements: {
       needs: needs.map((need) => ({ need, param: need })),
       parameters,
       defaultedParameters,
@@ -47,6 +47,6 @@ export function fromRequirementsRecord(
       inputTokens,
       maxOutputTokens,
     },
-    wishes: { ...rest, ...(provider === undefined ? {} : { provider }) },
+    hints: { ...rest, ...(provider === undefined ? {} : { provider }) },
   };
 }

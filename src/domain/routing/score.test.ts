@@ -15,7 +15,7 @@ describe("latency", () => {
     return measured === undefined ? undefined : Math.round(expectedLatencyMs(measured, outputTokens));
   };
 
-  test("ROUTE-02 a stream shows its first byte and the time of each token, and both make up what is expected", () => {
+  test("ROUTE-02 a stream measures first byte and time per token, and the estimate combines both", () => {
     const health = new LatencyTracker();
     expect(health.estimate("e", 0)).toBeUndefined();
     health.record("e", { firstByteMs: 200, totalMs: 1200, outputTokens: 100 }, 0);
@@ -23,7 +23,7 @@ describe("latency", () => {
     expect(of(health, 0, 1000)).toBe(10_200);
   });
 
-  test("ROUTE-02 a whole answer shows only its sum, and what is expected of the like is that sum", () => {
+  test("ROUTE-02 a non-streamed reply measures only the total, and similar requests are expected to take it", () => {
     for (const [totalMs, outputTokens] of [
       [2000, 100],
       [900, 512],
@@ -40,7 +40,7 @@ describe("latency", () => {
     expect(of(health, 0, 512)).toBeLessThan(10_000);
   });
 
-  test("ROUTE-02 newer answers weigh more, the more the longer ago the others were, and the very old are forgotten", () => {
+  test("ROUTE-02 newer samples weigh more the older the estimate is, and old estimates expire", () => {
     const slow = { firstByteMs: 1000, totalMs: 1000, outputTokens: 0 };
     const fast = { firstByteMs: 0, totalMs: 0, outputTokens: 0 };
     const left = (gapMs: number) => {
@@ -59,7 +59,7 @@ describe("latency", () => {
   });
 });
 
-describe("latency that several instances measure", () => {
+describe("latency measured by several instances", () => {
   const MAX = 256;
   const stream = (firstByteMs: number) => ({ firstByteMs, totalMs: firstByteMs, outputTokens: 0 });
   const meet = (all: readonly LatencyTracker[], nowMs: number) => {
@@ -72,7 +72,7 @@ describe("latency that several instances measure", () => {
   };
   const seen = (one: LatencyTracker, nowMs: number) => Math.round(one.estimate("e", nowMs)?.firstByteMs ?? Number.NaN);
 
-  test("SCALE-02 ROUTE-02 all of them plan by the same numbers, whoever measured, also one that has just begun", () => {
+  test("SCALE-02 ROUTE-02 all instances plan by the same estimates, including one that just started", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(2), fc.constantFrom("e", "f"), fc.nat(5000), fc.nat(MINUTE_MS)), { maxLength: 60 }),
@@ -102,7 +102,7 @@ describe("latency that several instances measure", () => {
     );
   });
 
-  test("SCALE-02 ROUTE-02 what was measured by more answers weighs more, and little once another has measured since", () => {
+  test("SCALE-02 ROUTE-02 reports weigh by their samples, and little once another instance has newer ones", () => {
     const [one, other] = [new LatencyTracker(), new LatencyTracker()];
     for (let at = 0; at < 50; at += 1) one.record("e", stream(1000), 0);
     other.record("e", stream(100), 0);
@@ -119,7 +119,7 @@ describe("latency that several instances measure", () => {
     expect(seen(one, 29 * HOUR_MS)).toBeNaN();
   });
 
-  test("SCALE-02 ROUTE-02 one whose word is gone is forgotten, and a clock that is ahead makes nothing newer than now", () => {
+  test("SCALE-02 ROUTE-02 withdrawn reports are dropped, and a clock that is ahead makes no report newer than now", () => {
     const [one, other] = [new LatencyTracker(), new LatencyTracker()];
     one.record("e", stream(100), 0);
     other.record("e", stream(900), HOUR_MS);
@@ -144,7 +144,7 @@ test("ROUTE-02 the expected output follows the traffic of each model and never e
   expect(learned.expectedOutputTokens("other", undefined)).toBe(512);
 });
 
-test("ROUTE-02 answers that were cut at their caller's limit do not make a model look cheap to others", () => {
+test("ROUTE-02 replies cut at the caller's output limit do not lower the expected output", () => {
   const learned = new TrafficStats();
   for (let answers = 0; answers < 100; answers += 1) learned.recordReply("m", 1, 1);
   expect(learned.expectedOutputTokens("m", undefined)).toBe(512);
@@ -153,7 +153,7 @@ test("ROUTE-02 answers that were cut at their caller's limit do not make a model
   expect(learned.expectedOutputTokens("m", undefined)).toBe(612);
 });
 
-test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {
+test("ROUTE-06 session affinity is per workspace and expires, and its prompt cache expires earlier", () => {
   const sessions = new SessionAffinity();
   sessions.record("ws_1", "s", { endpoint: "e", seenTokens: 700 }, 0);
   expect(sessions.find("ws_1", "s", 4 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 700 });
@@ -170,7 +170,7 @@ describe("expected cost", () => {
     return found;
   };
 
-  test("ROUTE-02 cached input at its own rate, requests by the piece, further turns from the cache", () => {
+  test("ROUTE-02 covers cached input, the per-request price and further turns from the cache", () => {
     const price = { input: "1", output: "4", cached: "0.1", perRequest: "0.001" };
     // Nano-units: a million tokens at one euro is 1e9, so a token is 1000.
     expect(expectedNanos(rates(price), 100, 0, 10, 0)).toBe(100 * 1000 + 10 * 4000 + 1_000_000);
@@ -191,7 +191,7 @@ describe("expected cost", () => {
     expect(expectedNanos(found, 1001, 0, 10, 0)).toBe(1001 * 3000 + 10 * 2000);
   });
 
-  test("ROUTE-08 a transcript is compared by seconds where they are billed, else by what is heard and written", () => {
+  test("ROUTE-08 a transcript is compared by billed seconds, or by audio input and output tokens", () => {
     const tokens = priceOf({ input: "1", output: "4" });
     const [ten, minute] = [
       { digits: 10n, scale: 0 },
@@ -200,8 +200,8 @@ describe("expected cost", () => {
     const expected = {
       characters: 0,
       seconds: 60,
-      audioTokens: 0,
-      transcript: { heardTokens: 600, writtenTokens: 225 },
+      audioOutputTokens: 0,
+      transcript: { audioInputTokens: 600, outputTokens: 225 },
     };
     const nanosAt = (price: Price) => {
       const found = unitRates(price, new Map(), "EUR");
@@ -212,12 +212,12 @@ describe("expected cost", () => {
     expect(nanosAt({ ...tokens, perMinuteAudio: minute })).toBeCloseTo(6_000_000, 6);
   });
 
-  test("a price in a currency without a rate has no place in the comparison", () => {
+  test("a price in a currency without an exchange rate is not compared", () => {
     expect(unitRates(priceOf({ input: "1", currency: "XXX" }), new Map(), "EUR")).toBeUndefined();
   });
 });
 
-test("the value at a place is the one that sorting would put there", () => {
+test("nthSmallest returns the value that sorting would put at that index", () => {
   fc.assert(
     fc.property(fc.array(fc.double({ noNaN: true }), { minLength: 1, maxLength: 60 }), fc.nat(), (values, seed) => {
       const place = seed % values.length;
@@ -227,12 +227,12 @@ test("the value at a place is the one that sorting would put there", () => {
   );
 });
 
-test("PORTAL-10 an operator sees the middle and the slow end of the last answers, and of streams when they began", () => {
+test("PORTAL-10 recent percentiles show p50 and p95 of total time and of time to first byte", () => {
   const health = new LatencyTracker();
   expect(health.recentPercentiles("a")).toBeUndefined();
   for (let ms = 1; ms <= 100; ms += 1) health.record("a", { firstByteMs: null, totalMs: ms, outputTokens: 1 }, 0);
-  expect(health.recentPercentiles("a")).toEqual({ answers: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });
+  expect(health.recentPercentiles("a")).toEqual({ samples: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });
   for (let at = 0; at < 200; at += 1) health.record("a", { firstByteMs: 7, totalMs: 900, outputTokens: 1 }, 0);
   const slow = { p50Ms: 900, p95Ms: 900 };
-  expect(health.recentPercentiles("a")).toEqual({ answers: 128, total: slow, firstByte: { p50Ms: 7, p95Ms: 7 } });
+  expect(health.recentPercentiles("a")).toEqual({ samples: 128, total: slow, firstByte: { p50Ms: 7, p95Ms: 7 } });
 });

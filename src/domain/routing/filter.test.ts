@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { endpointOf } from "../../../tests/support/routing.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
+import { PolicyVerdictCache } from "./filter.ts";
 import { excludedByPolicy, PolicyClasses } from "./policy.ts";
-import { PolicyVerdictCache } from "./verdicts.ts";
 
 const SOVEREIGNTIES: readonly Partial<Sovereignty>[] = [
   {},
@@ -30,7 +30,7 @@ const POLICIES: readonly Partial<Policy>[] = [
   { blockedProviders: ["b"] },
 ];
 
-test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would be told alone: %o", (rules) => {
+test.each(POLICIES)("POL-02 endpoints of one policy class get the verdict each would get alone: %o", (rules) => {
   const policy = { ...OPEN_POLICY, ...rules };
   const kinds = new PolicyClasses();
   const verdicts = new PolicyVerdictCache(policy);
@@ -41,13 +41,13 @@ test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would
   }
 });
 
-test("endpoints are of one kind only when policy can see no difference between them", () => {
+test("endpoints share a policy class only when policy sees no difference between them", () => {
   const kinds = new PolicyClasses();
   const found = new Set(ENDPOINTS.map((endpoint) => kinds.of(endpoint)));
   expect(found.size).toBe(2 * SOVEREIGNTIES.length);
 });
 
-test("kinds of another catalogue that have the same number are not mistaken for each other", () => {
+test("classes of different catalogues with the same index are not confused", () => {
   const verdicts = new PolicyVerdictCache({ ...OPEN_POLICY, blockedProviders: ["b"] });
   const [a, b] = [endpointOf({ provider: "a" }), endpointOf({ provider: "b" })];
   expect(verdicts.exclusionCauseFor(new PolicyClasses().of(a))).toBeUndefined();
