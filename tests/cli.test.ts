@@ -2,6 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rowsAt } from "../src/cli/print.ts";
 import { isJsonObject, type JsonObject } from "../src/kit/json.ts";
 import { type CliResult, runCli, spawnCli, startGateway, type TestGateway } from "./support/gateway.ts";
 
@@ -272,6 +273,16 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(read).toMatch(/^GATEWAY_RPM_TEST +30 +yes +default +30$/m);
     expect(read).toMatch(/^version +\d/m);
     expect(await json("wallet", "top-up", "shop")).toMatchObject({ currency: "EUR", ways: [] });
+  });
+
+  test("OPS-01 doctor --components lists every component after its dependencies, without a running gateway", async () => {
+    const components = rowsAt(await json("doctor", "--components"), "data").filter(isJsonObject);
+    const names = components.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["log", "storage", "journal", "listener", "traffic"]));
+    for (const [index, component] of components.entries())
+      expect(names.slice(0, index)).toEqual(expect.arrayContaining(rowsAt(component, "depends_on").slice()));
+    const { code, stdout } = await gateway.cli("doctor", "--components");
+    expect([code, stdout.split("\n")[0]]).toEqual([0, expect.stringMatching(/^order +name +depends on/)]);
   });
 
   test("providers and the audit log are listed, and doctor finds the gateway sound", async () => {

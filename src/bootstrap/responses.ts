@@ -68,15 +68,15 @@ export async function openStoredResponses(
     await resume(() => true);
     return { ...responses, close: async () => undefined };
   }
-  const elsewhere = new RemoteJobs({ ...responses, board, fleet, resume: (jobs) => resume((id) => jobs.has(id)) });
-  elsewhere.start();
+  const remoteJobs = new RemoteJobs({ ...responses, board, fleet, resume: (jobs) => resume((id) => jobs.has(id)) });
+  remoteJobs.start();
   const recount = setInterval(() => void responseStore.count().catch(() => undefined), RECOUNT_EVERY_MS);
   return {
     ...responses,
-    elsewhere,
+    remoteJobs,
     async close() {
       clearInterval(recount);
-      await elsewhere.stop();
+      await remoteJobs.stop();
     },
   };
 }

@@ -35,8 +35,6 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlDeps
   const { openPostgres } = await import("../io/store/sql/postgres/open.ts");
   const owner = config.DATABASE_MIGRATION_URL ?? undefined;
   const logRetentionMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
-  const shared = fleet.isSingleInstance ? "no" : "yes";
-  const place = { dataDir, directory, shared } as const;
   const unresponsiveMs = config.GATEWAY_DATABASE_TIMEOUT_MS;
   return openPostgres({
     address,
@@ -44,7 +42,9 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlDeps
     connections,
     unresponsiveMs,
     logRetentionMs,
-    ...place,
+    dataDir,
+    dataDirLock: directory,
+    isShared: !fleet.isSingleInstance,
     clock: systemClock,
     log,
   });

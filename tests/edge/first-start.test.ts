@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cannotStart } from "../../src/bootstrap/cannot-start.ts";
+import { explainStartFailure } from "../../src/bootstrap/start-failure.ts";
 import { ConfigError, PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
 import { unusedPort } from "../support/upstream.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "./child.ts";
@@ -266,7 +266,7 @@ describe("wrong settings", () => {
         `error: DATA_DIR: the store in ${folder} cannot be read (file is not a database); restore a backup, see docs/guides/backup.md\n`,
       );
     }
-    const full = cannotStart(new Error("ENOSPC: no space left on device, write"), { DATA_DIR: folder });
+    const full = explainStartFailure(new Error("ENOSPC: no space left on device, write"), { DATA_DIR: folder });
     expect(full).toMatchObject({
       message: `DATA_DIR: the disk of ${folder} is full; make room there and start again`,
     });
