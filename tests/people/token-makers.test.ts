@@ -1,12 +1,24 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { caller } from "../../src/app/manage/acting.ts";
 import { eventually } from "../support/eventually.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { watchWrites } from "../support/people-writes.ts";
 import { totpOf } from "../support/totp.ts";
 import { unusedPort } from "../support/upstream.ts";
+
+/** Calls of the mutation lock, which tell how many changes are queued. */
+const lockCalls = vi.hoisted(() => ({ count: 0 }));
+vi.mock(import("../../src/app/manage/mutation-lock.ts"), async (importOriginal) => {
+  const original = await importOriginal();
+  const fleetMutationLock: typeof original.fleetMutationLock = (fleet) => {
+    const lock = original.fleetMutationLock(fleet);
+    return (change) => {
+      lockCalls.count += 1;
+      return lock(change);
+    };
+  };
+  return { ...original, fleetMutationLock };
+});
 
 let provider: IdentityProvider;
 let gateway: PeopleGateway;
@@ -65,29 +77,8 @@ const WAYS: [string, string, boolean, Losing][] = [
   ["no-operator", "second", true, (_, id) => owner.post(`/manage/people/${id}/operator`, { operator: false })],
 ];
 
-/** As whom those call who wait: an invitation is accepted by its token, in nobody's name. */
-type As = "somebody" | "nobody";
-
-/** How many have their place in the turn: who takes it says as whom they call, which nobody else does before it. */
-function watchTurn(as: As): { readonly standing: () => number; readonly end: () => void } {
-  const asked = vi.spyOn(AsyncLocalStorage.prototype, "getStore");
-  caller();
-  const [acting] = asked.mock.contexts;
-  asked.mockClear();
-  const isOne = (value: unknown) => (value === undefined) === (as === "nobody");
-  const { mock } = asked;
-  return {
-    standing: () => mock.results.filter(({ value }, at) => mock.contexts[at] === acting && isOne(value)).length,
-    end: () => asked.mockRestore(),
-  };
-}
-
-/** What was asked while the change waited that `lose` makes is answered after it, unless it is refused at the door. */
-async function waitingBehind(
-  lose: () => Promise<Asked>,
-  ask: () => Promise<Asked>[],
-  as: As = "somebody",
-): Promise<[Asked, Asked[]]> {
+/** Queues the requests of `ask` behind the change that `lose` makes; some may be refused before they reach the lock. */
+async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Asked>[]): Promise<[Asked, Asked[]]> {
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   before = () => {
     begun.resolve();
@@ -95,7 +86,7 @@ async function waitingBehind(
   };
   const losing = lose();
   await begun.promise;
-  const turn = watchTurn(as);
+  lockCalls.count = 0;
   let refused = 0;
   const asking = ask().map(async (one) => {
     const answer = await one;
@@ -103,9 +94,8 @@ async function waitingBehind(
     return answer;
   });
   try {
-    await eventually(() => expect(turn.standing() + refused).toBe(asking.length));
+    await eventually(() => expect(lockCalls.count + refused).toBe(asking.length));
   } finally {
-    turn.end();
     before = nothing;
     gate.resolve();
   }
@@ -181,7 +171,7 @@ test("PORTAL-11 nor is an invitation accepted by a session that ended while it w
   const { email, squatter, comes } = await squatted("accepts");
   const { link } = await gateway.manage("POST", "/workspaces/second/invitations", { email, role: "member" });
   const accept = () => [squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, {})];
-  const [came, [accepted]] = await waitingBehind(comes, accept, "nobody");
+  const [came, [accepted]] = await waitingBehind(comes, accept);
   expect(came.status).toBe(302);
   expect([accepted?.status, accepted?.body.error?.code]).toEqual([401, "not_signed_in"]);
 });
@@ -246,7 +236,7 @@ test("PORTAL-11 nor does a new password that was on its way", async () => {
 test("PORTAL-11 nor does a link to a new password that waits for its turn", async () => {
   const { email, mallory, victim, comes } = await squatted("link", "member");
   const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
-  const [, [answer]] = await waitingBehind(comes, () => [reset(link)], "nobody");
+  const [, [answer]] = await waitingBehind(comes, () => [reset(link)]);
   expect([answer?.status, answer?.body.error?.param]).toEqual([400, "token"]);
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
   expect(await nobody(victim)).toBe(false);
@@ -430,7 +420,6 @@ test("PORTAL-11 an admin's link to a new password does not take a seat that is g
   const [given, [answer]] = await waitingBehind(
     () => owner.post("/manage/workspaces/second/members", { email, role: "owner" }),
     () => [reset(link)],
-    "nobody",
   );
   expect([given.status, answer?.status, answer?.body.error?.param]).toEqual([201, 400, "token"]);
   expect((await signIn(gateway.browser(), email)).status).toBe(200);
@@ -443,7 +432,6 @@ test("PORTAL-11 an invitation that waits to be accepted while its maker is remov
   const [, [accepted]] = await waitingBehind(
     () => owner.ask("DELETE", `${MEMBERS}/${maker}`),
     () => [second.post(`/manage/invitations/${tokenOf(link)}/accept`)],
-    "nobody",
   );
   expect(accepted?.status).toBe(404);
 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { BLUE_SQUARE, RED_SQUARE } from "../../src/app/prober/squares.ts";
+import { BLUE_SQUARE, RED_SQUARE } from "../../src/app/prober/decisions-proof.ts";
 import { asked, openDecisions } from "../support/decisions.ts";
 import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";

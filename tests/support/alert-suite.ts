@@ -32,7 +32,7 @@ const fired = (subject: string, mark: string, ...deliveries: Delivery[]): FiredA
   deliveries,
 });
 
-const ALL = { inAll: 10, perWorkspace: 10 };
+const ALL = { total: 10, perWorkspace: 10 };
 
 /** Rules, what was told, and what is on its way. */
 export function alertTests(store: () => Store, reopen: () => Promise<Store>): void {

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type HttpResponse, rejectUpload } from "../../src/app/exchange.ts";
-import { type Check, createMutationLock, type ManageDeps, type OwnKeyManagement } from "../../src/app/manage/deps.ts";
+import type { Check, ManageDeps, OwnKeyManagement } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
 import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
+import { createMutationLock } from "../../src/app/manage/mutation-lock.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
@@ -80,7 +81,7 @@ function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"]
     announceEveryMs: 60_000,
     calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
     breakers: CIRCUIT_BREAKER_RULES,
-    aside: { firstMs: 60_000, mostMs: 60_000 },
+    circuit: { initialMs: 60_000, maxMs: 60_000 },
     seenEveryMs: 60_000,
   };
   return {
@@ -93,32 +94,32 @@ function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"]
 function sealedParts(store: Store, clock: Clock) {
   const keys = new MasterKeys(Buffer.alloc(32, 3));
   const vault = openVault(keys, store.dataKeys);
-  const captured = store.captures(vault);
+  const captureStore = store.captures(vault);
   const limits = { itemMaxBytes: 1024, windowMaxBytes: 65536 };
   const parts = {
     keys,
     file: null,
-    leaving: undefined,
+    retiringKeyId: undefined,
     store,
     vault,
     ids: createIdGenerator(clock.nowMs),
     warn: () => {},
   };
   const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
-  const captures = new ContentCaptures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
-  return { captured, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
+  const captures = new ContentCaptures({ store: captureStore, clock, limits, mayKeep: () => true, warn: () => {} });
+  return { captureStore, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
 }
 
 /** Where nobody pays from outside. */
 function moneyParts(store: Store, state: SharedState, clock: Clock) {
   const payments = {
     adapters: new Map(),
-    pages: new Map(),
+    checkoutUrls: new Map(),
     contact: null,
-    refused: () => undefined,
-    granted: async () => {},
+    onRejected: () => undefined,
+    onPromotionGranted: async () => {},
   };
-  return { bookings: new LedgerPoster({ state, ledger: store.ledger, clock }), payments };
+  return { ledgerPoster: new LedgerPoster({ state, ledger: store.ledger, clock }), payments };
 }
 
 /** Rates that are only given by hand. */
@@ -127,12 +128,12 @@ function ratesOf(store: Store, snapshot: CatalogueSnapshot, clock: Clock): Excha
   const parts = {
     tenancy,
     store: store.rates,
-    book: new RateRegistry(snapshot),
+    rateBook: new RateRegistry(snapshot),
     source: undefined,
     everyMs: 1,
     staleDays: 14,
-    leads: () => true,
-    inTurn: createMutationLock(),
+    isLeader: () => true,
+    mutationLock: createMutationLock(),
   };
   return new ExchangeRateUpdater({ ...parts, timers: systemTimers, warn: () => {} });
 }
@@ -152,13 +153,13 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     clock,
     snapshot: () => snapshot,
     connections,
-    reach,
+    reachability: reach,
     health: new LatencyTracker(),
-    learned: new TrafficStats(),
+    trafficStats: new TrafficStats(),
     sessions: new SessionAffinity(),
     breakers: ALL_CLOSED,
     ownKeys: ownKeys.registry,
-    nodes: { layerOf: () => undefined, absent: () => undefined },
+    nodes: { overlayFor: () => undefined, unavailableModel: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
@@ -211,7 +212,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     endpoints: {
       health: planning.health,
       breakers: new CircuitBreakers(clock),
-      places: new ConcurrencyLimiter(0),
+      endpointSlots: new ConcurrencyLimiter(0),
     },
     effectiveSettings: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     decoders: { chat: decodeChat },
@@ -223,7 +224,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     ownKeys,
     nodes: noNodes(snapshot, clock),
     checks,
-    inTurn: createMutationLock(),
+    mutationLock: createMutationLock(),
     waitForIngest: async () => {},
   });
 

@@ -136,8 +136,8 @@ export function epochTests(storeNow: () => Store): void {
     const store = await some();
     const library = await libraryOn(store);
     const { id } = await library.create({ model: "passkey", data: rowOf("passkey", "per_1") });
-    const passkey = { model: "passkey", field: "id", value: id, makes: "session" } as const;
-    const session = { model: "session", field: "id", value: "ses_1", makes: "passkey" } as const;
+    const passkey = { model: "passkey", field: "id", value: id, writes: "session" } as const;
+    const session = { model: "session", field: "id", value: "ses_1", writes: "passkey" } as const;
     let number = 0;
     const made = async (by: RequiredCredential, model = by.writes) => {
       number += 1;

@@ -174,7 +174,7 @@ function startOverTests(storeNow: () => Store): void {
     });
     expect((await store.people.person("per_1"))?.emailVerified).toBe(false);
     await change(store, (people) => people.resetCredentials(theirs, NOW_MS + 1));
-    expect(await store.people.summary("per_1")).toMatchObject({ proven: true, hasPassword: false, lastSeenAtMs: null });
+    expect(await store.people.summary("per_1")).toMatchObject({ emailVerified: true, hasPassword: false, lastSeenAtMs: null });
     expect(await store.people.summary("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
     const ended = async (id: string) => (await store.people.findLink(sha256Hex(id)))?.revokedAtMs;
     for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);
@@ -257,7 +257,7 @@ function erasingTests(storeNow: () => Store): void {
         await adapter.create({ model, data: Object.fromEntries(named) });
       }
       await adapter.update({ model: "user", where: [{ field: "id", value: id }], update: { image: "a face" } });
-      const toThem = { email: `${id}@example.eu`, madeBy: "operator" };
+      const toThem = { email: `${id}@example.eu`, issuedBy: "operator" };
       await change(store, (people) => people.addLink({ ...link(`lnk_to_${id}`), ...toThem }));
       await change(store, (people) => people.addLink({ ...link(`lnk_used_${id}`), ...toThem, usedAtMs: NOW_MS }));
       await change(store, (people) => people.addLink({ ...link(`lnk_by_${id}`), issuedBy: `${id}@example.eu` }));
@@ -285,7 +285,7 @@ function erasingTests(storeNow: () => Store): void {
           name: "Erased",
           operator: false,
           disabled: true,
-          proven: false,
+          emailVerified: false,
         },
         ...{ createdAtMs: NOW_MS, twoFactor: false, passkeys: 0, hasPassword: false, lastSeenAtMs: null },
       },

@@ -53,8 +53,8 @@ const key: ApiKey = {
   createdAtMs: 1_800_000_000_001,
   rotatedFrom: null,
 };
-const seat = { role: "admin", offered: true } as const;
-const member = { id: "mem_1", workspaceId: "ws_1", email: "a@example.com", createdAtMs: 5, ...seat };
+const membership = { role: "admin", pending: true } as const;
+const member = { id: "mem_1", workspaceId: "ws_1", email: "a@example.com", createdAtMs: 5, ...membership };
 const topup = (id: string, nanos: bigint, createdAtMs = 1) =>
   topupOf({ id, workspaceId: "ws_1", currency: "EUR", nanos, createdAtMs, note: "by hand" });
 
@@ -201,7 +201,7 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
     await tenancy.saveKeys([{ ...key, state: "revoked", version: 4 }]);
     const loaded = await tenancy.loadAll();
     expect(loaded.workspaces[0]).toMatchObject({ name: "Other", policy: OPEN_POLICY });
-    expect(loaded.members[0]).toMatchObject({ role: "owner", offered: false });
+    expect(loaded.members[0]).toMatchObject({ role: "owner", pending: false });
     expect(loaded.keys[0]).toMatchObject({ state: "revoked", version: 4 });
     await tenancy.removeMember("mem_1");
     expect(await tenancy.loadAll()).toMatchObject({ members: [], keys: [{}] });

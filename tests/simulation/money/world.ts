@@ -64,7 +64,7 @@ export class World {
       email: `${slug}@example.test`,
       role: "member",
       createdAtMs: 0,
-      offered: false,
+      pending: false,
     }));
     this.keys = this.workspaces.flatMap(({ id, slug }) => [
       keyOf(`key_${slug}_a`, id, null),
