@@ -11,9 +11,7 @@ import { ROUTES } from "../src/contract/routes.ts";
 import { LEVEL_MEANINGS } from "../src/domain/catalogue/levels.ts";
 import { PARAMETERS } from "../src/language/canon/parameters.ts";
 import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
-import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
-import { FIELDS as GEMINI_FIELDS } from "../src/language/dialects/gemini/fields.ts";
-import { FIELDS as MESSAGES_FIELDS } from "../src/language/dialects/messages/fields.ts";
+import { FIELD_TABLES } from "../src/language/dialects/field-tables.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../src/language/dialects/responses/fields.ts";
 import { SETTINGS } from "../src/settings/config.ts";
 
@@ -49,7 +47,7 @@ describe("the parameter table", () => {
 
   test("PARAM-01 the page has every row once, with the cell that answers requests in each dialect", () => {
     expect(printed.map(({ name }) => name)).toEqual(PARAMETERS);
-    const columns = [CHAT_FIELDS, MESSAGES_FIELDS, GEMINI_FIELDS, CONVERSE_FIELDS];
+    const columns = Object.values(FIELD_TABLES).map(({ fields }) => fields);
     expect(printed.map(({ cells }) => cells)).toEqual(PARAMETERS.map((row) => columns.map((fields) => fields[row])));
     for (const [alias, row] of Object.entries(ALIASES)) {
       expect(printed.find(({ name }) => name === row)?.aliases, row).toContain(alias);

@@ -2,18 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DialectId } from "../../src/domain/catalogue/catalogue.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
-import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
-import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
-import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
-import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import { FIELD_TABLES } from "../../src/language/dialects/field-tables.ts";
 import type { FieldTable } from "../../src/language/dialects/upstream-dialect.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
 const COLUMNS: Readonly<Record<DialectId, { readonly fields: FieldTable; readonly model: string }>> = {
-  D1: { fields: D1_FIELDS, model: "sandbox/chat" },
-  D2: { fields: D2_FIELDS, model: "sandbox/claude" },
-  D3: { fields: D3_FIELDS, model: "sandbox/gemini" },
-  D4: { fields: D4_FIELDS, model: "sandbox/nova" },
+  D1: { fields: FIELD_TABLES.D1.fields, model: "sandbox/chat" },
+  D2: { fields: FIELD_TABLES.D2.fields, model: "sandbox/claude" },
+  D3: { fields: FIELD_TABLES.D3.fields, model: "sandbox/gemini" },
+  D4: { fields: FIELD_TABLES.D4.fields, model: "sandbox/nova" },
 };
 
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };

@@ -2,10 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DialectId } from "../../src/domain/catalogue/catalogue.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
-import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
-import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
-import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
-import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import { FIELD_TABLES } from "../../src/language/dialects/field-tables.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../../src/language/dialects/responses/fields.ts";
 import type { FieldTable } from "../../src/language/dialects/upstream-dialect.ts";
 import { replyOf } from "../support/converse.ts";
@@ -27,21 +24,26 @@ type Column = {
 type Dialect = DialectId | "responses";
 
 const COLUMNS: Readonly<Record<Dialect, Column>> = {
-  D1: { fields: D1_FIELDS, provider: "deepinfra", model: "openai/gpt-oss-120b", answer: { json: chatJson() } },
+  D1: {
+    fields: FIELD_TABLES.D1.fields,
+    provider: "deepinfra",
+    model: "openai/gpt-oss-120b",
+    answer: { json: chatJson() },
+  },
   D2: {
-    fields: D2_FIELDS,
+    fields: FIELD_TABLES.D2.fields,
     provider: "anthropic",
     model: "anthropic/claude-sonnet-4-6",
     answer: { json: messageJson([{ type: "text", text: "Hello." }]) },
   },
   D3: {
-    fields: D3_FIELDS,
+    fields: FIELD_TABLES.D3.fields,
     provider: "google-ai-studio",
     model: "google/gemini-2.5-flash",
     answer: { json: whole([{ text: "Hello." }]) },
   },
   D4: {
-    fields: D4_FIELDS,
+    fields: FIELD_TABLES.D4.fields,
     provider: "aws-bedrock",
     model: "anthropic/claude-sonnet-4-6",
     answer: {

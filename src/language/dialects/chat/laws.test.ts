@@ -241,7 +241,7 @@ describe("any call", () => {
   });
 });
 
-describe("recordings decode to what the direct adapter shows", () => {
+describe("recordings decode to what passthrough shows", () => {
   const STREAMS = [
     "deepseek-stream-reasoning",
     "mistral-stream-thinking",
@@ -291,7 +291,7 @@ describe("recordings decode to what the direct adapter shows", () => {
     return begin?.is === "begin" ? (begin.upstreamId ?? "") : "";
   };
 
-  /** What a client of the direct lane puts together. */
+  /** What a client assembles from a passthrough stream. */
   function directly(bytes: Buffer, ownId: string): { shown: Shown; usage: Usage | undefined; chars: number } {
     const stream = new PassthroughChatStream(ownId, false);
     const message: Json = { content: "", reasoning_content: "", tool_calls: [] };

@@ -307,7 +307,7 @@ describe("any call", () => {
   });
 });
 
-describe("recordings decode to what the direct adapter shows", () => {
+describe("recordings decode to what passthrough shows", () => {
   const STREAMS = ["stream-text", "stream-function-call", "background-stream"];
   const REPLIES = ["json-schema", "cache-write-5.6", "previous-response-id"];
 

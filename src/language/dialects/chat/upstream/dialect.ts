@@ -8,7 +8,7 @@ import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ChatReader } from "./stream.ts";
 
-/** Chat completions (D1) for callers of other dialects; callers of the same dialect use the direct adapter. */
+/** Chat completions (D1) for callers of other dialects; callers of the same dialect use the passthrough adapter. */
 export const chatUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",

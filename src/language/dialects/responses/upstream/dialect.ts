@@ -8,7 +8,7 @@ import { encodeRequest } from "./request.ts";
 import { ResponseReader } from "./stream.ts";
 import { IMAGE_DETAILS } from "./turns.ts";
 
-/** The responses API for callers of other dialects; callers of the same dialect use the direct adapter. */
+/** The responses API for callers of other dialects; callers of the same dialect use the passthrough adapter. */
 export const responsesUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "responses",

@@ -1,0 +1,43 @@
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { ROOT, readSources } from "../architecture/source.ts";
+
+const DIALECTS = "src/language/dialects";
+
+/** Files that every side of a dialect has; a side may have further ones. */
+const SIDES: Readonly<Record<string, readonly string[]>> = {
+  client: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
+  upstream: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
+  passthrough: ["reply.ts", "request.ts", "stream.ts"],
+};
+
+const foldersIn = (folder: string) =>
+  readdirSync(path.join(ROOT, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+const dialects = foldersIn(DIALECTS);
+
+test.each(dialects)("the sides of %s have the same file names as those of every dialect", (dialect) => {
+  const sides = foldersIn(`${DIALECTS}/${dialect}`);
+  expect(Object.keys(SIDES)).toEqual(expect.arrayContaining(sides));
+  expect(sides).toContain("upstream");
+  for (const side of sides)
+    expect(readdirSync(path.join(ROOT, DIALECTS, dialect, side)), side).toEqual(
+      expect.arrayContaining([...(SIDES[side] ?? [])]),
+    );
+  expect(readdirSync(path.join(ROOT, DIALECTS, dialect))).toContain("fields.ts");
+});
+
+test("the client and the upstream side of a dialect import neither each other nor passthrough", () => {
+  const sideOf = (file: string) => file.slice(DIALECTS.length + 1).split("/")[1] ?? "";
+  const crossing = readSources(DIALECTS).flatMap(({ file, imports }) =>
+    imports.flatMap(({ target }) => {
+      if (!target.startsWith(`${DIALECTS}/`)) return [];
+      const [from, to] = [sideOf(file), sideOf(target)];
+      const isCrossing = (from === "client" || from === "upstream") && to in SIDES && from !== to;
+      return isCrossing ? [`${file} imports ${target}`] : [];
+    }),
+  );
+  expect(crossing).toEqual([]);
+});
