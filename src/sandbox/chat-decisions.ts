@@ -25,7 +25,7 @@ export function respondWithDecision(
   const fault = labels.length === 0 ? undefined : decisionFaultOf(model);
   const tokens = labels.length === 0 ? yesNoProbabilities(question, context) : labelProbabilities(labels, context);
   const [first = { token: "", p: 0 }] = tokens;
-  const refused = fault === "refuses";
+  const isRefused = fault === "refuses";
   const alternatives = tokens.slice(0, logprobs ?? 0).map(encodeTokenLogprob);
   const logprobsContent =
     fault === "drops" || fault === "changes"
@@ -35,15 +35,15 @@ export function respondWithDecision(
   const usage = { prompt_tokens: input, completion_tokens: 1, total_tokens: input + 1 };
   const message = {
     role: "assistant",
-    content: refused ? null : first.token,
-    refusal: refused ? "I cannot answer that." : null,
+    content: isRefused ? null : first.token,
+    refusal: isRefused ? "I cannot answer that." : null,
   };
   const body = {
     id: provider.nextId("chatcmpl-sim"),
     object: "chat.completion",
     created: provider.nowSeconds(),
     model,
-    choices: [{ index: 0, message, logprobs: logprobsContent, finish_reason: refused ? "stop" : "length" }],
+    choices: [{ index: 0, message, logprobs: logprobsContent, finish_reason: isRefused ? "stop" : "length" }],
     ...(fault === "unmetered" ? {} : { usage }),
   };
   return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };

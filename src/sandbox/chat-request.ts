@@ -106,7 +106,7 @@ const body = z.strictObject({
   metadata: z.record(z.string(), z.string()).nullish(),
 });
 type ChatBody = z.infer<typeof body>;
-type ChatMessage = z.infer<typeof message>;
+type SandboxChatMessage = z.infer<typeof message>;
 
 export function parseChat(bytes: Buffer): SandboxChatRequest | ErrorResponse {
   let value: unknown;
@@ -185,7 +185,7 @@ function chosenToolNames(request: ChatBody): string[] {
 }
 
 /** Tool calls and results must match, which exposes a translation that loses one. */
-function findToolMismatch(messages: readonly ChatMessage[]): ErrorResponse | undefined {
+function findToolMismatch(messages: readonly SandboxChatMessage[]): ErrorResponse | undefined {
   let open = new Set<string>();
   for (const [index, item] of messages.entries()) {
     if (item.role === "tool") {
@@ -260,7 +260,7 @@ function formatOf(request: ChatBody): SandboxFormat {
   return { is: "schema", name: format.json_schema.name, schema: format.json_schema.schema ?? { type: "object" } };
 }
 
-function turnsOf(messages: readonly ChatMessage[]): SandboxTurn[] {
+function turnsOf(messages: readonly SandboxChatMessage[]): SandboxTurn[] {
   const toolById = new Map<string, string>();
   return messages.map((item) => {
     const text = textIn(item.content ?? "");
@@ -290,7 +290,7 @@ function textIn(value: z.infer<typeof content>): string {
     .join("\n");
 }
 
-function imagesIn(item: ChatMessage): number {
+function imagesIn(item: SandboxChatMessage): number {
   if (item.content == null || typeof item.content === "string") return 0;
   return item.content.filter((piece) => piece.type === "image_url").length;
 }

@@ -128,8 +128,8 @@ const body = z.strictObject({
   metadata: z.strictObject({ user_id: z.string().nullish() }).nullish(),
 });
 type MessagesBody = z.infer<typeof body>;
-type InputMessage = z.infer<typeof message>;
-type InputBlock = Exclude<InputMessage["content"], string>[number];
+type MessagesInputMessage = z.infer<typeof message>;
+type MessagesInputBlock = Exclude<MessagesInputMessage["content"], string>[number];
 
 export function parseMessages(bytes: Buffer, version: string | undefined): SandboxMessagesRequest | ErrorResponse {
   if (version === undefined) return errorResponse(400, "anthropic-version: header is required");
@@ -152,7 +152,7 @@ export function parseMessages(bytes: Buffer, version: string | undefined): Sandb
   return problem === undefined ? toSandboxRequest(request) : errorResponse(400, problem);
 }
 
-function blocksOf({ content }: InputMessage): readonly InputBlock[] {
+function blocksOf({ content }: MessagesInputMessage): readonly MessagesInputBlock[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 

@@ -80,17 +80,17 @@ export function generateReply(prompt: SandboxPrompt, provider: string): ReplyRes
   const reasoning = fullReasoning === null ? null : truncateToTokens(fullReasoning, limit);
   const reasoningTokens = countTokens(reasoning ?? "");
   const cut = cutAtStopSequence(fullContent, prompt.stop);
-  const content = truncateContent(cut.content, limit - reasoningTokens);
-  const complete = reasoning === fullReasoning && content.complete;
+  const truncated = truncateContent(cut.content, limit - reasoningTokens);
+  const complete = reasoning === fullReasoning && truncated.complete;
   return {
     is: "reply",
     reasoning,
-    content: content.kept,
+    content: truncated.content,
     end: complete ? (fullContent.is === "calls" ? "calls" : "stop") : "length",
     stopSequence: complete ? cut.sequence : null,
     usage: {
       inputTokens: countInputTokens(prompt),
-      outputTokens: reasoningTokens + contentTokens(content.kept),
+      outputTokens: reasoningTokens + contentTokens(truncated.content),
       reasoningTokens,
     },
   };
@@ -196,10 +196,10 @@ function cutAtStopSequence(
 function truncateContent(
   content: SandboxContent,
   tokensMax: number,
-): { readonly kept: SandboxContent; readonly complete: boolean } {
+): { readonly content: SandboxContent; readonly complete: boolean } {
   if (content.is === "text") {
     const text = truncateToTokens(content.text, tokensMax);
-    return { kept: { is: "text", text }, complete: text === content.text };
+    return { content: { is: "text", text }, complete: text === content.text };
   }
   const calls: SandboxToolCall[] = [];
   let left = tokensMax;
@@ -209,10 +209,10 @@ function truncateContent(
     const argumentsJson = truncateToTokens(call.argumentsJson, left);
     left -= countTokens(argumentsJson);
     calls.push({ name: call.name, argumentsJson });
-    if (argumentsJson !== call.argumentsJson) return { kept: { is: "calls", calls }, complete: false };
+    if (argumentsJson !== call.argumentsJson) return { content: { is: "calls", calls }, complete: false };
   }
-  if (calls.length === 0) return { kept: { is: "text", text: "" }, complete: false };
-  return { kept: { is: "calls", calls }, complete: calls.length === content.calls.length };
+  if (calls.length === 0) return { content: { is: "text", text: "" }, complete: false };
+  return { content: { is: "calls", calls }, complete: calls.length === content.calls.length };
 }
 
 function contentTokens(content: SandboxContent): number {

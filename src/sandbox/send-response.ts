@@ -9,12 +9,12 @@ const WEB_PAGE = `<!doctype html>
 <html><head><title>Welcome</title></head><body><h1>It works!</h1><p>A page where an answer should be.</p></body></html>
 `;
 
-type ResponseHeaders = Readonly<Record<string, string>>;
+type SimulatedHeaders = Readonly<Record<string, string>>;
 
 /** Sends a response at the provider's pace and applies an injected fault. */
 export async function sendResponse(
   response: ServerResponse,
-  headers: ResponseHeaders,
+  headers: SimulatedHeaders,
   simulated: SimulatedResponse,
   defaultPace: ResponsePace,
   fault: InjectedFault | undefined,
@@ -39,7 +39,7 @@ export async function sendResponse(
 
 async function sendBody(
   response: ServerResponse,
-  headers: ResponseHeaders,
+  headers: SimulatedHeaders,
   simulated: Extract<SimulatedResponse, { is: "body" }>,
   pace: ResponsePace,
   kind: "all" | "half",
@@ -58,7 +58,7 @@ async function sendBody(
 
 async function sendFrames(
   response: ServerResponse,
-  headers: ResponseHeaders,
+  headers: SimulatedHeaders,
   simulated: Extract<SimulatedResponse, { is: "frames" }>,
   pace: ResponsePace,
   kind: "all" | "half",
@@ -66,8 +66,8 @@ async function sendFrames(
 ): Promise<void> {
   response.writeHead(200, { ...headers, "content-type": simulated.contentType, "cache-control": "no-cache" });
   const { frames } = simulated;
-  const kept = kind === "all" ? frames : frames.slice(0, Math.max(2, frames.length >> 1));
-  for (const frame of kept) {
+  const sent = kind === "all" ? frames : frames.slice(0, Math.max(2, frames.length >> 1));
+  for (const frame of sent) {
     if (!response.write(frame)) await once(response, "drain", { signal: disconnected });
     await sleep(pace.betweenTokensMs, undefined, { signal: disconnected });
   }

@@ -99,7 +99,7 @@ async function handleRequest(
 ): Promise<void> {
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const headers = sharedHeaders(provider);
-  const format = WIRE_FORMATS.find((one) => one.matches(path)) ?? chatFormat;
+  const format = WIRE_FORMATS.find((candidate) => candidate.matches(path)) ?? chatFormat;
   const sendError = (error: ErrorResponse, extraHeaders: Record<string, string> = {}) => {
     const body = format.errorBody(error);
     const formatHeaders = format.errorHeaders?.(error) ?? {};
@@ -113,7 +113,7 @@ async function handleRequest(
   };
   const body = await readBody(request);
   if (body === undefined) return sendError(errorResponse(413, "The request is too large."), { connection: "close" });
-  if (!WIRE_FORMATS.some((one) => one.matches(path)))
+  if (!WIRE_FORMATS.some((candidate) => candidate.matches(path)))
     return sendError(errorResponse(404, `Invalid URL (${request.method} ${path})`));
   if (request.method !== format.method)
     return sendError(errorResponse(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });

@@ -1,108 +1,119 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech-price.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
-import { AUDIO_FORMATS, type AudioFormat, type SpeechSupport } from "../../domain/catalogue/speech-support.ts";
+import { AUDIO_FORMATS, type SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
+import type { AudioFormat } from "../../language/audio/meter.ts";
 import type { SpeechCall } from "../../language/speech/call.ts";
 
-/** What is asked of an endpoint that speaks. */
-export type SpeechWanted = {
+export type SpeechRequirements = {
   readonly ask: SpeechCall;
   readonly characters: number;
   readonly nowMs: number;
-  /** All that can be called of a model. */
+  /** The callable endpoints of a model. */
   readonly callable: (modelId: string) => readonly { readonly endpoint: Endpoint }[];
 };
 
-/** An endpoint that speaks, and the formats that it can be asked for now. */
-export type Speaker = {
+/** A speech endpoint with the formats it serves at its current price. */
+export type SpeechEndpoint = {
   readonly endpoint: Endpoint;
   readonly facts: SpeechSupport;
   readonly formats: readonly AudioFormat[];
 };
 
-/** Undefined: it does not speak, or nobody knows its price. */
-export function speakerOf(endpoint: Endpoint, nowMs: number): Speaker | undefined {
+/** Undefined: no speech interface, or no known price. */
+export function speechEndpointOf(endpoint: Endpoint, nowMs: number): SpeechEndpoint | undefined {
   const { speech: facts } = endpoint;
   const price = facts === null ? undefined : priceAt(endpoint, nowMs);
   if (facts === null || price === undefined) return undefined;
   return { endpoint, facts, formats: speechFormats(facts, price) };
 }
 
-/** The first thing of a speech that an endpoint cannot do, with what a caller hears when none of the model's can. */
-export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): MissingCapability | undefined {
-  const { nowMs, callable } = wanted;
-  const speaker = speakerOf(endpoint, nowMs);
-  if (speaker === undefined) return { reason: "does not speak", param: "model" };
-  const short = SIEVE.find(({ takes }) => !takes(speaker, wanted));
-  if (short === undefined) return undefined;
-  const siblings = callable(endpoint.model).flatMap((one) => speakerOf(one.endpoint, nowMs) ?? []);
-  const fault = refusal(endpoint.model, siblings, wanted);
-  return { reason: short.reason(speaker, wanted), param: short.param, ...(fault === undefined ? {} : { fault }) };
+/** The first missing capability, with the fault for the case that no endpoint of the model has it. */
+export function missingSpeechCapability(
+  endpoint: Endpoint,
+  requirements: SpeechRequirements,
+): MissingCapability | undefined {
+  const { nowMs, callable } = requirements;
+  const candidate = speechEndpointOf(endpoint, nowMs);
+  if (candidate === undefined) return { reason: "does not speak", param: "model" };
+  const failed = CAPABILITY_CHECKS.find(({ takes }) => !takes(candidate, requirements));
+  if (failed === undefined) return undefined;
+  const siblings = callable(endpoint.model).flatMap((one) => speechEndpointOf(one.endpoint, nowMs) ?? []);
+  const fault = refusal(endpoint.model, siblings, requirements);
+  return {
+    reason: failed.reason(candidate, requirements),
+    param: failed.param,
+    ...(fault === undefined ? {} : { fault }),
+  };
 }
 
-/** What leaves none of them is what the caller is told: not what the first of them happens to lack. */
-function refusal(model: string, speakers: readonly Speaker[], wanted: SpeechWanted): Fault | undefined {
-  let left = speakers;
-  for (const { takes, fault } of SIEVE) {
-    const taking = left.filter((speaker) => takes(speaker, wanted));
-    if (taking.length === 0) return fault({ model, speakers, left, wanted });
-    left = taking;
+/** Reports the check that excludes the last endpoint, not the first endpoint's own problem. */
+function refusal(
+  model: string,
+  candidates: readonly SpeechEndpoint[],
+  requirements: SpeechRequirements,
+): Fault | undefined {
+  let remaining = candidates;
+  for (const { takes, fault } of CAPABILITY_CHECKS) {
+    const passing = remaining.filter((candidate) => takes(candidate, requirements));
+    if (passing.length === 0) return fault({ model, candidates, remaining, requirements });
+    remaining = passing;
   }
   return undefined;
 }
 
-type Emptied = {
+type FailedCheck = {
   readonly model: string;
-  /** All of the model's, and those that came so far. */
-  readonly speakers: readonly Speaker[];
-  readonly left: readonly Speaker[];
-  readonly wanted: SpeechWanted;
+  /** All speech endpoints of the model, and those that passed the earlier checks. */
+  readonly candidates: readonly SpeechEndpoint[];
+  readonly remaining: readonly SpeechEndpoint[];
+  readonly requirements: SpeechRequirements;
 };
 
-type Mesh = {
+type CapabilityCheck = {
   readonly param: string;
-  takes(speaker: Speaker, wanted: SpeechWanted): boolean;
-  reason(speaker: Speaker, wanted: SpeechWanted): string;
-  fault(emptied: Emptied): Fault;
+  takes(candidate: SpeechEndpoint, requirements: SpeechRequirements): boolean;
+  reason(candidate: SpeechEndpoint, requirements: SpeechRequirements): string;
+  fault(emptied: FailedCheck): Fault;
 };
 
-const FORMAT: Mesh = {
+const FORMAT_CHECK: CapabilityCheck = {
   param: "response_format",
   takes: ({ formats }, { ask }) => formats.includes(ask.format),
   reason: (_speaker, { ask }) => `does not serve ${ask.format}`,
-  fault({ model, speakers, wanted: { ask } }) {
-    const served = AUDIO_FORMATS.filter((format) => speakers.some(({ formats }) => formats.includes(format)));
-    const unsaid = ask.format === "mp3" ? " (which is meant where no response_format is sent)" : "";
+  fault({ model, candidates, requirements: { ask } }) {
+    const served = AUDIO_FORMATS.filter((format) => candidates.some(({ formats }) => formats.includes(format)));
+    const defaultNote = ask.format === "mp3" ? " (which is meant where no response_format is sent)" : "";
     return fault("speech_format_not_supported", {
-      message: `No endpoint of ${model} serves the format ${ask.format}${unsaid}. Formats that work: ${served.join(", ")}.`,
+      message: `No endpoint of ${model} serves the format ${ask.format}${defaultNote}. Formats that work: ${served.join(", ")}.`,
       param: "response_format",
     });
   },
 };
 
-function settingMesh(setting: "speed" | "instructions"): Mesh {
+function settingCheck(setting: "speed" | "instructions"): CapabilityCheck {
   return {
     param: setting,
     takes: ({ facts }, { ask }) => ask[setting] === undefined || facts[setting],
     reason: () => `does not take ${setting}`,
-    fault({ model, speakers, wanted: { ask } }) {
-      const others = speakers.some(({ facts }) => facts[setting]);
-      const who = others ? `No endpoint of ${model} that serves ${ask.format}` : `No endpoint of ${model}`;
+    fault({ model, candidates, requirements: { ask } }) {
+      const existsElsewhere = candidates.some(({ facts }) => facts[setting]);
+      const subject = existsElsewhere ? `No endpoint of ${model} that serves ${ask.format}` : `No endpoint of ${model}`;
       return fault("unsupported_parameter", {
-        message: `${who} takes ${setting}. Leave it out or choose another model.`,
+        message: `${subject} takes ${setting}. Leave it out or choose another model.`,
         param: setting,
       });
     },
   };
 }
 
-const LENGTH: Mesh = {
+const LENGTH_CHECK: CapabilityCheck = {
   param: "input",
   takes: ({ facts }, { characters }) => characters <= (facts.maxInputChars ?? Number.POSITIVE_INFINITY),
   reason: ({ facts }, { characters }) => `takes at most ${facts.maxInputChars} characters, the text has ${characters}`,
-  fault({ model, left, wanted: { characters } }) {
-    const limit = Math.max(...left.map(({ facts }) => facts.maxInputChars ?? 0));
+  fault({ model, remaining, requirements: { characters } }) {
+    const limit = Math.max(...remaining.map(({ facts }) => facts.maxInputChars ?? 0));
     return fault("speech_input_too_long", {
       message: `The text has ${characters} characters, and ${model} takes at most ${limit}. Send it in parts.`,
       param: "input",
@@ -110,4 +121,9 @@ const LENGTH: Mesh = {
   },
 };
 
-const SIEVE: readonly Mesh[] = [FORMAT, settingMesh("speed"), settingMesh("instructions"), LENGTH];
+const CAPABILITY_CHECKS: readonly CapabilityCheck[] = [
+  FORMAT_CHECK,
+  settingCheck("speed"),
+  settingCheck("instructions"),
+  LENGTH_CHECK,
+];

@@ -1,5 +1,6 @@
+import type { AudioFormat } from "../../language/audio/meter.ts";
 import type { Price } from "../catalogue/catalogue.ts";
-import type { AudioFormat, SpeechSupport } from "../catalogue/speech-support.ts";
+import type { SpeechSupport } from "../catalogue/speech-support.ts";
 import type { Surface } from "../record/record.ts";
 
 /** The units that speech is billed by; of those that are priced the first one applies, alone. */

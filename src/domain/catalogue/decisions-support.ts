@@ -14,29 +14,31 @@ export const decisionsEntry = z.strictObject({
   path: text
     .optional()
     .describe(
-      "Where it is asked, below the base address. Absent: the interface's usual path. With {model} in it, the body names the last part of the model alone.",
+      "Path below the base URL. Absent: the interface's default. With {model} in it, the body carries only the last segment of the model name.",
     ),
-  envelope: z.literal(true).optional().describe("The answer stands in `result`, beside `success`."),
+  envelope: z.literal(true).optional().describe("The response is wrapped in `result`, beside `success`."),
   images: z
     .enum(DECISION_IMAGES)
     .optional()
-    .describe("How images are sent. Absent: it takes none. Over log-probabilities the feature image_input decides."),
+    .describe(
+      "How images are sent. Absent: images are not supported. With log-probabilities the feature image_input decides.",
+    ),
   images_max: count.optional().describe("Absent: as many as a request may have."),
-  image_tiles_max: count.optional().describe("The most squares of 32 pixels in one image."),
-  body_max_bytes: count.optional().describe("The largest request that the server reads."),
+  image_tiles_max: count.optional().describe("Maximum number of 32-pixel tiles per image."),
+  body_max_bytes: count.optional().describe("Maximum request size."),
   questions_max: count.optional(),
   options_max: count.optional(),
   levels_max: count.optional(),
-  decimals: count.optional().describe("How many decimals probabilities are rounded to. Absent: not known."),
-  top_logprobs: count.optional().describe("How many alternatives the server names. Absent: 20."),
+  decimals: count.optional().describe("Decimals that probabilities are rounded to. Absent: unknown."),
+  top_logprobs: count.optional().describe("Maximum number of alternatives that the server returns. Absent: 20."),
   logprobs: z
     .enum(["flag", "count"])
     .optional()
-    .describe("How alternatives are asked for: by a flag and a number, or by the number alone. Absent: flag."),
+    .describe("How log-probabilities are requested: by a flag and a number, or by a number alone. Absent: flag."),
   thinking_off: z
     .enum(["enable_thinking", "chat_template_kwargs"])
     .optional()
-    .describe("How a model is kept from thinking first. Absent: the dialect's usual way."),
+    .describe("How reasoning is disabled. Absent: the dialect's default."),
 });
 
 /** Decision support of an endpoint, besides its wire format. */

@@ -14,19 +14,15 @@ const EMBEDDING_INTERFACES = [
 
 export const embeddingsEntry = z.strictObject({
   interface: z.enum(EMBEDDING_INTERFACES),
-  batch_max: count.optional().describe("How many inputs one request takes. Absent: as many as callers may send."),
-  batch_tokens_max: count
-    .optional()
-    .describe("How many tokens the inputs of one request may have together. Absent: none is stated."),
-  tokens: z.boolean().optional().describe("Inputs may be lists of token numbers of cl100k_base. Absent: no."),
-  dimensions: z.boolean().optional().describe("The length of the vectors can be asked for. Absent: no."),
-  base64: z.boolean().optional().describe("Vectors come as base64 when that is asked for. Absent: no."),
+  batch_max: count.optional().describe("Maximum inputs per request. Absent: as many as callers may send."),
+  batch_tokens_max: count.optional().describe("Maximum tokens of all inputs of one request. Absent: no stated limit."),
+  tokens: z.boolean().optional().describe("Accepts lists of cl100k_base token ids. Absent: no."),
+  dimensions: z.boolean().optional().describe("Supports a requested vector length. Absent: no."),
+  base64: z.boolean().optional().describe("Returns base64 vectors if requested. Absent: no."),
   normalize: z
     .boolean()
     .optional()
-    .describe(
-      "Vectors of a length that was asked for are brought to length one here, because it does not. Absent: no.",
-    ),
+    .describe("The gateway normalises vectors of a requested length, because the endpoint does not. Absent: no."),
 });
 export type EmbeddingsEntry = z.infer<typeof embeddingsEntry>;
 

@@ -32,40 +32,40 @@ import { transcriptionsEntry } from "./transcriptions-support.ts";
  * listed but not callable. The JSON Schemas beside the data are generated from here.
  */
 const tier = z.strictObject({
-  above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
+  above_input_tokens: count.describe("The row applies to requests with more input tokens than this."),
   ...tokenPriceFields,
 });
 
 const extra = z.union([
   z.strictObject({
-    per_use: amount.describe("For each use that the provider reports."),
-    uses_max: count.describe("Uses that are reserved for where a request states no number itself."),
-    source: text.describe("Where the figure was read."),
+    per_use: amount.describe("Price per reported use."),
+    uses_max: count.describe("Uses to hold for if the request states no number."),
+    source: text.describe("Source of the price."),
   }),
   z.strictObject({
-    times: amount.describe("What the prices of all tokens are multiplied by; 1: nothing is taken for it."),
-    source: text.describe("Where the figure was read."),
+    times: amount.describe("Multiplier of all token prices; 1: no surcharge."),
+    source: text.describe("Source of the price."),
   }),
 ]);
 
 const priceRow = z.strictObject({
-  from: day.optional().describe("First day (UTC) on which the row holds. Absent: from the beginning."),
+  from: day.optional().describe("First day (UTC) on which the row applies. Absent: from the beginning."),
   currency: currencyCode.describe("A code of currencies.json."),
   ...priceFields,
-  free: z.literal(true).optional().describe("The provider takes nothing: every figure of the row is 0."),
-  tiers: z.array(tier).optional().describe("Dearer or cheaper rows for long requests, smallest threshold first."),
+  free: z.literal(true).optional().describe("Free of charge: every price of the row is 0."),
+  tiers: z.array(tier).optional().describe("Prices for long requests, smallest threshold first."),
   extras: z
     .partialRecord(z.enum(EXTRAS), extra)
     .optional()
-    .describe("What the provider bills apart, in the currency of the row. What is absent is refused."),
-  source: text.optional().describe("Where the figures were read."),
+    .describe("Separately billed extras, in the row's currency. A request for an absent extra is refused."),
+  source: text.optional().describe("Source of the prices."),
   source_date: day.optional(),
   source_kind: z.enum(["first_party", "community", "secondary"]).optional(),
   basis: z
     .enum(["as_listed", "community_conversion", "unverified"])
     .optional()
-    .describe("How the figures relate to the provider's own list. Absent: as_listed."),
-  conflict: text.optional().describe("What another source says."),
+    .describe("How the prices relate to the provider's own list. Absent: as_listed."),
+  conflict: text.optional().describe("Conflicting value from another source."),
 });
 
 const efforts = z.array(z.enum(EFFORTS).exclude(["none"])).min(1, "must name at least one word");
@@ -73,7 +73,7 @@ const efforts = z.array(z.enum(EFFORTS).exclude(["none"])).min(1, "must name at 
 const alternative = z.strictObject({ currency: currencyCode, ...priceFields, source: text.optional() });
 
 const evidence = z.strictObject({
-  claim: text.describe("What the page says, in a few words."),
+  claim: text.describe("The page's claim, in a few words."),
   url: text.describe("The page."),
   kind: z.enum(["primary", "secondary"]).describe("primary: read on the provider's own page."),
   read: day.describe("When it was read. After 180 days it is flagged as stale."),
@@ -91,22 +91,24 @@ const endpoint = z.strictObject({
     .array(z.enum(DIALECTS))
     .optional()
     .describe(
-      "Absent: the provider's, when the endpoint serves chat. Empty beside responses_api: it speaks that one alone.",
+      "Absent: the provider's, if the endpoint serves chat. Empty with responses_api: only the responses dialect.",
     ),
   responses_api: z.boolean().optional().describe("Absent: the provider's, when the endpoint serves chat."),
-  decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format that decisions are asked in."),
-  decisions: decisionsEntry.optional().describe("How decisions are asked. Absent: the provider's."),
-  embeddings: embeddingsEntry.optional().describe("How embeddings are asked for. Absent: the provider's."),
-  speech: speechEntry.optional().describe("How speech is asked for. Absent: the provider's."),
-  transcriptions: transcriptionsEntry.optional().describe("How transcripts are asked for. Absent: the provider's."),
+  decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format for decisions."),
+  decisions: decisionsEntry.optional().describe("Decision support. Absent: the provider's."),
+  embeddings: embeddingsEntry.optional().describe("Embedding support. Absent: the provider's."),
+  speech: speechEntry.optional().describe("Speech support. Absent: the provider's."),
+  transcriptions: transcriptionsEntry.optional().describe("Transcription support. Absent: the provider's."),
   level: level.optional().describe("Only where it differs from the region's; with level_reason."),
   level_reason: text.optional(),
   countries: z.array(country).optional().describe("Only where they differ from the region's."),
   countries_kind: z.enum(["exact", "upper_bound", "unknown"]).optional(),
   zero_data_retention: z.enum(["yes", "no", "on_request", "unknown"]).optional(),
   trains_on_data: yesNo.optional(),
-  evidence: evidence.optional().describe("Only where the level rests on another page than the provider's first one."),
-  prices: z.array(priceRow).optional().describe("One row, or several with dates. Absent: not known, so not callable."),
+  evidence: evidence
+    .optional()
+    .describe("Only if the level is based on another page than the provider's first evidence."),
+  prices: z.array(priceRow).optional().describe("One row, or several with dates. Absent: unknown, so not callable."),
   price_alternatives: z.array(alternative).optional().describe("The same list in another currency. Never billed."),
   limits: z
     .strictObject({
@@ -134,20 +136,18 @@ const endpoint = z.strictObject({
   thinking: z
     .enum(REASONING_CONTROLS)
     .optional()
-    .describe("How the model is told to think. Absent: the dialect's usual way."),
-  efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: the model's."),
+    .describe("How reasoning is requested. Absent: the dialect's default."),
+  efforts: efforts.optional().describe("Supported values of reasoning_effort. Absent: the model's."),
   structured_output: z
     .enum(["native", "tool"])
     .optional()
-    .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
+    .describe("How a JSON schema is enforced: by the dialect's own field, or by a forced tool. Absent: native."),
   quirks: z.array(z.enum(QUIRKS)).optional().describe("Named deviations of the model, beside the provider's."),
   anthropic_betas: z
     .array(text)
     .optional()
-    .describe(
-      "Betas of the messages dialect that the endpoint takes; others are left out. Absent: the provider's list.",
-    ),
-  supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
+    .describe("Supported betas of the messages dialect; others are dropped. Absent: the provider's list."),
+  supported_params: z.array(text).optional().describe("Parameter names that the provider documents."),
   note: text.optional(),
 });
 
@@ -189,25 +189,27 @@ export const ProviderFile = z.strictObject({
   dialects: z
     .array(z.enum(DIALECTS))
     .optional()
-    .describe("What its chat endpoints speak, the preferred one first: D1 chat completions, D2 messages, D3, D4."),
+    .describe(
+      "Dialects of its chat endpoints, preferred first: D1 chat completions, D2 messages, D3 Gemini, D4 Converse.",
+    ),
   responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
-  decisions: decisionsEntry.optional().describe("How its endpoints are asked for decisions."),
-  embeddings: embeddingsEntry.optional().describe("How its endpoints are asked for embeddings."),
-  speech: speechEntry.optional().describe("How its endpoints are asked for speech."),
-  transcriptions: transcriptionsEntry.optional().describe("How its endpoints are asked for transcripts."),
+  decisions: decisionsEntry.optional().describe("Decision support of its endpoints."),
+  embeddings: embeddingsEntry.optional().describe("Embedding support of its endpoints."),
+  speech: speechEntry.optional().describe("Speech support of its endpoints."),
+  transcriptions: transcriptionsEntry.optional().describe("Transcription support of its endpoints."),
   quirks: z.array(z.enum(QUIRKS)).optional().describe("Named deviations of an almost-compatible server."),
   anthropic_betas: z
     .array(text)
     .optional()
-    .describe("Betas of the messages dialect that its endpoints take; others are left out. Absent: all are sent."),
+    .describe("Supported betas of the messages dialect; others are dropped. Absent: all are sent."),
   logprobs_note: text.optional(),
   docs_url: webAddress.optional(),
   pricing_url: webAddress.optional(),
   level_confidence: z.enum(["high", "medium", "low"]).optional().describe("Grades the evidence. Absent: low."),
-  sandbox: z.literal(true).optional().describe("Simulated: answers are made up."),
+  sandbox: z.literal(true).optional().describe("Simulated: replies are generated by the sandbox."),
   notes: text.optional(),
   regions: z.array(region).min(1, "must name at least one region"),
-  evidence: z.array(evidence).optional().describe("The first entry is the one the levels rest on."),
+  evidence: z.array(evidence).optional().describe("The levels are based on the first entry."),
   endpoints: z.array(endpoint),
 });
 export type ProviderFile = z.infer<typeof ProviderFile>;
@@ -226,7 +228,7 @@ const model = z.strictObject({
   max_output_tokens: count.optional(),
   open_weights: z.boolean().optional(),
   capabilities: z.array(slug).describe("Slugs of capabilities.json."),
-  efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: not known."),
+  efforts: efforts.optional().describe("Supported values of reasoning_effort. Absent: unknown."),
   embedding_dimensions: count.optional(),
   quality: z
     .strictObject({
@@ -243,8 +245,8 @@ const model = z.strictObject({
   benchmarks: z
     .array(z.strictObject({ name: text, score: z.number(), metric: text, source: text, date: dayOrMonth.optional() }))
     .optional(),
-  sandbox: z.literal(true).optional().describe("Simulated: answers are made up."),
-  hidden: z.literal(true).optional().describe("In no list; for demonstrations of failure."),
+  sandbox: z.literal(true).optional().describe("Simulated: replies are generated by the sandbox."),
+  hidden: z.literal(true).optional().describe("Unlisted; demonstrates failures."),
   sources: z.array(text).optional(),
   note: text.optional(),
 });

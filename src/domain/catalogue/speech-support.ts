@@ -1,23 +1,23 @@
 import { z } from "zod";
+import type { AudioFormat } from "../../language/audio/meter.ts";
 import { count, text } from "./field-schemas.ts";
 
-export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
-export type AudioFormat = (typeof AUDIO_FORMATS)[number];
+export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const satisfies readonly AudioFormat[];
 
 export const SPEECH_INTERFACES = ["openai", "gemini", "mistral"] as const;
 
 export const speechEntry = z.strictObject({
   interface: z.enum(SPEECH_INTERFACES),
   formats: z.array(z.enum(AUDIO_FORMATS)).min(1, "must name at least one format"),
-  speed: z.boolean().optional().describe("Takes `speed`. Absent: no."),
-  instructions: z.boolean().optional().describe("Takes `instructions`. Absent: no."),
-  max_input_chars: count.optional().describe("The longest text it takes, in characters. Absent: none is stated."),
-  stream: z.boolean().optional().describe("Sends audio while it makes it, in events. Absent: no."),
+  speed: z.boolean().optional().describe("Supports `speed`. Absent: no."),
+  instructions: z.boolean().optional().describe("Supports `instructions`. Absent: no."),
+  max_input_chars: count.optional().describe("Maximum text length in characters. Absent: no stated limit."),
+  stream: z.boolean().optional().describe("Streams audio in events. Absent: no."),
   pcm: z
     .enum(["s16", "f32"])
     .optional()
-    .describe("Its raw samples at 24 kHz: integers of 16 bits, or floats of 32. Absent: s16."),
-  voices: z.array(text).optional().describe("Voices that the provider names. Any other is passed on all the same."),
+    .describe("Sample type of raw PCM at 24 kHz: 16-bit integers or 32-bit floats. Absent: s16."),
+  voices: z.array(text).optional().describe("Documented voices. Other names are passed on as well."),
 });
 
 /** Speech support of an endpoint. */

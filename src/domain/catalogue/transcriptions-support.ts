@@ -6,15 +6,15 @@ const TRANSCRIPTION_INTERFACES = ["openai", "mistral"] as const;
 
 export const transcriptionsEntry = z.strictObject({
   interface: z.enum(TRANSCRIPTION_INTERFACES),
-  segments: z.boolean().optional().describe("Gives the times of segments, from which subtitles are made. Absent: no."),
-  words: z.boolean().optional().describe("Gives the times of words. Absent: no."),
-  stream: z.boolean().optional().describe("Sends the transcript while it is made. Absent: no."),
-  seconds: z.boolean().optional().describe("Its answers say how long the audio was. Absent: not always."),
+  segments: z.boolean().optional().describe("Returns segment timestamps, which subtitles need. Absent: no."),
+  words: z.boolean().optional().describe("Returns word timestamps. Absent: no."),
+  stream: z.boolean().optional().describe("Streams the transcript. Absent: no."),
+  seconds: z.boolean().optional().describe("Responses state the audio duration. Absent: not always."),
   parameters: z
     .array(z.enum(TRANSCRIPTION_PARAMETERS))
     .optional()
-    .describe("What it can be told beside model, file, format and times. Absent: nothing."),
-  max_bytes: count.optional().describe("The largest file it takes. Absent: as large as callers may send."),
+    .describe("Supported parameters besides model, file, format and timestamps. Absent: none."),
+  max_bytes: count.optional().describe("Maximum file size. Absent: as large as callers may send."),
 });
 
 export type TranscriptionsEntry = z.infer<typeof transcriptionsEntry>;

@@ -81,7 +81,7 @@ export class Mp4Tracks {
     // Ends are rounded to movie units.
     const end = ({ mediaStartUnits, movieUnits }: Mp4Edit) =>
       mediaStartUnits + ((movieUnits - 1) / this.movieUnitsPerSecond) * unitsPerSecond;
-    const sorted = edits.toSorted((one, other) => one.mediaStartUnits - other.mediaStartUnits);
+    const sorted = edits.toSorted((a, b) => a.mediaStartUnits - b.mediaStartUnits);
     return sorted.every(
       (edit, i) => edit.movieUnits > 0 && end(edit) <= (sorted[i + 1]?.mediaStartUnits ?? Number.POSITIVE_INFINITY),
     );

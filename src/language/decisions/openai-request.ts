@@ -169,17 +169,17 @@ function namespaceOf({ namespace }: { readonly namespace?: string | null | undef
   return namespace == null ? {} : { namespace };
 }
 
-type ContentPart =
+type DecisionContentPart =
   | UserPart
   | { readonly type: "output_text"; readonly text: string }
   | { readonly type: "refusal"; readonly refusal: string };
 
-function contentText(content: string | readonly ContentPart[], path: string, images: DecisionImage[]): string {
+function contentText(content: string | readonly DecisionContentPart[], path: string, images: DecisionImage[]): string {
   if (typeof content === "string") return content;
   return content.flatMap((part, index) => partText(part, `${path}.${index}`, images)).join("\n\n");
 }
 
-function partText(part: ContentPart, path: string, images: DecisionImage[]): string[] {
+function partText(part: DecisionContentPart, path: string, images: DecisionImage[]): string[] {
   switch (part.type) {
     case "input_text":
     case "output_text":

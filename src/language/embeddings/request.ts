@@ -1,7 +1,7 @@
 import { invalidValue } from "../../contract/faults.ts";
 import { EMBEDDING_INPUTS_MAX } from "../../contract/schemas/embeddings.ts";
 
-/** The `input` field as sent; `shape` tells item token list from several. */
+/** The `input` field as sent; `shape` distinguishes one token list from several. */
 export type RawEmbeddingInputs =
   | { readonly is: "texts"; readonly texts: readonly string[] }
   | { readonly is: "tokens"; readonly lists: readonly (readonly number[])[]; readonly shape: "one" | "many" };

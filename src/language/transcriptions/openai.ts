@@ -52,14 +52,14 @@ const FORWARDED_FIELDS = ["languages", "logprobs"] as const;
 function decodeTranscript(body: unknown): Transcript | undefined {
   if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
   const { text, language, segments, words, duration, usage } = body;
-  const [figures, durationSeconds] = [decodeUsage(usage), decodeSeconds(duration)];
+  const [reported, durationSeconds] = [decodeUsage(usage), decodeSeconds(duration)];
   return {
     text,
     language: typeof language === "string" ? language : undefined,
     duration: durationSeconds,
     segments: decodeSegments(segments),
     words: decodeWords(words),
-    usage: { tokens: figures.tokens, seconds: figures.seconds ?? durationSeconds },
+    usage: { tokens: reported.tokens, seconds: reported.seconds ?? durationSeconds },
     extraFields: forwardedFieldsOf(body),
   };
 }

@@ -105,7 +105,7 @@ function toCues(segments: readonly TranscriptSegment[]): SubtitleCue[] {
       return { startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: cueText(text) };
     })
     .filter(({ text }) => text !== "")
-    .sort((one, other) => one.startMs - other.startMs);
+    .sort((a, b) => a.startMs - b.startMs);
 }
 
 function formatTimestamp(ms: number, separator: "," | "."): string {
