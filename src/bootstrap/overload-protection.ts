@@ -69,10 +69,10 @@ export function createOverloadProtection(config: Config, random: () => number) {
         return () => cancelTimer(timer);
       },
     ),
-    budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
+    retryBudget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
     deadlines: new DeadlineQueue(systemClock, systemTimers),
-    signsOfLife: new DeadlineQueue(systemClock, systemTimers),
-    places: new ConcurrencyLimiter(config.GATEWAY_ENDPOINT_CONCURRENCY),
+    keepAlives: new DeadlineQueue(systemClock, systemTimers),
+    endpointSlots: new ConcurrencyLimiter(config.GATEWAY_ENDPOINT_CONCURRENCY),
     random,
   };
 }

@@ -43,7 +43,7 @@ const ADMIN_TOKEN_CHARS_MIN = 32;
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 
-/** Every setting: its shape, its default and what it does. The settings page of the documentation is printed from here. */
+/** Every setting with its schema, default and description; docs/settings.md is generated from it. */
 export const SETTINGS = {
   HOST: setting(z.string().min(1), "127.0.0.1", "Address the gateway listens on."),
   PORT: setting(integer(0, 65535), 8080, "Port the gateway listens on; 0 picks a free one."),
@@ -55,7 +55,7 @@ export const SETTINGS = {
   GATEWAY_WORKERS: setting(
     workerCount,
     1,
-    "Processes that serve, from 1 to 256, or auto: one for each core. With more than one they are replaced one after the other on SIGHUP.",
+    "Worker processes, from 1 to 256, or auto: one for each core. With more than one, SIGHUP starts a rolling restart.",
   ),
   ...STORE_SETTINGS,
   GATEWAY_CATALOGUE_DIR: setting(
@@ -68,17 +68,17 @@ export const SETTINGS = {
     null,
     "Simulated providers. Default: on, and off once DATABASE_URL is set.",
   ),
-  GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it answers decisions_not_enabled."),
-  GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it answers audio_not_enabled."),
+  GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it responds with decisions_not_enabled."),
+  GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it responds with audio_not_enabled."),
   GATEWAY_ADMIN_TOKEN: {
     ...secretSetting(
-      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters: a shorter one is warned of at every start and by \`gateway doctor\`. Default: made at first start and kept in DATA_DIR/admin-token.`,
+      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters: a shorter one causes a warning at every start and in \`gateway doctor\`. Default: generated at the first start and stored in DATA_DIR/admin-token.`,
     ),
     schema: z.string().refine(isHeaderSafe, HEADER_SAFE_HINT).nullable(),
   },
   GATEWAY_MASTER_KEY: {
     ...secretSetting(
-      "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
+      "Master key for secrets at rest, 32 bytes in base64 or hex. Default: generated at the first start and stored in DATA_DIR/master-key.",
     ),
     schema: z.string().refine(isMasterKey, MASTER_KEY_HINT).nullable(),
   },
@@ -89,14 +89,14 @@ export const SETTINGS = {
         .transform((text) => text.split(/[\s,]+/).filter((item) => item !== ""))
         .refine((list) => list.every(isMasterKey), `${MASTER_KEY_HINT}; several are separated by commas`),
       [],
-      "Other master keys that what is stored may be sealed with, separated by commas: they are only read with. See the guide on secrets.",
+      "Earlier master keys for decryption, separated by commas. See the guide on secrets.",
     ),
     secret: true,
   },
   GATEWAY_TRUSTED_PROXIES: setting(
     csv.refine((list) => list.every(isCidr), "write addresses or CIDR blocks, separated by commas"),
     [],
-    "Proxies whose X-Forwarded-For is believed.",
+    "Proxies whose X-Forwarded-For header is trusted.",
   ),
   GATEWAY_PUBLIC_URL: setting(
     publicUrl.nullable(),
@@ -104,89 +104,85 @@ export const SETTINGS = {
     "Address under which callers reach the gateway, without /v1.",
   ),
   GATEWAY_CORS_ORIGINS: setting(origins, [], "Browser origins that may call /v1; * allows every origin."),
-  GATEWAY_RPM_LIVE: setting(integer(1, 1_000_000), 300, "Requests a minute of a live key without an override."),
-  GATEWAY_RPM_TEST: setting(integer(1, 1_000_000), 30, "Requests a minute of a test key without an override."),
+  GATEWAY_RPM_LIVE: setting(integer(1, 1_000_000), 300, "Requests per minute of a live key without its own limit."),
+  GATEWAY_RPM_TEST: setting(integer(1, 1_000_000), 30, "Requests per minute of a test key without its own limit."),
   GATEWAY_RPM_IP: setting(
     integer(0, 100_000_000),
     1200,
-    "Requests a minute from one address (IPv6: one /64); 0 switches the limit off.",
+    "Requests per minute from one address (IPv6: one /64); 0 disables the limit.",
   ),
   GATEWAY_RPM_MANAGE: setting(
     integer(0, 1_000_000),
     600,
-    "Calls of the management API a minute by one person or one management token; 0 switches the limit off. The operator token has none.",
+    "Management API calls per minute of one person or management token; 0 disables the limit. The operator token has no limit.",
   ),
   GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
   GATEWAY_UPLOAD_MAX_BYTES: setting(integer(1024, 1_073_741_824), 25 * 1024 * 1024, "Largest audio upload."),
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
     1024 * 1024 * 1024,
-    "What all uploads together may take, in memory and under DATA_DIR/tmp, until their requests are over; more is 503. At least GATEWAY_UPLOAD_MAX_BYTES.",
+    "Total size of all uploads in progress, in memory and under DATA_DIR/tmp; above it uploads get 503. At least GATEWAY_UPLOAD_MAX_BYTES.",
   ),
   GATEWAY_HOLD_OUTPUT_TOKENS: setting(
     integer(1, 10_000_000),
     4096,
-    "Output tokens that are reserved in the wallet when a request states no limit.",
+    "Output tokens to hold in the wallet for a request without a token limit.",
   ),
   GATEWAY_MARGIN: setting(
     z.string().refine((text) => parseMargin(text) !== undefined, MARGIN_FORMAT_HINT),
     "0",
-    "What is added to providers' prices, as a share of them: 0.05 is five percent. A workspace can have its own.",
+    "Margin on provider prices: 0.05 is five percent. A workspace can have its own.",
   ),
   GATEWAY_RATES_URL: setting(
     z.url({ protocol: /^https?$/, error: "write an absolute http or https address" }).nullable(),
     null,
-    "Where exchange rates are fetched from: a file in the form of the ECB's eurofxref-daily.xml. Default: nothing is fetched.",
+    "URL of exchange rates in the format of the ECB's eurofxref-daily.xml. Default: none are fetched.",
   ),
   GATEWAY_RATES_EVERY: setting(duration, "12h", "How often exchange rates are fetched from GATEWAY_RATES_URL."),
   GATEWAY_RATES_STALE_DAYS: setting(
     integer(1, 3650),
     14,
-    "Exchange rates that are older are named by `gateway doctor`.",
+    "Age at which `gateway doctor` reports an exchange rate as stale.",
   ),
-  GATEWAY_CONNECT_TIMEOUT_MS: setting(integer(10, 600_000), 5_000, "How long a connection to a provider may take."),
+  GATEWAY_CONNECT_TIMEOUT_MS: setting(integer(10, 600_000), 5_000, "Timeout of a connection to a provider."),
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: setting(
     integer(10, 3_600_000),
     120_000,
-    "How long a provider may take to begin its answer.",
+    "Timeout of the first byte of a provider's response.",
   ),
-  GATEWAY_IDLE_TIMEOUT_MS: setting(
-    integer(10, 3_600_000),
-    120_000,
-    "How long a provider may be silent inside an answer.",
-  ),
-  GATEWAY_REQUEST_TIMEOUT_MS: setting(integer(100, 86_400_000), 900_000, "How long a request may take in all."),
+  GATEWAY_IDLE_TIMEOUT_MS: setting(integer(10, 3_600_000), 120_000, "Idle timeout inside a provider's response."),
+  GATEWAY_REQUEST_TIMEOUT_MS: setting(integer(100, 86_400_000), 900_000, "Total timeout of a request."),
   GATEWAY_ANSWER_MAX_BYTES: setting(
     integer(1024, 1_073_741_824),
     64 * 1024 * 1024,
-    "Largest non-streamed answer of a provider.",
+    "Largest non-streamed response of a provider.",
   ),
   GATEWAY_UPSTREAM_CONNECTIONS: setting(integer(1, 100_000), 1024, "Connections to one provider address."),
   GATEWAY_QUEUE_CONCURRENCY: setting(
     integer(0, 1_000_000),
     4096,
-    "Inference requests served at once; further ones wait. 0 switches the limit off.",
+    "Concurrent inference requests; further ones wait in the queue. 0 disables the limit.",
   ),
   GATEWAY_QUEUE_WAIT_MS: setting(
     integer(0, 600_000),
     5_000,
-    "How long an inference request may wait for its place before it is refused with 429.",
+    "Maximum wait in the queue before a request is rejected with 429.",
   ),
   GATEWAY_QUEUE_LENGTH: setting(
     integer(0, 1_000_000),
     4096,
-    "Inference requests that may wait; one more is refused with 429 at once.",
+    "Length of the queue; further requests are rejected with 429 at once.",
   ),
   GATEWAY_ENDPOINT_CONCURRENCY: setting(
     integer(0, 1_000_000),
     1024,
-    "Requests at one endpoint at once; a full one is passed over. Further parts of one request take places up to half. 0 switches the limit off.",
+    "Concurrent requests per endpoint; a full endpoint is skipped. Additional parts of one request may use up to half of the slots. 0 disables the limit.",
   ),
   ...NODE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,
-    "Attempts after the first of their request, as a share of the requests being served; three at once are always allowed.",
+    "Retry budget: retries in progress as a percentage of requests in progress; three concurrent retries are always allowed.",
   ),
   GATEWAY_ASIDE_FAILURES: setting(
     integer(0, 1_000_000),
@@ -201,54 +197,54 @@ export const SETTINGS = {
   GATEWAY_CLIENT_STALL_MS: setting(
     integer(100, 3_600_000),
     60_000,
-    "How long a client may take nothing of an answer before its connection is closed, or up to a quarter longer.",
+    "How long a client may read nothing of a response before its connection is closed, or up to a quarter longer.",
   ),
   GATEWAY_CONNECTION_IDLE_MS: setting(
     integer(1_000, 3_600_000),
     65_000,
-    "How long a connection stays open for its client's next request. A proxy or balancer in front must let go of idle connections sooner than this.",
+    "Keep-alive timeout of client connections. A proxy or load balancer in front must close idle connections sooner than this.",
   ),
   GATEWAY_KEEP_ALIVE_MS: setting(
     integer(10, 3_600_000),
     15_000,
-    "How long a stream may be silent before its client is sent a comment line, again and again. Before the first word of a model that binds the request to its endpoint.",
+    "Interval of keep-alive comments in an idle stream. A comment before the first token commits the request to its endpoint.",
   ),
   GATEWAY_JOURNAL_SYNC_MS: setting(
     integer(0, 60_000),
     20,
-    "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
+    "Interval of the journal's group fdatasync in milliseconds; 0 syncs every write.",
   ),
-  GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "How long a stored response is kept."),
+  GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "Retention of stored responses."),
   GATEWAY_RESPONSES_MAX_BYTES: setting(
     integer(0, 1_000_000_000_000_000),
     1024 * 1024 * 1024,
-    "What the stored responses of one workspace may take. Beyond it answers are served and not stored.",
+    "Total size of the stored responses of one workspace. Above it responses are served but not stored.",
   ),
   GATEWAY_DISK_FREE_MIN_BYTES: setting(
     integer(0, 1_000_000_000_000_000),
     1024 * 1024 * 1024,
-    "What stays free on the disk of DATA_DIR for the journal: with less no response is stored. 0 switches the limit off.",
+    "Free space to keep on the disk of DATA_DIR for the journal; below it no response is stored. 0 disables the limit.",
   ),
   GATEWAY_CAPTURE_ITEM_MAX_BYTES: setting(
     integer(1024, 67_108_864),
     1024 * 1024,
-    "Largest request, and largest answer, that a capture window keeps whole; what is longer is cut and says so.",
+    "Largest request or response that a capture window stores; longer ones are truncated and marked.",
   ),
   GATEWAY_CAPTURE_WINDOW_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
     256 * 1024 * 1024,
-    "How much one capture window keeps in all; once it is full, nothing more goes in.",
+    "Total size of one capture window; once it is full, nothing more is captured.",
   ),
   GATEWAY_PAYMENTS: setting(
     paymentAdapters,
     [],
-    "Payment adapters, separated by commas: webhook, stripe. Each needs its secrets. Absent: nothing is paid from outside. See the guide on wallets.",
+    "Payment adapters, separated by commas: webhook, stripe. Each needs its secrets. Absent: no payments are accepted. See the guide on wallets.",
   ),
   GATEWAY_PAYMENT_WEBHOOK_SECRETS: {
     ...setting(
       paymentSecrets,
       [],
-      "Secrets that messages to the adapter webhook are signed with, each of at least 32 characters, separated by commas. Each is taken, so that they can be changed without a gap.",
+      "Signing secrets of the webhook adapter, at least 32 characters each, separated by commas. All are valid at the same time, so that they can be rotated.",
     ),
     secret: true,
   },
@@ -256,14 +252,14 @@ export const SETTINGS = {
     ...setting(
       paymentSecrets,
       [],
-      "Signing secrets (whsec_…) of the webhook endpoint at Stripe, separated by commas. Each of them is taken.",
+      "Signing secrets (whsec_…) of the webhook endpoint at Stripe, separated by commas. All are valid at the same time.",
     ),
     secret: true,
   },
   GATEWAY_PAYMENT_WEBHOOK_PAGE: setting(
     paymentPage,
     null,
-    "Page on which people pay orders of the adapter webhook: an https address with {order}; {amount}, {minor} (in hundredths), {currency} and {reference} may be in it.",
+    "Checkout page of the webhook adapter: an https address with {order}; {amount}, {minor} (in hundredths), {currency} and {reference} are optional.",
   ),
   GATEWAY_PAYMENT_STRIPE_PAGE: setting(
     paymentPage,
@@ -273,49 +269,49 @@ export const SETTINGS = {
   GATEWAY_OPERATOR_CONTACT: setting(
     z.string().min(1).max(300).nullable(),
     null,
-    "Where workspaces ask the operator, for example to have money put into their wallet: an e-mail address, an https address or a sentence.",
+    "Contact of the operator for workspaces, for example to add funds: an e-mail address, an https address or a sentence.",
   ),
   GATEWAY_PAYMENT_TOLERANCE: setting(
     duration,
     "5m",
-    "How far the time in a payment message's signature may be from now.",
+    "Clock tolerance of the timestamp in a payment message's signature.",
   ),
   GATEWAY_LOG_RETENTION: setting(
     logRetention,
     "400d",
-    "How long a request stays in the log: a duration of at least a day, or forever. Roll-ups and ledger are kept.",
+    "Retention of the request log: a duration of at least a day, or forever. Roll-ups and ledger are never deleted.",
   ),
   GATEWAY_PROOF_EVERY: setting(
     durationOrNever,
     "24h",
-    "How often endpoints are proven on decisions and speech; at the start those without a proof are. never: only by `gateway probe`. See the guide on proofs.",
+    "How often endpoints are probed for decisions and speech; endpoints without a proof are probed at the start. never: only by `gateway probe`. See the guide on proofs.",
   ),
   GATEWAY_PROOF_MAX_AGE: setting(
     duration,
     "30d",
-    "How long a proof holds. An endpoint without one is not served on decisions and speech.",
+    "Validity of a proof. Endpoints without a valid proof are not used for decisions and speech.",
   ),
   GATEWAY_PROOF_FAILURES: setting(
     integer(1, 1000),
     3,
-    "Failed proofs in a row that take an endpoint off its surface until one succeeds again.",
+    "Consecutive failed proofs that disable an endpoint on its surface until one succeeds.",
   ),
-  GATEWAY_PROOF_RETENTION: setting(duration, "400d", "How long the history of proofs is kept."),
+  GATEWAY_PROOF_RETENTION: setting(duration, "400d", "Retention of the proof history."),
   GATEWAY_IDEMPOTENCY_TTL: setting(
     duration,
     "24h",
-    "How long a charged call is remembered by its Idempotency-Key, so that the same call is not made and charged again.",
+    "How long an Idempotency-Key protects a charged call from being made and charged again.",
   ),
   GATEWAY_IDEMPOTENCY_KEYS_MAX: setting(
     integer(1, 10_000_000),
     100_000,
-    "Charged calls that are remembered in memory by their Idempotency-Key. With more, calls with a key are looked for in SQL first.",
+    "Idempotency keys of charged calls to keep in memory. Above it, keys are also looked up in SQL.",
   ),
   GATEWAY_SMTP_URL: {
     ...setting(
       mailServer.nullable(),
       null,
-      "Server that mails leave through, those of alerts, invitations and new passwords: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465.",
+      "SMTP server for alerts, invitations and password resets: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465.",
     ),
     secret: true,
   },
@@ -329,42 +325,38 @@ export const SETTINGS = {
   GATEWAY_ALERTS_EVERY_MS: setting(
     integer(10, 3_600_000),
     10_000,
-    "How often it is looked for alerts to raise, and for deliveries that are due.",
+    "How often alert rules are evaluated and due deliveries are sent.",
   ),
   GATEWAY_ALERTS_RETRY_MS: setting(
     integer(10, 3_600_000),
     5_000,
-    "How long an alert that could not be delivered waits for its second try; each further wait is twice as long, up to an hour.",
+    "Delay before the first retry of an alert delivery; it doubles with each retry, up to an hour.",
   ),
   GATEWAY_WEBHOOK_PRIVATE: setting(
     onOff,
     "off",
     "For development: webhooks may be plain HTTP and in private networks. Off: public https addresses only.",
   ),
-  GATEWAY_BACKGROUND_MAX: setting(
-    integer(0, 1_000_000),
-    200,
-    "Background responses that are made at the same time, in all.",
-  ),
+  GATEWAY_BACKGROUND_MAX: setting(integer(0, 1_000_000), 200, "Concurrent background responses in total."),
   GATEWAY_BACKGROUND_WORKSPACE_MAX: setting(
     integer(0, 1_000_000),
     50,
-    "Background responses that are made at the same time for one workspace.",
+    "Concurrent background responses per workspace.",
   ),
   GATEWAY_DRAIN_DELAY_MS: setting(
     integer(0, 600_000),
     0,
-    "How long a stopping gateway goes on taking requests while /readyz answers 503. Behind a balancer: longer than that takes to notice, such as 3000.",
+    "How long a stopping gateway still accepts requests while /readyz responds with 503. Behind a load balancer: longer than its health check interval, such as 3000.",
   ),
   GATEWAY_DRAIN_TIMEOUT_MS: setting(
     integer(0, 3_600_000),
     60_000,
-    "How long a stopping gateway waits for running requests.",
+    "How long a stopping gateway waits for requests in progress.",
   ),
   LOG_LEVEL: setting(
     z.enum(LOG_LEVELS, { error: `write one of ${LOG_LEVELS.join(", ")}` }),
     "info",
-    "Least level that is logged to stderr.",
+    "Minimum level of log lines on stderr.",
   ),
 } as const;
 
@@ -375,7 +367,7 @@ type Settings = {
 export type Config = Settings & {
   readonly sandbox: boolean;
   readonly providers: ProviderSettings;
-  /** By name, what was set at all. */
+  /** Settings that have a value in the environment, by name. */
   readonly configured: ReadonlyMap<string, ConfiguredSetting>;
   readonly warnings: readonly string[];
 };
@@ -387,13 +379,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
+/** Generated secrets would be in the data directory of one instance only. */
 const REQUIRED_WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
-/** What commands read and the gateway does not. */
 const CLI_ONLY_SETTINGS = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
 
-/** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
+/** Validates the environment; every problem names its variable and says what to write. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const warnings: string[] = [];

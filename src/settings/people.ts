@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration, integer, secretSetting, setting } from "./setting-types.ts";
 
-/** Of the operator's choice, and over the open network only where it cannot be read. */
+/** Plain HTTP is allowed only on the loopback interface. */
 const issuer = z
   .url({ protocol: /^https?$/, error: "write an absolute https address" })
   .refine(
@@ -9,7 +9,7 @@ const issuer = z
     "write an https address; http only on the machine itself",
   );
 
-/** What is set about people and how they sign in. */
+/** Accounts and sign-in. */
 export const PEOPLE_SETTINGS = {
   GATEWAY_SIGNUP: setting(
     z.enum(["invited", "open"], { error: "write invited or open" }),
@@ -19,14 +19,14 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_SIGN_IN_ADDRESS_TRIES: setting(
     integer(1, 1_000_000),
     60,
-    "Wrong passwords, codes and links from one network address within GATEWAY_SIGN_IN_WINDOW; then it waits.",
+    "Failed sign-ins from one network address within GATEWAY_SIGN_IN_WINDOW before it is blocked.",
   ),
   GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
     integer(1, 1_000_000),
     10,
-    "Wrong passwords and codes for one account, and of each session for its own (of one person five times as many at most), within GATEWAY_SIGN_IN_WINDOW; then it waits.",
+    "Failed sign-ins of one account within GATEWAY_SIGN_IN_WINDOW before it is blocked; a session counts separately, with at most five times as many per person.",
   ),
-  GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Within how long tries to sign in are counted together."),
+  GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Time window of the sign-in limits."),
   GATEWAY_OIDC_ISSUER: setting(
     issuer.nullable(),
     null,
@@ -41,13 +41,13 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_OIDC_NAME: setting(
     z.string().min(1).max(60),
     "single sign-on",
-    "What the button of single sign-on calls the provider.",
+    "Name of the provider on the sign-in button.",
   ),
 } as const;
 
 const REQUIRED_WITH_OIDC = ["GATEWAY_OIDC_CLIENT_ID", "GATEWAY_OIDC_CLIENT_SECRET", "GATEWAY_PUBLIC_URL"] as const;
 
-/** What belongs together. */
+/** Rules that involve several settings. */
 export function checkPeople(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if (values["GATEWAY_SIGNUP"] === "open" && (values["GATEWAY_SMTP_URL"] ?? null) === null)
     problems.push("GATEWAY_SMTP_URL: set it too, because GATEWAY_SIGNUP is open and addresses are proven by mail");

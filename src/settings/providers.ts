@@ -1,13 +1,13 @@
 import { HEADER_SAFE_HINT, isHeaderSafe, readEnvOrFile } from "./setting-types.ts";
 
-/** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
+/** Settings `PROVIDER_<SLUG>_API_KEY`, `_CREDENTIALS` and `_BASE_URL`, also with a region. */
 export type ProviderSettings = {
   readonly apiKeys: ReadonlyMap<string, string>;
-  /** Key files of service accounts, as JSON text. */
+  /** JSON key files of service accounts. */
   readonly credentials: ReadonlyMap<string, string>;
   /** By `SLUG` or `SLUG__REGION`, in the upper-case form of the variable. */
   readonly baseUrls: ReadonlyMap<string, string>;
-  /** The usual AWS variables: they sign where a provider of AWS has no key of its own. */
+  /** The standard AWS variables, for AWS providers without a key of their own. */
   readonly aws: AwsKeys | null;
 };
 
@@ -19,7 +19,6 @@ type AwsKeys = {
 
 const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|CREDENTIALS|BASE_URL)$/;
 
-/** Where providers are and what lets the gateway in, from `PROVIDER_…` and the usual AWS variables. */
 export function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
   const apiKeys = new Map<string, string>();
   const credentials = new Map<string, string>();

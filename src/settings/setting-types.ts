@@ -37,7 +37,7 @@ export const durationOrNever = z
     "write never, or a duration such as 12h or 7d",
   );
 
-// A record that is sent again after a crash must still find itself in the log.
+// A record that is ingested again after a crash must still be found in the log.
 export const logRetention = z
   .string()
   .refine(
@@ -58,7 +58,7 @@ export const redisUrl = z
     "write redis://user:password@host:6379/0, or rediss:// for TLS",
   );
 
-/** Where callers are: paths are added to it, so it has nothing behind its own. */
+/** Paths are appended to it, so it has no query and no trailing slash. */
 export const publicUrl = z
   .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
   .refine(
@@ -120,12 +120,12 @@ const PROVIDER_SECRET =
   /^(?:PROVIDER_[A-Z0-9_]+_(?:API_KEY|CREDENTIALS)|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/;
 const PROVIDER_PLAIN = /^PROVIDER_[A-Z0-9_]+_BASE_URL$/;
 
-/** Every setting of the environment that has a value, those of providers included. */
+/** All settings with a value in the environment, including those of providers. */
 export function configuredSettings(
   env: Readonly<Record<string, string | undefined>>,
   known: Readonly<Record<string, { readonly secret?: true }>>,
 ): ReadonlyMap<string, ConfiguredSetting> {
-  const given = new Map<string, ConfiguredSetting>();
+  const configured = new Map<string, ConfiguredSetting>();
   for (const [variable, text] of Object.entries(env)) {
     if (text === undefined || text === "") continue;
     const source = variable.endsWith("_FILE") ? "file" : "environment";
@@ -133,13 +133,13 @@ export function configuredSettings(
     const setting = Object.hasOwn(known, name) ? known[name] : undefined;
     if (setting === undefined && !PROVIDER_SECRET.test(name) && !PROVIDER_PLAIN.test(name)) continue;
     const isSecret = setting?.secret === true || PROVIDER_SECRET.test(name);
-    // What is in a file is read where it is used, and shown as it is in force.
-    given.set(name, { source, text: isSecret || source === "file" ? null : text });
+    // The content of a file is shown by its effective value.
+    configured.set(name, { source, text: isSecret || source === "file" ? null : text });
   }
-  return given;
+  return configured;
 }
 
-/** A setting, or what is in the file that its twin names. */
+/** The value of `<name>`, or the content of the file that `<name>_FILE` names. */
 export function readEnvOrFile(
   env: Readonly<Record<string, string | undefined>>,
   name: string,
@@ -153,7 +153,7 @@ export function readEnvOrFile(
   }
   try {
     const value = readFileSync(file, "utf8").trim();
-    // A secret that did not arrive must not become the default, or one that is made up here.
+    // An empty secret must not fall back to the default or to a generated one.
     if (value === "") problems.push(`${name}_FILE: the file ${file} is empty`);
     return value;
   } catch {

@@ -1,6 +1,6 @@
 import { certificates, databaseUrl, integer, redisUrl, setting } from "./setting-types.ts";
 
-/** Where things are kept that several instances share. */
+/** The store and the state that instances share. */
 export const STORE_SETTINGS = {
   DATABASE_URL: {
     ...setting(
@@ -14,36 +14,36 @@ export const STORE_SETTINGS = {
     ...setting(
       databaseUrl.nullable(),
       null,
-      "The database of DATABASE_URL as the owner of its tables: they are brought up to date that way, and the user of DATABASE_URL needs no more than to read and write rows. Default: DATABASE_URL does both. See the PostgreSQL guide.",
+      "The database of DATABASE_URL as the owner of its tables: migrations run as this user, so that the user of DATABASE_URL only needs to read and write rows. Default: DATABASE_URL. See the PostgreSQL guide.",
     ),
     secret: true,
   },
   GATEWAY_DATABASE_CONNECTIONS: setting(
     integer(1, 1000),
     10,
-    "Most connections to PostgreSQL for queries. Two more are kept open. For a moment one is opened at the start, and up to two where a statement takes long.",
+    "Maximum PostgreSQL connections for queries. Two more are always open; up to two more are opened briefly at the start and for slow statements.",
   ),
   GATEWAY_DATABASE_TIMEOUT_MS: setting(
     integer(100, 30_000),
     10_000,
-    "How long PostgreSQL may say nothing at all, also to who waits for one of its connections, before calls that need it are refused with 503. A statement that takes longer is waited for, up to 30 s, while the server answers others.",
+    "How long PostgreSQL may be unresponsive, including the wait for a connection, before calls that need it fail with 503. A slow statement may take up to 30 s while the server responds to others.",
   ),
   REDIS_URL: {
     ...setting(
       redisUrl.nullable(),
       null,
-      "Redis or Valkey that several instances share their limits and wallets by: redis://user:password@host:6379/0, or rediss:// for TLS. DATABASE_URL must be set with it; see the guide on several instances.",
+      "Redis or Valkey for the limits and wallets that several instances share: redis://user:password@host:6379/0, or rediss:// for TLS. DATABASE_URL must be set with it; see the guide on several instances.",
     ),
     secret: true,
   },
   REDIS_CA: setting(
     certificates.nullable(),
     null,
-    "Certificates in PEM that the one of a rediss:// server is checked by. Default: the authorities that Node knows.",
+    "CA certificates in PEM for a rediss:// server. Default: the CAs of Node.",
   ),
   GATEWAY_REDIS_TIMEOUT_MS: setting(
     integer(10, 60_000),
     100,
-    "How long one step at Redis may take before the request is refused with 503.",
+    "Timeout of one Redis operation before the request fails with 503.",
   ),
 } as const;
