@@ -20,8 +20,8 @@ type ParamNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
 export type Operations = {
   readonly [R in Described as R["id"]]: {
     readonly params: { readonly [Name in ParamNames<R["path"]>]: string };
-    readonly query: Input<R["said"]["query"]>;
-    readonly body: Input<R["said"]["body"]>;
-    readonly answer: Output<R["said"]["answer"]>;
+    readonly query: Input<R["schemas"]["query"]>;
+    readonly body: Input<R["schemas"]["body"]>;
+    readonly answer: Output<R["schemas"]["answer"]>;
   };
 };

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { Job } from "../../src/app/responses/background-job.ts";
-import { Jobs } from "../../src/app/responses/background-jobs.ts";
+import { BackgroundJob } from "../../src/app/responses/background-job.ts";
+import { BackgroundJobs } from "../../src/app/responses/background-jobs.ts";
 import type { ResponsesDeps } from "../../src/app/responses/responses-deps.ts";
 import type { ResponseStore } from "../../src/domain/responses/response-store.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
@@ -13,7 +13,7 @@ import { MASTER_KEY, storedResponse } from "./response-suite.ts";
 import { layTables } from "./tables.ts";
 
 /** Background work on a store of its own. */
-export type JobsRoom = { readonly store: ResponseStore; readonly jobs: Jobs; close(): Promise<void> };
+export type JobsRoom = { readonly store: ResponseStore; readonly jobs: BackgroundJobs; close(): Promise<void> };
 
 export async function openJobsRoom(): Promise<JobsRoom> {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
@@ -33,24 +33,24 @@ const END_WAIT_MS = 2000;
 
 type Rules = Partial<Pick<ResponsesDeps, "mayKeep" | "instances">>;
 
-export function jobsWith(store: ResponseStore, { mayKeep = () => true, instances = "several" }: Rules = {}): Jobs {
+export function jobsWith(store: ResponseStore, { mayKeep = () => true, instances = "several" }: Rules = {}): BackgroundJobs {
   const jobsMax = { all: 10, workspace: 10 };
   const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax, keepAliveMs: 1000, endWaitMs: END_WAIT_MS };
   const clock = { ...systemClock, nowMs: () => 2000 };
   const given = { diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
-  return new Jobs({ store, clock, mayKeep, instances, ...bounds, ...given });
+  return new BackgroundJobs({ store, clock, mayKeep, instances, ...bounds, ...given });
 }
 
 export const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
 
-export async function queuedJob(jobs: Jobs): Promise<Job> {
+export async function queuedJob(jobs: BackgroundJobs): Promise<BackgroundJob> {
   const response = { id: "resp_1", status: "queued", created_at: 1, output: [] };
-  const job = new Job(storedResponse("resp_1", { status: "queued", background: "streamed", response }));
+  const job = new BackgroundJob(storedResponse("resp_1", { status: "queued", background: "streamed", response }));
   await jobs.open(job, REQUEST);
   return job;
 }
 
-export async function begunJob(jobs: Jobs): Promise<Job> {
+export async function begunJob(jobs: BackgroundJobs): Promise<BackgroundJob> {
   const job = await queuedJob(jobs);
   await jobs.begin(job);
   return job;

@@ -97,7 +97,7 @@ export const TIERS = [
 ];
 
 export const PREFERENCES = { only: ["a"], max_price: { prompt: 1 } };
-export const WISHES: readonly Row[] = [
+export const ROUTING_HINTS: readonly Row[] = [
   maybeObject("provider"),
   maybeList("provider.only", "a", 0, 100),
   maybeList("provider.ignore", "a", 0, 100),

@@ -4,6 +4,10 @@ import path from "node:path";
 import { DATABASE_FILE, openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 
+/** For inserts into `ledger_transactions` that bypass the store. */
+export const LEDGER_COLUMNS =
+  "(workspace_id, created_at_ms, id, kind, from_account, to_account, currency, moved_nanos, note, detail)";
+
 let made: Promise<Buffer> | undefined;
 
 /** Lays an empty store into a folder, with its tables as a first start makes them: made once, and copied from then on. */

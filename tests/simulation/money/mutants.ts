@@ -6,7 +6,7 @@ const MEMORY = "src/io/state/memory-state.ts";
 const SPENDING = "src/io/state/spend-counters.ts";
 const PRICE = "src/domain/billing/charge.ts";
 const INGEST = "src/io/store/sql/sqlite/ingest.ts";
-const POST = "src/io/store/sql/ledger.ts";
+const POST = "src/io/store/sql/ledger-store.ts";
 const JOURNAL = "src/io/journal/segmented-journal.ts";
 const WRITER = "src/io/journal/segment-writer.ts";
 const SEGMENT_INDEX = "src/io/journal/segment-index.ts";
@@ -149,9 +149,9 @@ const PRICES: readonly Mutant[] = [
 
 /** The way into the books, which is gone more than once. */
 const BOOKS: readonly Mutant[] = [
-  one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isBooked) sums", "if (owed !== null) sums"),
-  one("counted-at-every-ingest", "BILL-02", INGEST, "if (owed === null ? isNew : isBooked) sums", "sums"),
-  one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      bookAll(batch, bookUnlessThere);\n", ""),
+  one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isCharged) totals", "if (charge !== null) totals"),
+  one("counted-at-every-ingest", "BILL-02", INGEST, "if (charge === null ? isNew : isCharged) totals", "totals"),
+  one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      ingestAll(batch, insertIfAbsent);\n", ""),
   one("charge-outside-the-batch", "BILL-01", INGEST, 'db.exec("begin immediate");', ""),
   one("money-booked-twice", "BILL-01", POST, "if (inserted.numInsertedOrUpdatedRows === 0n) return false;", ""),
   one(

@@ -1,13 +1,9 @@
+import { type MeteredUsage } from "../../../src/app/pipeline/charge.ts";
 import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
 import { RequestTrace } from "../../../src/app/pipeline/request-trace.ts";
-import {
-  type MeteredUsage,
-  type SettlementDeps,
-  settleCharged,
-  settleUncharged,
-} from "../../../src/app/pipeline/settle.ts";
+import { type SettlementDeps, settleCharged, settleUncharged } from "../../../src/app/pipeline/settle.ts";
 import { decodeChat } from "../../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
