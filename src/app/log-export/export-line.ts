@@ -5,9 +5,9 @@ import { requestView } from "../manage/views.ts";
 
 /** A request as the log shows it, with ids instead of the names of people and keys. */
 export function exportLine(record: RequestRecord, directory: Directory) {
-  const { key_name, member, ...shown } = requestView(record, directory);
+  const { key_name, member, ...fields } = requestView(record, directory);
   return {
-    ...shown,
+    ...fields,
     workspace_id: record.workspaceId,
     member_id: record.memberId,
     client_request_id: record.clientRequestId,

@@ -1,4 +1,3 @@
-import { type DecodedChatRequest } from "../pipeline/decode.ts";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
 import type { SharedState } from "../../domain/admission/shared-state.ts";
@@ -38,6 +37,7 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { ContentCaptures } from "../pipeline/content-captures.ts";
+import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { PlanningDeps } from "../pipeline/plan.ts";
 import { printable } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";

@@ -86,8 +86,8 @@ const RESOURCE_LOOKUPS: Readonly<
 > = {
   path: (deps, { params }) => workspaceResource(deps, params["workspace"]),
   query(deps, { query }) {
-    const named = query.get("workspace");
-    if (named !== null) return workspaceResource(deps, named);
+    const slugOrId = query.get("workspace");
+    if (slugOrId !== null) return workspaceResource(deps, slugOrId);
     return { missing: invalidValue("workspace", "it is required, unless you are the operator") };
   },
   key(deps, { params }) {
@@ -113,9 +113,9 @@ const RESOURCE_LOOKUPS: Readonly<
   },
 };
 
-function workspaceResource(deps: GuardDeps, named: string | undefined): GuardedResource {
-  const workspace = named === undefined ? undefined : deps.directory.workspace(named);
-  const absent = workspaceNotFound(named);
+function workspaceResource(deps: GuardDeps, slugOrId: string | undefined): GuardedResource {
+  const workspace = slugOrId === undefined ? undefined : deps.directory.workspace(slugOrId);
+  const absent = workspaceNotFound(slugOrId);
   return workspace === undefined ? { missing: absent } : { workspaceId: workspace.id, absent };
 }
 

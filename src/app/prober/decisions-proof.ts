@@ -89,12 +89,12 @@ async function probabilityOf(
     images,
     questions: [{ key: QUESTION_KEY, id: QUESTION_KEY, type: "noul", instructions }],
   };
-  let found: number | undefined;
+  let probability: number | undefined;
   const client: DecisionRenderer = {
     refusals: "answered",
     render({ answers }) {
       const answer = answers.get(QUESTION_KEY);
-      found = answer?.type === "noul" ? answer.noul : undefined;
+      probability = answer?.type === "noul" ? answer.noul : undefined;
       return "";
     },
   };
@@ -107,5 +107,5 @@ async function probabilityOf(
   used.inputTokens += usage.inputTokens;
   used.outputTokens += usage.outputTokens;
   result.answer.render(usage, undefined);
-  return found ?? { why: "it declined the question" };
+  return probability ?? { why: "it declined the question" };
 }

@@ -42,7 +42,7 @@ export type EndpointProof = ProbeTarget & {
   readonly proven: boolean;
   /** Whether it gets images; null: the catalogue lists no image input. */
   readonly images: boolean | null;
-  readonly standing: ProofStatus | undefined;
+  readonly status: ProofStatus | undefined;
 };
 
 const PROBES: Readonly<Record<ProvenSurface, (target: ProbeTarget, ask: ProbeCall) => Promise<ProbeFinding>>> = {
@@ -87,10 +87,10 @@ export class Prober {
   async loadNew(): Promise<void> {
     const { store, proofs, clock } = this.#deps;
     const nowMs = clock.nowMs();
-    const kept = await store.since(this.#readUntilMs);
-    proofs.record(kept.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isInFuture(atMs, nowMs)));
+    const stored = await store.since(this.#readUntilMs);
+    proofs.record(stored.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isInFuture(atMs, nowMs)));
     this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - STORE_DELAY_MAX_MS);
-    this.#loadedIds = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
+    this.#loadedIds = new Set(stored.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
   }
 
   get history(): ProofStore["history"] {
@@ -112,21 +112,21 @@ export class Prober {
       walletCurrency: WALLET_CURRENCY,
       nowMs,
     };
-    const found: EndpointProof[] = [];
+    const targets: EndpointProof[] = [];
     for (const endpoint of snapshot().endpoints.values())
       for (const surface of surfaces) {
         const target = probeTargetOf(endpoint, surface, context, snapshot());
         if (target === undefined) continue;
-        const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.status(endpoint, surface)];
+        const [proven, status] = [proofs.isProven(endpoint, surface, nowMs), proofs.status(endpoint, surface)];
         const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
-        found.push({
+        targets.push({
           ...target,
           proven,
           images: hasImages ? proofs.acceptsImages(endpoint, nowMs) : null,
-          standing,
+          status,
         });
       }
-    return found;
+    return targets;
   }
 
   /** Probes all targets with bounded concurrency and stores each proof as it completes. */
@@ -183,15 +183,15 @@ export class Prober {
     });
   }
 
-  #dueMs({ endpoint, standing }: EndpointProof): number {
+  #dueMs({ endpoint, status }: EndpointProof): number {
     const { everyMs, maxAgeMs } = this.#deps;
     if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
-    if (standing === undefined) return 0;
-    const { last, images } = standing;
+    if (status === undefined) return 0;
+    const { last, images } = status;
     if (isInFuture(last.atMs, this.#deps.clock.nowMs())) return 0;
     // Half the maximum age, so that a failed probe can be repeated before the last proof expires.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
-    const failures = Math.max(standing.failures, images.failures);
+    const failures = Math.max(status.failures, images.failures);
     const waitMs = failures === 0 ? usualMs : exponentialBackoffMs(failures - 1, RETRY_MS, usualMs);
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * jitterOf(last.id)));
   }

@@ -132,9 +132,9 @@ export class LedgerPoster {
   #markUncertain({ id, workspaceId, createdAtMs }: Transaction, takenNanos: bigint): void {
     const { clock, walletGeneration } = this.#deps;
     const now = walletGeneration?.();
-    const known = this.#uncertain.get(id);
+    const earlier = this.#uncertain.get(id);
     // A balance that was reloaded since then already includes the outcome.
-    const before = known?.generation === now ? known : undefined;
+    const before = earlier?.generation === now ? earlier : undefined;
     this.#uncertain.set(id, {
       workspaceId,
       takenNanos: (before?.takenNanos ?? 0n) + takenNanos,
@@ -145,15 +145,15 @@ export class LedgerPoster {
   }
 
   /** Credits a committed transaction to the live balance, or returns the debit of one that was not committed. */
-  async #resolve(id: string, booked: Transaction | undefined): Promise<void> {
-    const doubt = this.#uncertain.get(id);
-    if (doubt === undefined) return;
+  async #resolve(id: string, posted: Transaction | undefined): Promise<void> {
+    const uncertain = this.#uncertain.get(id);
+    if (uncertain === undefined) return;
     this.#uncertain.delete(id);
-    const isOurs = booked !== undefined && doubt.attemptedAtMs.has(booked.createdAtMs) && !this.#posted.has(id);
-    const missed = isOurs ? walletNanosOf(booked) : 0n;
-    if (booked !== undefined) this.#remember(id);
-    const isFilledAgain = doubt.generation !== this.#deps.walletGeneration?.();
-    await this.#deps.state.credit(doubt.workspaceId, isFilledAgain ? 0n : missed + doubt.takenNanos, id);
+    const isOurs = posted !== undefined && uncertain.attemptedAtMs.has(posted.createdAtMs) && !this.#posted.has(id);
+    const missed = isOurs ? walletNanosOf(posted) : 0n;
+    if (posted !== undefined) this.#remember(id);
+    const isFilledAgain = uncertain.generation !== this.#deps.walletGeneration?.();
+    await this.#deps.state.credit(uncertain.workspaceId, isFilledAgain ? 0n : missed + uncertain.takenNanos, id);
   }
 
   #remember(id: string): void {

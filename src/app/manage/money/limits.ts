@@ -39,9 +39,13 @@ type LimitSubject = {
 
 type LimitSelector = { readonly key?: string | null | undefined; readonly member?: string | null | undefined };
 
-function selectSubject(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, named: LimitSelector): LimitSubject {
-  const keyId = named.key ?? undefined;
-  const email = named.member ?? undefined;
+function selectSubject(
+  deps: Pick<TenancyDeps, "directory">,
+  workspace: Workspace,
+  selector: LimitSelector,
+): LimitSubject {
+  const keyId = selector.key ?? undefined;
+  const email = selector.member ?? undefined;
   if (keyId !== undefined && email !== undefined)
     throw invalidValue("member", "name a key or a member, not both: each has limits of its own");
   if (keyId !== undefined) {
@@ -100,8 +104,8 @@ function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { s
 
 type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
 
-async function changeLimits(deps: TenancyScope, spender: LimitSubject, input: LimitChange): Promise<void> {
-  const { of, spenderId, workspace, key, member } = spender;
+async function changeLimits(deps: TenancyScope, subject: LimitSubject, input: LimitChange): Promise<void> {
+  const { of, spenderId, workspace, key, member } = subject;
   const before = deps.directory.limits.of(spenderId) ?? noSpendLimits(workspace.id, of, spenderId);
   const after: SpendLimits = { ...before, ...input };
   await commitWithAudit(deps, async ({ limits }) => {
@@ -149,13 +153,13 @@ export function limitHandlers(context: ManageContext): Record<string, Handler> {
   return {
     manageShowLimits: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
-      const spender = selectSubject(context, workspace, readQuery(exchange, LimitsQuery));
-      requireOwnLimits(exchange, spender);
-      return { status: 200, json: await limitsView(context, spender) };
+      const subject = selectSubject(context, workspace, readQuery(exchange, LimitsQuery));
+      requireOwnLimits(exchange, subject);
+      return { status: 200, json: await limitsView(context, subject) };
     }),
     managePutLimits: mutation(context, async (exchange, scope) => {
       const { id } = findWorkspace(scope, exchange.params["workspace"]);
-      const { day, month, ...named } = await readBody(exchange, LimitsPut);
+      const { day, month, ...selector } = await readBody(exchange, LimitsPut);
       if (day === undefined && month === undefined)
         throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
       const input: LimitChange = {
@@ -163,10 +167,10 @@ export function limitHandlers(context: ManageContext): Record<string, Handler> {
         ...(month === undefined ? {} : { monthNanos: parseLimit("month", month) }),
       };
       return scope.serialized(async () => {
-        const spender = selectSubject(scope, findWorkspace(scope, id), named);
-        await changeLimits(scope, spender, input);
+        const subject = selectSubject(scope, findWorkspace(scope, id), selector);
+        await changeLimits(scope, subject, input);
         scope.alerts.monitor.markDirty(id);
-        return { status: 200, json: await limitsView(scope, spender) };
+        return { status: 200, json: await limitsView(scope, subject) };
       });
     }),
     manageListLimits: buffered(async (exchange) => {

@@ -175,8 +175,10 @@ async function isAlreadyPosted(
 ): Promise<boolean> {
   if ((await store.ledger.find(id)) !== undefined) return true;
   if (event.disputeId === null) return false;
-  const taken = await store.ledger.returns(source.workspaceId, source.id, "chargeback");
-  return taken.some((one) => typeof one.detail?.["dispute"] !== "string" && walletNanosOf(one) === -event.nanos);
+  const chargebacks = await store.ledger.returns(source.workspaceId, source.id, "chargeback");
+  return chargebacks.some(
+    (chargeback) => typeof chargeback.detail?.["dispute"] !== "string" && walletNanosOf(chargeback) === -event.nanos,
+  );
 }
 
 /** The provider's refund total does not include chargebacks. */

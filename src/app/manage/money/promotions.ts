@@ -139,8 +139,8 @@ export class PromotionExpiry {
   /** A failure in one workspace does not affect the others. */
   async #expireOrWarn(workspaceId: string): Promise<void> {
     try {
-      const seen = await this.#observe(workspaceId);
-      await this.#deps.mutationLock(() => this.#expire(workspaceId, seen));
+      const observation = await this.#observe(workspaceId);
+      await this.#deps.mutationLock(() => this.#expire(workspaceId, observation));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotions: expiry of a workspace failed, will be retried");
     }
@@ -172,10 +172,10 @@ export class PromotionExpiry {
     for (const promotion of due) {
       const isHeld = heldNanos > 0n && atMs < promotion.expiresAtMs + requestMaxMs;
       const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
-      const kept = isHeld && unused > 0n ? minNanos(reserved, unused) : 0n;
-      reserved -= kept;
+      const heldBack = isHeld && unused > 0n ? minNanos(reserved, unused) : 0n;
+      reserved -= heldBack;
       const isOver = this.#isFinal(promotion, atMs);
-      await this.#move(promotion, unused - kept, isOver ? "close" : "leave");
+      await this.#move(promotion, unused - heldBack, isOver ? "close" : "leave");
       if (!isHeld) this.#withdrawn.add(promotion.id);
     }
   }
@@ -184,10 +184,10 @@ export class PromotionExpiry {
   async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
     const { state, ledgerPoster, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
-    const taken =
+    const withdrawn =
       nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, isAllOrNothing: false, reserveNanos: 0n });
     const atMs = clock.nowMs();
-    if (taken === 0n) {
+    if (withdrawn === 0n) {
       if (then === "close") await this.#close(id, atMs);
       return;
     }
@@ -195,17 +195,17 @@ export class PromotionExpiry {
       id: `expiry:${id}:${expiryParts + 1}`,
       workspaceId,
       currency: directory.workspace(workspaceId)?.currency ?? "",
-      nanos: taken,
+      nanos: withdrawn,
       createdAtMs: atMs,
       detail: { promotion: id },
     });
-    await ledgerPoster.post(transaction, taken > 0n ? taken : 0n, () =>
+    await ledgerPoster.post(transaction, withdrawn > 0n ? withdrawn : 0n, () =>
       commitWithAudit(this.#deps, async ({ ledger, promotions }) => {
         if (!(await ledger.post(transaction))) return { answer: false, audit: null };
         await ledger.recordReturn(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });
-        await promotions.recordExpiry(id, taken);
+        await promotions.recordExpiry(id, withdrawn);
         if (then === "close") await promotions.close(id, atMs);
-        const detail = { amount: formatNanos(taken), promotion: id };
+        const detail = { amount: formatNanos(withdrawn), promotion: id };
         return {
           answer: true,
           audit: { action: "wallet.expire", workspaceId, target: transaction.id, detail },

@@ -36,8 +36,8 @@ export function rateHandlers(context: ManageContext): Record<string, Handler> {
     managePostRates: mutation(context, async (exchange, scope) => {
       const { accept_jumps, ...input } = await readBody(exchange, RatesPost);
       const jumps = accept_jumps === true ? "accepted" : "refused";
-      const offered = await scope.rates.submit(parseOffer(scope, input), jumps, scope);
-      return { status: 200, json: offeredView(offered) };
+      const sheet = await scope.rates.submit(parseOffer(scope, input), jumps, scope);
+      return { status: 200, json: sheetView(sheet) };
     }),
     manageFetchRates: mutation(context, async (_exchange, scope) => {
       if (scope.rates.source === undefined)
@@ -50,7 +50,7 @@ export function rateHandlers(context: ManageContext): Record<string, Handler> {
         throw fault("upstream_error", {
           message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,
         });
-      return { status: 200, json: offeredView(fetched) };
+      return { status: 200, json: sheetView(fetched) };
     }),
   };
 }
@@ -78,19 +78,19 @@ function readJsonRates(text: string): RateSheet | { readonly problem: string } {
 }
 
 /** Fails only if every rate is rejected; otherwise rejections are listed beside the accepted rates. */
-function offeredView({ day, source, evaluations }: EvaluatedRateSheet) {
+function sheetView({ day, source, evaluations }: EvaluatedRateSheet) {
   const of = (is: EvaluatedRateSheet["evaluations"][number]["is"]) => evaluations.filter((one) => one.is === is);
   const refused = evaluations.flatMap((one) => (one.is === "refused" ? [one] : []));
   const [first] = refused;
   if (first !== undefined && refused.length === evaluations.length)
     throw invalidValue(`rates.${first.code}`, refused.map(({ code, why }) => `${code}: ${why}`).join("; "));
-  const shown = (list: EvaluatedRateSheet["evaluations"]) =>
+  const rateViews = (list: EvaluatedRateSheet["evaluations"]) =>
     list.map(({ code, perEur }) => ({ currency: code, per_eur: perEur }));
   return {
     date: day,
     source,
-    taken: shown(of("taken")),
-    known: shown(of("known")),
+    taken: rateViews(of("taken")),
+    known: rateViews(of("known")),
     refused: refused.map(({ code, perEur, why }) => ({ currency: code, per_eur: perEur, why })),
   };
 }
@@ -110,8 +110,8 @@ export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "c
     run: async () => {
       const stale = staleRates(snapshot(), clock.nowMs(), daysMax);
       if (stale.length === 0) return { ok: true, detail: `none is older than ${pluralize(daysMax, "day")}` };
-      const shown = stale.map(({ code, rateDate }) => `${code} (${rateDate})`).join(", ");
-      const detail = `older than ${pluralize(daysMax, "day")}: ${shown}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
+      const staleNames = stale.map(({ code, rateDate }) => `${code} (${rateDate})`).join(", ");
+      const detail = `older than ${pluralize(daysMax, "day")}: ${staleNames}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
       return { ok: true, detail };
     },
   };

@@ -63,11 +63,11 @@ async function postTransaction(
 async function postingView(
   context: ManageContext,
   workspace: Workspace,
-  booked: { transaction: Transaction; repeated: boolean },
+  posted: { transaction: Transaction; repeated: boolean },
 ) {
-  const { id, kind, amount, currency, note, created_at } = transactionView(booked.transaction, workspace.currency);
-  const wallet = await walletViewAfterPosting(context, workspace, booked.transaction);
-  return { id, kind, amount, currency, note, created_at, repeated: booked.repeated, wallet };
+  const { id, kind, amount, currency, note, created_at } = transactionView(posted.transaction, workspace.currency);
+  const wallet = await walletViewAfterPosting(context, workspace, posted.transaction);
+  return { id, kind, amount, currency, note, created_at, repeated: posted.repeated, wallet };
 }
 
 type ReturnRequest = {
@@ -80,9 +80,9 @@ type ReturnRequest = {
 /** Rejects returns beyond the source's amount, inside the transaction and so despite concurrent returns. */
 function enforceReturnLimit(transaction: Transaction, source: Transaction): NonNullable<PostingRequest["alsoWrite"]> {
   return async ({ ledger }) => {
-    const given = await ledger.recordReturn(transaction.id, sourceOf(source));
-    const whole = absoluteNanos(source);
-    if (given > whole) throw exceedsRemaining(whole - (given - absoluteNanos(transaction)), source);
+    const returned = await ledger.recordReturn(transaction.id, sourceOf(source));
+    const total = absoluteNanos(source);
+    if (returned > total) throw exceedsRemaining(total - (returned - absoluteNanos(transaction)), source);
   };
 }
 
@@ -100,8 +100,8 @@ function exceedsRemaining(leftNanos: bigint, { entries }: Transaction) {
   });
 }
 
-function refundRequest(scope: ManageScope, workspace: Workspace, given: ReturnRequest) {
-  const { source, nanos, reference, reason } = given;
+function refundRequest(scope: ManageScope, workspace: Workspace, request: ReturnRequest) {
+  const { source, nanos, reference, reason } = request;
   const transaction = refundOf({
     id: `refund:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
@@ -118,8 +118,8 @@ function refundRequest(scope: ManageScope, workspace: Workspace, given: ReturnRe
   });
 }
 
-async function payOut(scope: ManageScope, workspace: Workspace, given: ReturnRequest) {
-  const { source, nanos, reference, reason } = given;
+async function payOut(scope: ManageScope, workspace: Workspace, request: ReturnRequest) {
+  const { source, nanos, reference, reason } = request;
   const transaction = payoutOf({
     id: `payout:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
@@ -149,8 +149,13 @@ async function debitExactly(
   nanos: bigint,
   reserveNanos: bigint,
 ): Promise<bigint> {
-  const taken = await context.state.withdraw({ workspaceId: workspace.id, nanos, isAllOrNothing: true, reserveNanos });
-  if (taken > 0n) return taken;
+  const withdrawn = await context.state.withdraw({
+    workspaceId: workspace.id,
+    nanos,
+    isAllOrNothing: true,
+    reserveNanos,
+  });
+  if (withdrawn > 0n) return withdrawn;
   const { balanceNanos, heldNanos } = await context.state.wallet(workspace.id);
   const free = balanceNanos - heldNanos - reserveNanos;
   throw fault("conflict", {
@@ -212,8 +217,8 @@ async function refund(scope: ManageScope, workspace: Workspace, input: RefundInp
   const nanos = input.amount === undefined ? left : parseAmount(input.amount);
   if (before !== undefined && absoluteNanos(before) === nanos) return { transaction: before, repeated: true };
   if (nanos > left || nanos === 0n) throw exceedsRemaining(left, source);
-  const given = { source, nanos, reference, reason };
-  return kind === "refund" ? refundRequest(scope, workspace, given) : payOut(scope, workspace, given);
+  const returnRequest = { source, nanos, reference, reason };
+  return kind === "refund" ? refundRequest(scope, workspace, returnRequest) : payOut(scope, workspace, returnRequest);
 }
 
 type RefundInput = {
@@ -245,8 +250,8 @@ async function adjust(
     createdAtMs: scope.clock.nowMs(),
     note: reason,
   });
-  const isDone = (await scope.store.ledger.find(transaction.id)) !== undefined;
-  if (isDone) return { transaction: await findEarlierPosting(scope, transaction), repeated: true };
+  const isPosted = (await scope.store.ledger.find(transaction.id)) !== undefined;
+  if (isPosted) return { transaction: await findEarlierPosting(scope, transaction), repeated: true };
   const takenNanos = direction === "down" ? await debitExactly(scope, workspace, nanos, 0n) : 0n;
   return postTransaction(scope, { transaction, action: "wallet.adjust", takenNanos });
 }
@@ -327,10 +332,10 @@ export function walletChangeHandlers(context: ManageContext): Record<string, Han
       const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { amount, expires_at, reference, note = null } = await readBody(exchange, WalletPromotion);
       const expiresAtMs = parseTime("expires_at", expires_at) ?? 0;
-      const given = { nanos: parseAmount(amount), expiresAtMs, reference, note };
-      const answer = await postedReply(scope, workspace, () => grantPromotion(scope, workspace, given));
+      const grant = { nanos: parseAmount(amount), expiresAtMs, reference, note };
+      const reply = await postedReply(scope, workspace, () => grantPromotion(scope, workspace, grant));
       await scope.payments.onPromotionGranted();
-      return answer;
+      return reply;
     }),
     manageListPromotions: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);

@@ -72,7 +72,7 @@ const READ_RETRY_MS = 100;
 export async function walletViewAfterPosting(
   deps: Pick<TenancyDeps, "state" | "clock">,
   workspace: Workspace,
-  booked: Pick<Transaction, "id">,
+  posted: Pick<Transaction, "id">,
 ) {
   const untilMs = deps.clock.monotonicMs() + READ_TIMEOUT_MS;
   for (;;)
@@ -80,7 +80,7 @@ export async function walletViewAfterPosting(
       return await walletView(deps, workspace);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== "service_unavailable") throw error;
-      if (deps.clock.monotonicMs() >= untilMs) throw postedFault(booked.id, "the wallet cannot be read at the moment");
+      if (deps.clock.monotonicMs() >= untilMs) throw postedFault(posted.id, "the wallet cannot be read at the moment");
       await sleep(READ_RETRY_MS);
     }
 }
@@ -105,15 +105,15 @@ export function walletHandlers(context: ManageContext): Record<string, Handler> 
       const { transaction, repeated } = await scope.serialized(() =>
         creditWallet(scope, workspace, { nanos, note: note ?? null, name: id ?? null }),
       );
-      const booked = transactionView(transaction, workspace.currency);
+      const posted = transactionView(transaction, workspace.currency);
       return {
         status: 201,
         json: {
-          id: booked.id,
-          amount: booked.amount,
-          currency: booked.currency,
-          note: booked.note,
-          created_at: booked.created_at,
+          id: posted.id,
+          amount: posted.amount,
+          currency: posted.currency,
+          note: posted.note,
+          created_at: posted.created_at,
           repeated,
           wallet: await walletViewAfterPosting(scope, workspace, transaction),
         },

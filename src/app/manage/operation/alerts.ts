@@ -197,15 +197,15 @@ function deliveryView(delivery: Delivery) {
 }
 
 export function alertHandlers(context: ManageContext): Record<string, Handler> {
-  const named = (params: Readonly<Record<string, string>>) => findWorkspace(context, params["workspace"]);
+  const workspaceOf = (params: Readonly<Record<string, string>>) => findWorkspace(context, params["workspace"]);
   const tests = new AlertTestThrottle(context.clock);
   return {
     manageShowAlerts: buffered(async ({ params }) => {
-      const workspace = named(params);
+      const workspace = workspaceOf(params);
       return { status: 200, json: rulesView(context, workspace, context.alerts.monitor.rulesOf(workspace.id)) };
     }),
     managePutAlerts: mutation(context, async (exchange, scope) => {
-      const { id } = named(exchange.params);
+      const { id } = workspaceOf(exchange.params);
       const input = await readBody(exchange, AlertRulesPut);
       // Outside the lock, so that a slow DNS lookup blocks no other change.
       const problem = input.webhook_url == null ? undefined : await scope.alerts.addressProblem(input.webhook_url);
@@ -217,20 +217,20 @@ export function alertHandlers(context: ManageContext): Record<string, Handler> {
     }),
     manageDeleteAlerts: mutation(context, async ({ params }, scope) =>
       scope.serialized(async () => {
-        const workspace = named(params);
+        const workspace = workspaceOf(params);
         await removeRules(scope, workspace);
         return { status: 200, json: { workspace: workspace.slug, removed: true } };
       }),
     ),
     manageRotateAlertSecret: mutation(context, async ({ params }, scope) =>
-      scope.serialized(async () => ({ status: 200, json: await rotateSecret(scope, named(params)) })),
+      scope.serialized(async () => ({ status: 200, json: await rotateSecret(scope, workspaceOf(params)) })),
     ),
     manageTestAlerts: mutation(context, async ({ params }, scope) => ({
       status: 200,
-      json: await testRules(scope, named(params), tests),
+      json: await testRules(scope, workspaceOf(params), tests),
     })),
     manageListAlertDeliveries: buffered(async (exchange) => {
-      const workspace = named(exchange.params);
+      const workspace = workspaceOf(exchange.params);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const { rows, next } = await context.alerts.deliveries(workspace.id, limit, cursor ?? null);
       return { status: 200, json: { data: rows.map(deliveryView), next } };

@@ -56,12 +56,12 @@ async function compare(deps: LiveCheckDeps, what: string, { live, stored }: Comp
   for (let round = 0; round < COMPARISONS_MAX; round += 1) {
     const before = await live();
     await deps.waitForIngest();
-    const kept = await stored();
+    const expectedAmounts = await stored();
     const after = await live();
     count = after.size;
     open = [...after.keys()].filter((name) => before.get(name) !== after.get(name));
     wrong = [...after].flatMap(([name, nanos]) => {
-      const expected = kept.get(name) ?? 0n;
+      const expected = expectedAmounts.get(name) ?? 0n;
       if (nanos === expected || before.get(name) !== nanos) return [];
       return [`${name} is ${formatNanos(nanos)} in memory and ${formatNanos(expected)} in the books`];
     });

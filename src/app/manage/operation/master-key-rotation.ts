@@ -148,16 +148,16 @@ export class MasterKeyRotation {
 
   async #begin(file: NonNullable<RotationDeps["file"]>): Promise<void> {
     const { keys, store } = this.#deps;
-    const made = masterKeyOf(await file.stageNext());
+    const next = masterKeyOf(await file.stageNext());
     const from = keys.current.id;
     try {
-      const audit = this.#auditEntry("operator", "master_key.rotate", made.id, { from, to: made.id });
+      const audit = this.#auditEntry("operator", "master_key.rotate", next.id, { from, to: next.id });
       await store.change(async () => ({ result: null, audit }));
     } catch (error) {
       await file.discardNext();
       throw error;
     }
-    keys.promote(made);
+    keys.promote(next);
     this.#retiringKeyId = from;
   }
 
@@ -165,34 +165,34 @@ export class MasterKeyRotation {
     const { vault, timers } = this.#deps;
     // Waits for data keys that are being created with the previous master key.
     await vault.pendingKeysStored();
-    const stuck: string[] = [];
+    const broken: string[] = [];
     for (let after = ""; !this.#stopped; ) {
-      const last = await this.#step(() => this.#rewrapSome(actor, after, stuck));
+      const last = await this.#step(() => this.#rewrapSome(actor, after, broken));
       if (last === undefined) break;
       after = last;
       await new Promise<void>((resolve) => {
         timers.after(PAUSE_MS, resolve);
       });
     }
-    if (stuck.length > 0) throw new Error(`data keys that do not open: ${stuck.length}, such as ${stuck[0]}`);
+    if (broken.length > 0) throw new Error(`data keys that do not open: ${broken.length}, such as ${broken[0]}`);
   }
 
   /** Returns the last workspace of the batch; undefined: none is left. */
-  async #rewrapSome(actor: string, after: string, stuck: string[]): Promise<string | undefined> {
+  async #rewrapSome(actor: string, after: string, broken: string[]): Promise<string | undefined> {
     const { keys, store } = this.#deps;
     const batch = await store.dataKeys.listNotWrappedBy(keys.current.id, after, BATCH_KEYS);
-    if (batch.length > 0) await this.#rewrap(actor, batch, stuck);
+    if (batch.length > 0) await this.#rewrap(actor, batch, broken);
     return batch.at(-1)?.workspaceId;
   }
 
-  async #rewrap(actor: string, batch: readonly WrappedKey[], stuck: string[]): Promise<void> {
+  async #rewrap(actor: string, batch: readonly WrappedKey[], broken: string[]): Promise<void> {
     const { keys, store } = this.#deps;
     const rewrapped = batch.flatMap((before): DataKeyRewrap[] => {
       try {
         return [{ before, after: keys.wrap(before.workspaceId, keys.unwrap(before)) }];
       } catch (error) {
         // One broken data key does not block the others.
-        stuck.push(error instanceof Error ? error.message : before.workspaceId);
+        broken.push(error instanceof Error ? error.message : before.workspaceId);
         return [];
       }
     });

@@ -69,7 +69,7 @@ function nodeView(context: ManageContext, node: WorkspaceNode) {
 
 /** A mapping's targets must be chat or embedding models of the catalogue, each once: a node is one endpoint per model. */
 function checkMapping(context: ManageContext, mapping: Mapping): void {
-  const taken = new Set<string>();
+  const mapped = new Set<string>();
   for (const id of Object.values(mapping)) {
     const model = context.snapshot().models.get(id);
     if (model === undefined)
@@ -79,17 +79,17 @@ function checkMapping(context: ManageContext, mapping: Mapping): void {
         "mapping",
         `nodes serve chat and embeddings, and "${id}" serves ${model.surfaces.join(" and ")} alone: take a model for one of those`,
       );
-    if (taken.has(id)) throw invalidValue("mapping", `two models of one node stand behind "${printable(id)}"`);
-    taken.add(id);
+    if (mapped.has(id)) throw invalidValue("mapping", `two models of one node stand behind "${printable(id)}"`);
+    mapped.add(id);
   }
 }
 
-function findNode(context: ManageContext, workspace: Workspace, named: string | undefined): WorkspaceNode {
+function findNode(context: ManageContext, workspace: Workspace, nameOrId: string | undefined): WorkspaceNode {
   const node = context.nodes.registry
     .listByWorkspace(workspace.id)
-    .find(({ id, name }) => id === named || name === named);
+    .find(({ id, name }) => id === nameOrId || name === nameOrId);
   if (node !== undefined) return node;
-  throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${printable(named)}".` });
+  throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${printable(nameOrId)}".` });
 }
 
 function newToken(): { readonly token: string; readonly digest: string } {

@@ -75,18 +75,18 @@ const CONNECT = "`gateway provider connect`, or PROVIDER_<SLUG>_API_KEY,";
 function providerCheck(snapshot: CatalogueSnapshot, connections: PlatformConnections): CheckResult {
   const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
   const { unusableProviders } = connections;
-  const lost =
+  const unusableNote =
     unusableProviders.length === 0
       ? ""
       : `; stored, and of no use: ${unusableProviders.join(", ")}; connect them again`;
   if (connected.length === 0)
-    return { ok: true, detail: `none is connected, so no model can be called: ${CONNECT} connects one${lost}` };
-  const named = connected.map((slug) => {
+    return { ok: true, detail: `none is connected, so no model can be called: ${CONNECT} connects one${unusableNote}` };
+  const names = connected.map((slug) => {
     const source = connections.sourceOf(slug);
     return source === null ? slug : `${slug} (${source})`;
   });
   const advice = connections.hasRealProvider ? "" : `; all of them are simulated: ${CONNECT} connects a real one`;
-  return { ok: true, detail: `connected: ${named.join(", ")}${advice}${lost}` };
+  return { ok: true, detail: `connected: ${names.join(", ")}${advice}${unusableNote}` };
 }
 
 function auditFilter(context: ManageContext, query: z.infer<typeof AuditQuery>): AuditFilter {

@@ -35,8 +35,8 @@ export function requireProvider(context: ManageContext, slug: string | undefined
 }
 
 function findOwnKey(context: ManageContext, workspace: Workspace, provider: string): LoadedOwnKey {
-  const held = context.ownKeys.registry.of(workspace.id)?.keys.get(provider);
-  if (held !== undefined) return held;
+  const entry = context.ownKeys.registry.of(workspace.id)?.keys.get(provider);
+  if (entry !== undefined) return entry;
   throw fault("not_found", {
     message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
   });
@@ -143,13 +143,13 @@ function changeUse(
 
 /** The result is dropped if the key was replaced during the test. */
 async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<CredentialProbeResult> {
-  const held = findOwnKey(scope, workspace, provider);
-  const probed = await scope.ownKeys.probe(provider, held.credential, workspace.id);
+  const entry = findOwnKey(scope, workspace, provider);
+  const probed = await scope.ownKeys.probe(provider, entry.credential, workspace.id);
   if (probed.result === "unclear") return probed;
   const { result } = probed;
   await scope.serialized(async () => {
     const now = scope.ownKeys.registry.of(workspace.id)?.keys.get(provider);
-    if (now?.key.fingerprint !== held.key.fingerprint) return;
+    if (now?.key.fingerprint !== entry.key.fingerprint) return;
     const tested: OwnKey = { ...now.key, result, testedAtMs: scope.clock.nowMs() };
     await commitWithAudit(scope, async ({ ownKeys }) => {
       await ownKeys.saveTestResult(tested);
@@ -174,38 +174,38 @@ function testedView(provider: string, { result, status, detail }: CredentialProb
 }
 
 export function ownKeyHandlers(context: ManageContext): Record<string, Handler> {
-  const placeOf = ({ params }: Exchange) => ({
+  const targetOf = ({ params }: Exchange) => ({
     workspace: findWorkspace(context, params["workspace"]),
     provider: requireProvider(context, params["provider"]),
   });
   return {
     manageListOwnKeys: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
-      const held = [...(context.ownKeys.registry.of(workspace.id)?.keys.values() ?? [])];
-      const newest = held.toSorted(
+      const entries = [...(context.ownKeys.registry.of(workspace.id)?.keys.values() ?? [])];
+      const newest = entries.toSorted(
         ({ key: a }, { key: b }) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1),
       );
       return { status: 200, json: { data: newest.map(ownKeyView), next: null } };
     }),
     manageShowOwnKey: buffered(async (exchange) => {
-      const { workspace, provider } = placeOf(exchange);
+      const { workspace, provider } = targetOf(exchange);
       return { status: 200, json: ownKeyView(findOwnKey(context, workspace, provider)) };
     }),
     managePutOwnKey: mutation(context, async (exchange, scope) => {
-      const { workspace, provider } = placeOf(exchange);
+      const { workspace, provider } = targetOf(exchange);
       return { status: 200, json: ownKeyView(await putOwnKey(scope, workspace, provider, exchange)) };
     }),
     manageChangeOwnKey: mutation(context, async (exchange, scope) => {
-      const { workspace, provider } = placeOf(exchange);
+      const { workspace, provider } = targetOf(exchange);
       const { use } = await readBody(exchange, OwnKeyPatch);
       return { status: 200, json: ownKeyView(await changeUse(scope, workspace, provider, use)) };
     }),
     manageTestOwnKey: mutation(context, async (exchange, scope) => {
-      const { workspace, provider } = placeOf(exchange);
+      const { workspace, provider } = targetOf(exchange);
       return { status: 200, json: testedView(provider, await testOwnKey(scope, workspace, provider)) };
     }),
     manageDeleteOwnKey: mutation(context, async (exchange, scope) => {
-      const { workspace, provider } = placeOf(exchange);
+      const { workspace, provider } = targetOf(exchange);
       await removeOwnKey(scope, workspace, provider);
       return { status: 200, json: { provider, workspace: workspace.slug, removed: true } };
     }),

@@ -60,9 +60,9 @@ async function putPlatformKey(scope: ManageScope, provider: string, exchange: Ex
 
 function removePlatformKey(scope: ManageScope, provider: string): Promise<void> {
   return scope.serialized(async () => {
-    const kept = scope.connections.kept(provider);
-    if (kept === undefined) throw noStoredCredential(scope, provider);
-    const { fingerprint } = kept;
+    const stored = scope.connections.kept(provider);
+    if (stored === undefined) throw noStoredCredential(scope, provider);
+    const { fingerprint } = stored;
     await commitWithAudit(scope, async ({ platformKeys }) => {
       await platformKeys.remove(provider);
       const action = "provider.disconnect";

@@ -69,8 +69,8 @@ function proofView(proof: SurfaceProof, { endpoints }: CatalogueSnapshot) {
   };
 }
 
-function endpointProofView({ endpoint, surface, proven, images, standing }: EndpointProof, maxAgeMs: number) {
-  const provenAtMs = standing?.provenAtMs ?? null;
+function endpointProofView({ endpoint, surface, proven, images, status }: EndpointProof, maxAgeMs: number) {
+  const provenAtMs = status?.provenAtMs ?? null;
   return {
     endpoint: endpoint.id,
     provider: endpoint.provider,
@@ -80,10 +80,10 @@ function endpointProofView({ endpoint, surface, proven, images, standing }: Endp
     images,
     proven_at: provenAtMs === null ? null : isoTime(provenAtMs),
     expires_at: provenAtMs === null ? null : isoTime(provenAtMs + maxAgeMs),
-    failures: standing?.failures ?? 0,
+    failures: status?.failures ?? 0,
     last:
-      standing === undefined
+      status === undefined
         ? null
-        : { at: isoTime(standing.last.atMs), result: standing.last.result, reason: standing.last.reason },
+        : { at: isoTime(status.last.atMs), result: status.last.result, reason: status.last.reason },
   };
 }

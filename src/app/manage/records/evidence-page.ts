@@ -223,7 +223,7 @@ ${facts(report)}
 <h2>Who served, under which version of the policy</h2>${servedRows(report)}
 <h2>Refused by policy</h2>${refusals(report)}
 <h2>Policies in force</h2>
-<p class="soft">A request counts for the version in force when it came. What a version keeps out is input of today's catalogue.</p>${policies(report)}
+<p class="soft">A request counts for the version in force when it came. What a version keeps out is said of today's catalogue.</p>${policies(report)}
 <h2>Routers in force</h2>${routers(report)}
 <h2>Evidence for the levels</h2>${report.evidence.length === 0 ? '<p class="soft">Nothing was served.</p>' : report.evidence.map(endpointEvidence).join("\n")}
 <h2>Capture windows</h2>${windows(report)}

@@ -49,10 +49,14 @@ async function tallyPeriod(
   const fold = new EvidenceAggregator(versions, refusesByPolicy);
   let atMs = await context.store.evidence.firstRequestAtMs(workspaceId, period.fromMs);
   while (atMs !== undefined && atMs < period.toMs) {
-    const begun = atMs;
-    const next = [begun - (begun % HOUR_MS) + HOUR_MS, period.toMs, ...changes.filter((changeMs) => changeMs > begun)];
+    const sliceStartMs = atMs;
+    const next = [
+      sliceStartMs - (sliceStartMs % HOUR_MS) + HOUR_MS,
+      period.toMs,
+      ...changes.filter((changeMs) => changeMs > sliceStartMs),
+    ];
     const untilMs = Math.min(...next);
-    fold.add(begun, await context.store.evidence.sums(workspaceId, begun, untilMs));
+    fold.add(sliceStartMs, await context.store.evidence.sums(workspaceId, sliceStartMs, untilMs));
     atMs = await context.store.evidence.firstRequestAtMs(workspaceId, untilMs);
   }
   return fold.totals();
@@ -64,7 +68,7 @@ function versionsInForce<T extends { readonly version: number; readonly createdA
   { fromMs, toMs }: EvidencePeriod,
 ): { readonly version: T; readonly untilMs: number | null }[] {
   return versions
-    .map((version, place) => ({ version, untilMs: versions[place + 1]?.createdAtMs ?? null }))
+    .map((version, index) => ({ version, untilMs: versions[index + 1]?.createdAtMs ?? null }))
     .filter(({ version, untilMs }) => version.createdAtMs < toMs && (untilMs === null || untilMs > fromMs));
 }
 

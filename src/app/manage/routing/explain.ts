@@ -1,4 +1,3 @@
-import { type DecodedChatRequest } from "../../pipeline/decode.ts";
 import type { z } from "zod";
 import { Fault, invalidValue } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
@@ -9,6 +8,7 @@ import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.
 import { formatNanos } from "../../../kit/money.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import type { ChatInferenceRequest } from "../../pipeline/chat-request.ts";
+import type { DecodedChatRequest } from "../../pipeline/decode.ts";
 import { explainRouting, type RoutingExplanation } from "../../pipeline/explain-routing.ts";
 import type { PlanningDeps } from "../../pipeline/plan.ts";
 import { printable } from "../../printable.ts";
@@ -145,16 +145,16 @@ function refusalView({ status, code, message, param }: Fault) {
 }
 
 function rulesView({ policy, rules, router }: RoutingExplanation) {
-  const shown = policyView(policy);
-  const named = rules.map(({ rule, from }) => ({
+  const view = policyView(policy);
+  const ruleViews = rules.map(({ rule, from }) => ({
     rule: RULE_NAMES[rule],
-    value: shown[RULE_NAMES[rule]],
+    value: view[RULE_NAMES[rule]],
     from,
   }));
   const qualityFloor = router?.spec.qualityFloor ?? null;
   return qualityFloor === null
-    ? named
-    : [...named, { rule: "quality_floor", value: qualityFloor, from: ["router"] as const }];
+    ? ruleViews
+    : [...ruleViews, { rule: "quality_floor", value: qualityFloor, from: ["router"] as const }];
 }
 
 /** The slug of an unsaved router without a name. */
@@ -163,8 +163,8 @@ const DRAFT = "draft";
 function parseDraft(context: ManageContext, workspace: Workspace, { model, spec }: ExplainInput): Router | undefined {
   if (spec === null || spec === undefined) return undefined;
   const prefix = routerName(workspace, "");
-  const named = model ?? DRAFT;
-  const slug = named.startsWith(prefix) ? named.slice(prefix.length) : named;
+  const name = model ?? DRAFT;
+  const slug = name.startsWith(prefix) ? name.slice(prefix.length) : name;
   return unsavedRouter(context, workspace, slug, spec);
 }
 

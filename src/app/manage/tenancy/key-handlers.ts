@@ -91,13 +91,13 @@ async function listedKeyViews(context: ManageContext, workspaceId: string, keys:
 }
 
 export function keyHandlers(context: ManageContext): Record<string, Handler> {
-  const shown = (key: ApiKey): HttpResponse => ({
+  const keyReply = (key: ApiKey): HttpResponse => ({
     status: 200,
     json: keyView(key, context.directory, context.clock.nowMs()),
   });
   /** Reads the key inside the lock, because a preceding change may have touched it. */
   const changeFoundKey = (scope: ManageScope, exchange: Exchange, change: (key: ApiKey) => Promise<ApiKey>) =>
-    scope.serialized(async () => shown(await change(findKey(scope, exchange.params["id"]))));
+    scope.serialized(async () => keyReply(await change(findKey(scope, exchange.params["id"]))));
 
   return {
     manageListKeys: buffered(async (exchange) => {
@@ -105,8 +105,8 @@ export function keyHandlers(context: ManageContext): Record<string, Handler> {
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const own = ownMemberId(exchange);
       const all = context.directory.keys(workspace.id);
-      const seen = own === undefined ? all : all.filter(({ memberId }) => memberId === own);
-      const { rows, next } = paginate(seen, limit, cursor);
+      const visible = own === undefined ? all : all.filter(({ memberId }) => memberId === own);
+      const { rows, next } = paginate(visible, limit, cursor);
       return { status: 200, json: { data: await listedKeyViews(context, workspace.id, rows), next } };
     }),
     manageCreateKey: mutation(context, async (exchange, scope) => {

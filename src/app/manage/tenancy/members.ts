@@ -46,14 +46,14 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
 /** Adds a membership, or activates a pending one under its id. */
 async function addMember(scope: ManageScope, workspace: Workspace, added: Member): Promise<Member> {
   const { email, role, pending } = added;
-  const found = memberByEmail(scope, workspace, email);
-  if (found !== undefined && (pending || !found.pending))
+  const existing = memberByEmail(scope, workspace, email);
+  if (existing !== undefined && (pending || !existing.pending))
     throw fault("conflict", {
       message: `${printable(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
   if (!pending) await requireVerifiedEmail(scope, email);
-  const member: Member = found === undefined ? added : { ...found, role, pending };
+  const member: Member = existing === undefined ? added : { ...existing, role, pending };
   await commitWithAudit(scope, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email, role };
@@ -158,8 +158,8 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
 
 /** Members with their accounts. If `own` is set, details of other members are left out. */
 async function memberViews(context: ManageContext, members: readonly Member[], own: string | undefined) {
-  const held = members.filter(({ pending }) => !pending);
-  const people = await context.store.people.summariesByEmail(held.map(({ email }) => email));
+  const active = members.filter(({ pending }) => !pending);
+  const people = await context.store.people.summariesByEmail(active.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
   return members.map((member) =>
     memberListedView(member, byEmail.get(member.email), {
@@ -218,8 +218,8 @@ export function memberHandlers(context: ManageContext): Record<string, Handler> 
         // A role given by the operator activates a pending membership.
         if (exchange.membership === undefined && member.pending) {
           requireFreshSignInForRole(scope, exchange, role);
-          const given = await addMember(scope, workspace, { ...member, role, pending: false });
-          return { status: 200, json: { ...memberView(given), removed_tokens: [] } };
+          const activated = await addMember(scope, workspace, { ...member, role, pending: false });
+          return { status: 200, json: { ...memberView(activated), removed_tokens: [] } };
         }
         requireFreshSignInForRole(scope, exchange, role, member.role);
         const { changed, removed_tokens } = await changeRole(scope, member, role);

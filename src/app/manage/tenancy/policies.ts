@@ -47,8 +47,8 @@ export function parseCountries(param: string, codes: readonly string[]): readonl
   return [...new Set(codes.map((code) => parseCountryCode(param, code)))];
 }
 
-export function parseCountryCode(param: string, given: string): string {
-  const code = given.toUpperCase();
+export function parseCountryCode(param: string, text: string): string {
+  const code = text.toUpperCase();
   if (isCountry(code)) return code;
   throw invalidValue(param, `"${printable(code)}" is not an ISO 3166-1 country code such as DE`);
 }
