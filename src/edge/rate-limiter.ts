@@ -1,4 +1,4 @@
-import { limitBucket } from "../kit/cidr.ts";
+import { rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { LruMap } from "../kit/lru-map.ts";
 
@@ -53,6 +53,6 @@ export class AddressRateLimiter {
   }
 
   consume(address: string): number | undefined {
-    return this.#limiter.perMinute === 0 ? undefined : this.#limiter.consume(limitBucket(address));
+    return this.#limiter.perMinute === 0 ? undefined : this.#limiter.consume(rateLimitBucket(address));
   }
 }

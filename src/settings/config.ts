@@ -35,10 +35,7 @@ import {
 import { STORE_SETTINGS } from "./store.ts";
 import { checkTelemetrySettings, TELEMETRY_SETTINGS } from "./telemetry.ts";
 
-/**
- * The minimum length of an operator token that cannot be guessed; `openssl rand -hex 32` makes twice as many. Fewer are warned of and not refused: what
- * calls the gateway may have been set up with any.
- */
+/** A shorter operator token causes a warning, not an error: existing deployments may use one. */
 const ADMIN_TOKEN_CHARS_MIN = 32;
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");

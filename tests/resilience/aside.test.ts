@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { breakerRulesOf } from "../../src/bootstrap/bounds.ts";
+import { circuitBreakerRules } from "../../src/bootstrap/overload-protection.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { eventually } from "../support/eventually.ts";
 import { figure } from "../support/figures.ts";
@@ -214,5 +214,5 @@ test("ERR-06 refusals of the operator's credential move on, are counted and told
 });
 
 test("ROUTE-05 unless it is set otherwise, five failures in a row cost half a minute, and in the end five", () => {
-  expect(breakerRulesOf(readConfig({}))).toEqual({ consecutiveFailures: 5, openMs: 30_000, openMsMax: 300_000 });
+  expect(circuitBreakerRules(readConfig({}))).toEqual({ consecutiveFailures: 5, openMs: 30_000, openMsMax: 300_000 });
 });
