@@ -14,7 +14,7 @@ function folderForTest(): string {
 const STARTS = 4;
 const ROUNDS = 60;
 
-/** Each thread waits in each round until all are there, and makes folders in one that nobody has made yet. */
+/** In each round all threads meet at a barrier and then create the same folders. */
 const START = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { module, folder, here, starts, rounds, own } = workerData;
@@ -30,7 +30,7 @@ import(module).then(({ openDataDir }) => {
   parentPort.postMessage(problems);
 });`;
 
-test("SCALE-02 first starts at once make the folders that are missing, and none of them fails on those of another", async () => {
+test("SCALE-02 concurrent first starts create the missing folders without failing on each other", async () => {
   const shared = {
     module: new URL("./data-dir.ts", import.meta.url).href,
     folder: folderForTest(),
@@ -48,7 +48,7 @@ test("SCALE-02 first starts at once make the folders that are missing, and none 
   expect(await Promise.all(started)).toEqual(Array.from({ length: STARTS }, () => []));
 });
 
-test("OPS-05 a file in the place of the folder is told by name", () => {
+test("OPS-05 a file in place of the folder is reported by its error code", () => {
   const file = path.join(folderForTest(), "file");
   writeFileSync(file, "");
   expect([ensureDataDir(file), ensureDataDir(path.join(file, "data"))]).toEqual(["EEXIST", "EEXIST"]);

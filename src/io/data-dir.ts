@@ -1,10 +1,10 @@
 import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 
-/** Makes the folder with its parents, for this user alone; answers why it cannot be used, or undefined. */
+/** Creates the folder with its parents, for this user only. Returns why it cannot be used; undefined: it can. */
 export function ensureDataDir(dataDir: string): string | undefined {
   try {
-    make(dataDir);
+    createFolder(dataDir);
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
@@ -12,15 +12,15 @@ export function ensureDataDir(dataDir: string): string | undefined {
   }
 }
 
-/** One level at a time: the recursive mode of mkdir never returns where the system says ENOENT to a folder's own name. */
-function make(folder: string): void {
+/** Without the recursive mode of mkdir, which never returns on systems that report ENOENT for the folder itself. */
+function createFolder(folder: string): void {
   const found = statSync(folder, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) return;
-  if (found === undefined && path.dirname(folder) !== folder) make(path.dirname(folder));
+  if (found === undefined && path.dirname(folder) !== folder) createFolder(path.dirname(folder));
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another start may have made it meanwhile.
+    // A concurrent start may have created it.
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
 }

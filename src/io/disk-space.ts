@@ -1,19 +1,18 @@
 import { statfs } from "node:fs/promises";
 
-const LOOK_EVERY_MS = 1000;
+const CHECK_EVERY_MS = 1000;
 
-/** The free space of a folder's disk, looked at again and again: nobody waits for the answer. */
+/** The free space of a folder's disk, checked periodically in the background. */
 export type DiskSpace = {
-  /** Undefined where the system does not say. */
+  /** Undefined when the system does not report it. */
   readonly freeBytes: number | undefined;
-  /** Less is free than is to be left. */
   readonly isLow: boolean;
   close(): void;
 };
 
-export async function watchDiskSpace(folder: string, leaveBytes: number): Promise<DiskSpace> {
+export async function watchDiskSpace(folder: string, reserveBytes: number): Promise<DiskSpace> {
   let freeBytes: number | undefined;
-  const look = async () => {
+  const check = async () => {
     try {
       const { bavail, bsize } = await statfs(folder);
       freeBytes = bavail * bsize;
@@ -21,15 +20,15 @@ export async function watchDiskSpace(folder: string, leaveBytes: number): Promis
       freeBytes = undefined;
     }
   };
-  await look();
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS);
+  await check();
+  const timer = setInterval(() => void check(), CHECK_EVERY_MS);
   timer.unref();
   return {
     get freeBytes() {
       return freeBytes;
     },
     get isLow() {
-      return freeBytes !== undefined && freeBytes < leaveBytes;
+      return freeBytes !== undefined && freeBytes < reserveBytes;
     },
     close: () => clearInterval(timer),
   };

@@ -9,7 +9,6 @@ import {
   writeTempFile,
 } from "./secret-files.ts";
 
-/** The file does not hold what it should; the message says which. */
 class MasterKeyFileError extends Error {
   constructor(message: string) {
     super(message);
@@ -17,69 +16,68 @@ class MasterKeyFileError extends Error {
   }
 }
 
-/** Steps of a change of the file, each of them on the disk once it is named. */
+/** Steps of a rotation; each is durable when it is reported. */
 export type RotationStep = "key written" | "key beside" | "key in place";
 
-/** The key that wraps, and the one before it when a change was begun. */
+/** `previous` is not empty while a rotation is in progress. */
 export type StoredMasterKeys = { readonly current: Buffer; readonly previous: readonly Buffer[] };
 
 /**
- * The generated master key in its file. A new one stands beside it, as `master-key.next`, for as long as data keys
- * need both; then it takes the old one's place in one step of the file system. Whenever the process ends, the files
- * that are left open everything.
+ * The generated master key in its file. During a rotation the new key is in `master-key.next`, until every data key is
+ * wrapped by it; then it replaces the old file atomically. After a crash at any point, the files open every data key.
  */
 export class MasterKeyFile {
   readonly #file: string;
   readonly #next: string;
   readonly #onStep: (step: RotationStep) => void;
 
-  constructor(dataDir: string, stepped: (step: RotationStep) => void = () => undefined) {
+  constructor(dataDir: string, onStep: (step: RotationStep) => void = () => undefined) {
     this.#file = path.join(dataDir, "master-key");
     this.#next = `${this.#file}.next`;
-    this.#onStep = stepped;
+    this.#onStep = onStep;
   }
 
-  /** The keys that stand there. The first start makes one. */
+  /** The first start generates a key. */
   async open(): Promise<StoredMasterKeys> {
     await loadOrCreateSecretFile(this.#file, generateMasterKey);
     await this.#removeTempFiles();
     return this.read();
   }
 
-  /** Also while another process changes the file. */
+  /** Safe while another process rotates the key. */
   async read(): Promise<StoredMasterKeys> {
-    // First what stands beside: it takes the other one's place in one step, and must not be missed in both.
+    // The next file first: in the other order, a rename in between would hide the new key from both reads.
     const next = await readSecret(this.#next);
-    const kept = (await readSecret(this.#file)) ?? "";
-    if (next === undefined || next === kept) return { current: bytesOf(this.#file, kept), previous: [] };
-    return { current: bytesOf(this.#next, next), previous: [bytesOf(this.#file, kept)] };
+    const stored = (await readSecret(this.#file)) ?? "";
+    if (next === undefined || next === stored) return { current: bytesOf(this.#file, stored), previous: [] };
+    return { current: bytesOf(this.#next, next), previous: [bytesOf(this.#file, stored)] };
   }
 
-  /** What a crash left of a key that never came into use, or another start has no use for now that there is one. */
+  /** Files of crashed or concurrent starts whose key was never used. */
   async #removeTempFiles(): Promise<void> {
     const folder = path.dirname(this.#file);
     for (const name of await readdir(folder))
       if (name.startsWith("master-key.") && name.endsWith(".tmp")) await rm(path.join(folder, name), { force: true });
   }
 
-  /** A new key beside the old one. */
+  /** Generates the next key. */
   async stageNext(): Promise<Buffer> {
     const text = generateMasterKey();
-    const fresh = await writeTempFile(this.#next, text);
+    const tempFile = await writeTempFile(this.#next, text);
     this.#onStep("key written");
-    await rename(fresh, this.#next);
+    await rename(tempFile, this.#next);
     await syncDirectory(path.dirname(this.#next));
     this.#onStep("key beside");
     return bytesOf(this.#next, text);
   }
 
-  /** Undoes `begin`, while nothing is wrapped by the new key yet. */
+  /** Only while no data key is wrapped by the next key. */
   async discardNext(): Promise<void> {
     await rm(this.#next, { force: true });
     await syncDirectory(path.dirname(this.#next));
   }
 
-  /** The new key is the only one from here on: to be called when nothing needs the old one. */
+  /** Only when every data key is wrapped by the next key. */
   async promoteNext(): Promise<void> {
     await rename(this.#next, this.#file);
     await syncDirectory(path.dirname(this.#file));

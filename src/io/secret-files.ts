@@ -2,41 +2,41 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
-/** A secret from the settings, or one that is made at the first start and kept in a file only its owner can read. */
+/** A secret from the settings, or one that the first start generates and stores in a file with mode 0600. */
 export async function loadOrCreateSecret(
   dataDir: string,
   name: string,
-  given: string | null,
-  make: () => string,
+  configured: string | null,
+  generate: () => string,
 ): Promise<string> {
-  return given ?? loadOrCreateSecretFile(path.join(dataDir, name), make);
+  return configured ?? loadOrCreateSecretFile(path.join(dataDir, name), generate);
 }
 
-/** What the file holds; it is made when there is none. Two that make it at once get the same one. */
-export async function loadOrCreateSecretFile(file: string, make: () => string): Promise<string> {
-  const kept = await readSecret(file);
-  if (kept !== undefined && kept !== "") return kept;
+/** Concurrent first starts get the same secret. */
+export async function loadOrCreateSecretFile(file: string, generate: () => string): Promise<string> {
+  const stored = await readSecret(file);
+  if (stored !== undefined && stored !== "") return stored;
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  const made = make();
-  const fresh = await writeTempFile(file, made);
+  const secret = generate();
+  const tempFile = await writeTempFile(file, secret);
   try {
-    // An empty file is what a crash left of an older version's.
-    if (kept === "") await rename(fresh, file);
-    else await link(fresh, file);
+    // A crash of an older version can leave an empty file.
+    if (stored === "") await rename(tempFile, file);
+    else await link(tempFile, file);
   } catch (error) {
-    // Another one's is in place; whoever saw that may have cleared this one away.
+    // A concurrent start won; it may also have removed this temporary file.
     if (!["EEXIST", "ENOENT"].includes(String(codeOf(error)))) throw error;
-    const theirs = await readSecret(file);
-    if (theirs !== undefined && theirs !== "") return theirs;
+    const winner = await readSecret(file);
+    if (winner !== undefined && winner !== "") return winner;
     throw error;
   } finally {
-    await rm(fresh, { force: true });
+    await rm(tempFile, { force: true });
   }
   await syncDirectory(path.dirname(file));
-  return made;
+  return secret;
 }
 
-/** The secret in a file; undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 export async function readSecret(file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, "utf8")).trim();
@@ -46,22 +46,22 @@ export async function readSecret(file: string): Promise<string | undefined> {
   }
 }
 
-/** A whole file beside another, on the disk before it resolves; who reads the other never sees half of it. */
+/** Writes and syncs a temporary file in the same folder, for an atomic rename or link. */
 export async function writeTempFile(file: string, text: string): Promise<string> {
-  const fresh = `${file}.${randomBytes(6).toString("hex")}.tmp`;
-  const handle = await open(fresh, "wx", 0o600);
+  const tempFile = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  const handle = await open(tempFile, "wx", 0o600);
   try {
-    // The system's mask may have taken more than was asked.
+    // The umask may have removed more bits.
     await handle.chmod(0o600);
     await handle.writeFile(`${text}\n`);
     await handle.sync();
   } finally {
     await handle.close();
   }
-  return fresh;
+  return tempFile;
 }
 
-/** What was renamed, linked or removed in a folder survives a power cut once this resolves. */
+/** Makes renames, links and removals in a folder durable. */
 export async function syncDirectory(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

@@ -4,50 +4,50 @@ import { type MasterKeys, masterKeyOf } from "./master-keys.ts";
 type SharedMasterKeysDeps = {
   readonly keys: MasterKeys;
   readonly file: Pick<MasterKeyFile, "read">;
-  /** Those from the settings, which stay whatever the file says. */
+  /** From the settings: they stay, whatever the file has. */
   readonly previous: readonly Uint8Array[];
-  /** Runs work while no other process runs its own. */
+  /** Runs work while no other process holds the same lock. */
   withLock<T>(work: () => Promise<T>): Promise<T>;
 };
 
 /**
- * The master keys of a process among others that have the same file. What is wrapped is wrapped in turn, by the key that
- * stands there then: one that has left the disk opens nothing after the next start.
+ * The master keys of several processes with one key file. Data keys are wrapped under a lock, by the key that is in the
+ * file then: one that has left the disk could not unwrap them after the next start.
  */
 export class SharedMasterKeys {
-  readonly #parts: SharedMasterKeysDeps;
-  #asked = 0;
-  #loaded = 0;
+  readonly #deps: SharedMasterKeysDeps;
+  #reads = 0;
+  #loadedRead = 0;
 
-  constructor(parts: SharedMasterKeysDeps) {
-    this.#parts = parts;
+  constructor(deps: SharedMasterKeysDeps) {
+    this.#deps = deps;
   }
 
-  /** Runs work with the newest keys, which stay the newest until it is over; it is told which one is to leave. */
-  withCurrentKeys<T>(work: (leaving: string | undefined) => Promise<T>): Promise<T> {
-    return this.#parts.withLock(async () => work(retiringKeyIdOf(await this.#load())));
+  /** Runs work under the lock with the newest keys; `retiringKeyId` is the one that a rotation replaces. */
+  withCurrentKeys<T>(work: (retiringKeyId: string | undefined) => Promise<T>): Promise<T> {
+    return this.#deps.withLock(async () => work(retiringKeyIdOf(await this.#load())));
   }
 
-  /** What another process has changed is known from here on. */
+  /** Loads what another process changed. */
   async reload(): Promise<void> {
     await this.#load();
   }
 
   async #load(): Promise<StoredMasterKeys> {
-    const { keys, file, previous } = this.#parts;
-    this.#asked += 1;
-    const asked = this.#asked;
-    const kept = await file.read();
-    // What was read earlier is not put over what was read later.
-    if (asked > this.#loaded) {
-      this.#loaded = asked;
-      keys.load(kept.current, [...kept.previous, ...previous]);
+    const { keys, file, previous } = this.#deps;
+    this.#reads += 1;
+    const read = this.#reads;
+    const stored = await file.read();
+    // An earlier read must not overwrite a later one.
+    if (read > this.#loadedRead) {
+      this.#loadedRead = read;
+      keys.load(stored.current, [...stored.previous, ...previous]);
     }
-    return kept;
+    return stored;
   }
 }
 
-/** The id of the key that the file holds beside the current one. */
+/** Undefined when no rotation is in progress. */
 export function retiringKeyIdOf({ previous: [bytes] }: StoredMasterKeys): string | undefined {
   return bytes === undefined ? undefined : masterKeyOf(bytes).id;
 }

@@ -13,11 +13,11 @@ import { type SignatureKeys, signatureProblem } from "./webhook-signature.ts";
 export const STRIPE_ADAPTER = "stripe";
 const HEADER = "stripe-signature";
 
-/** Amounts there are whole hundredths of these currencies. Others have other parts, and are left alone. */
+/** Currencies whose minor unit is a hundredth. Others are not supported. */
 const HUNDREDTHS = new Set(["CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "NOK", "PLN", "RON", "SEK", "USD"]);
 const NANOS_PER_HUNDREDTH = 10_000_000n;
 
-/** No store is asked for what none can hold. */
+/** Control characters and lone surrogates cannot be stored. */
 const Id = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u);
 const OrderId = Id.startsWith(ORDER_PREFIX);
 const Minor = z.number().int().nonnegative();
@@ -44,14 +44,14 @@ const Dispute = z.object({
   currency: Currency,
 });
 
-/** A dispute that is opened like this has taken the money. An inquiry has not, and one that was prevented may not have. */
-const TAKEN = new Set(["needs_response", "under_review", "lost"]);
+/** In these states of a new dispute the bank has taken the money; in an inquiry it has not. */
+const FUNDS_TAKEN = new Set(["needs_response", "under_review", "lost"]);
 
 type Amount = { readonly minor: number; readonly currency: string };
 
-/** Stripe's messages about checkout sessions and payment intents that carry an order's id. */
-export function stripe(proof: SignatureKeys): PaymentAdapter {
-  return { name: STRIPE_ADAPTER, unpayableReason, parseWebhook: (incoming) => readStripe(incoming, proof) };
+/** Webhooks of Stripe about checkout sessions and payment intents that carry the id of an order. */
+export function stripe(keys: SignatureKeys): PaymentAdapter {
+  return { name: STRIPE_ADAPTER, unpayableReason, parseWebhook: (webhook) => parseStripeWebhook(webhook, keys) };
 }
 
 function unpayableReason({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">): string | undefined {
@@ -59,10 +59,10 @@ function unpayableReason({ currency, nanos }: Pick<PaymentOrder, "currency" | "n
   return nanos % NANOS_PER_HUNDREDTH === 0n ? undefined : "write an amount with at most two places";
 }
 
-function readStripe(incoming: PaymentWebhook, proof: SignatureKeys): PaymentWebhookResult {
-  const problem = signatureProblem(HEADER, incoming, proof);
+function parseStripeWebhook(webhook: PaymentWebhook, keys: SignatureKeys): PaymentWebhookResult {
+  const problem = signatureProblem(HEADER, webhook, keys);
   if (problem !== undefined) return { is: "refused", reason: problem };
-  const event = Event.safeParse(tryParseJson(incoming.body));
+  const event = Event.safeParse(tryParseJson(webhook.body));
   if (!event.success) return { is: "unreadable", reason: "The message is no event." };
   const { id, type, data } = event.data;
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
@@ -75,7 +75,7 @@ const READERS: Readonly<Record<string, (id: string, object: unknown) => PaymentW
   "checkout.session.async_payment_succeeded": readSession,
   "payment_intent.succeeded": readIntent,
   "charge.refunded": readRefund,
-  "charge.dispute.created": (id, object) => readDispute(id, object, "as_its_status_says"),
+  "charge.dispute.created": (id, object) => readDispute(id, object, "by status"),
   "charge.dispute.funds_withdrawn": (id, object) => readDispute(id, object, "taken"),
 };
 
@@ -100,7 +100,7 @@ function readIntent(id: string, object: unknown): PaymentWebhookResult {
   return paid(id, { by: "id", id: orderId }, intent.id, amount);
 }
 
-/** An account may sell other things, and name them in the same places. */
+/** The account may sell other things and use the same fields for them. */
 function orderIdIn(...names: readonly (string | null | undefined)[]): string | undefined {
   return names.map((name) => OrderId.safeParse(name).data).find((id) => id !== undefined);
 }
@@ -114,27 +114,27 @@ function paid(
   return readAmount(amount, { id, kind: "paid", order, paymentId, disputeId: null, amountIs: "of_this" });
 }
 
-/** A charge says what went back of it by now. */
+/** A charge reports the cumulative amount refunded. */
 function readRefund(id: string, object: unknown): PaymentWebhookResult {
   const charge = Charge.safeParse(object).data;
   if (charge === undefined) return unreadable();
   const { payment_intent: paymentId, amount_refunded: minor, currency } = charge;
   if (typeof paymentId !== "string") return ignored("It names no payment.");
   const order = { by: "payment", id: paymentId } as const;
-  const about = { id, kind: "refunded", order, paymentId, disputeId: null } as const;
-  return readAmount({ minor, currency }, { ...about, amountIs: "of_all_so_far" });
+  const base = { id, kind: "refunded", order, paymentId, disputeId: null } as const;
+  return readAmount({ minor, currency }, { ...base, amountIs: "of_all_so_far" });
 }
 
-/** A dispute says what it is about, and has a name that stays while its messages change. */
-function readDispute(id: string, object: unknown, money: "taken" | "as_its_status_says"): PaymentWebhookResult {
+/** Several events can concern one dispute; its id identifies it. */
+function readDispute(id: string, object: unknown, funds: "taken" | "by status"): PaymentWebhookResult {
   const dispute = Dispute.safeParse(object).data;
   if (dispute === undefined) return unreadable();
   const { id: disputeId, status, payment_intent: paymentId, amount: minor, currency } = dispute;
   if (typeof paymentId !== "string") return ignored("It names no payment.");
-  if (money !== "taken" && !TAKEN.has(status)) return ignored("No bank has taken the money.");
+  if (funds !== "taken" && !FUNDS_TAKEN.has(status)) return ignored("No bank has taken the money.");
   const order = { by: "payment", id: paymentId } as const;
-  const about = { id, kind: "disputed", order, paymentId, disputeId } as const;
-  return readAmount({ minor, currency }, { ...about, amountIs: "of_this" });
+  const base = { id, kind: "disputed", order, paymentId, disputeId } as const;
+  return readAmount({ minor, currency }, { ...base, amountIs: "of_this" });
 }
 
 function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): PaymentWebhookResult {
