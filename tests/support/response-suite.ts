@@ -123,7 +123,7 @@ function workTests(current: () => Store): void {
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
     expect(await responses.startRun("resp_1")).toEqual({ is: "begun", run: 1 });
-    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, isAnswering: false }]);
+    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, hasStartedAnswering: false }]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
     await responses.appendEvents(runOf("resp_1", 1), [event(0), event(1)]);
@@ -184,8 +184,8 @@ function workTests(current: () => Store): void {
     // Heard of late, that it had begun takes nothing back.
     await responses.markAnswering("resp_1");
     const [made, other] = (await responses.unfinished()).toSorted((one, two) => one.id.localeCompare(two.id));
-    expect(made).toMatchObject({ id: "resp_1", isAnswering: true, request: undefined, made: answer });
-    expect(other).toMatchObject({ id: "resp_2", isAnswering: false, request, made: undefined });
+    expect(made).toMatchObject({ id: "resp_1", hasStartedAnswering: true, request: undefined, completed: answer });
+    expect(other).toMatchObject({ id: "resp_2", hasStartedAnswering: false, request, completed: undefined });
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     for (const id of ["resp_1", "resp_2"])
       await responses.finish({ id, workspaceId: "ws_1", status: "failed", response: { output: [] }, events: [] });

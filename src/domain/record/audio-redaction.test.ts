@@ -3,7 +3,7 @@ import { redactAudio } from "./audio-redaction.ts";
 
 const SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEA";
 
-test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything else does", () => {
+test("LOG-03 audio is removed from a body in every dialect, and everything else stays", () => {
   const bodies = [
     { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: SOUND, format: "wav" } }] }] },
     { messages: [{ content: [{ type: "file", file: { filename: "talk.mp3", file_data: SOUND } }] }] },
@@ -20,7 +20,7 @@ test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything 
   }
 });
 
-test("LOG-03 every field that may hold sound, and every way to say that it does, is known", () => {
+test("LOG-03 every audio field and every way to declare audio is recognized", () => {
   const fields = ["data", "file_data", "b64_json", "bytes"];
   const says = [
     ...["mime_type", "mimeType", "media_type", "mediaType", "content_type"].flatMap((name) =>
@@ -49,7 +49,7 @@ test("LOG-03 every field that may hold sound, and every way to say that it does,
   expect(redactAudio(transcript)).toBe(transcript);
 });
 
-test("LOG-03 no sound stays where nobody expects it: bodies that are refused are kept too", () => {
+test("LOG-03 audio is removed from unexpected fields, because rejected bodies are captured too", () => {
   const long = SOUND.repeat(4);
   const bodies = [
     // Letters written as numbers.
@@ -75,7 +75,7 @@ test("LOG-03 no sound stays where nobody expects it: bodies that are refused are
   }
 });
 
-test("LOG-03 words about sound, and letters that are written as numbers, stay as they are, to the byte", () => {
+test("LOG-03 text about audio and escaped letters stay byte for byte", () => {
   for (const plain of [
     '{ "content": "the audio of the video was caf\\u00e9 \\u0041", "n": 1.50 }',
     '{"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"}}',
@@ -83,12 +83,12 @@ test("LOG-03 words about sound, and letters that are written as numbers, stay as
     expect(redactAudio(plain)).toBe(plain);
 });
 
-test("LOG-03 a body beyond what may be asked is not taken apart: nobody waits for that", () => {
+test("LOG-03 a body beyond the size limits is dropped without parsing", () => {
   const bodies = [`{"audio":${"[".repeat(2_000_000)}`, `{"audio":[${"{},".repeat(1_000_000)}0]}`];
   for (const body of bodies) expect(redactAudio(body)).toMatch(/^\[left out/);
 });
 
-test("LOG-03 no sound stays in events", () => {
+test("LOG-03 audio is removed from server-sent events", () => {
   const events = [
     `data: ${JSON.stringify({ choices: [{ delta: { audio: { data: SOUND } } }] })}`,
     `event: response.audio.delta\ndata: ${JSON.stringify({ type: "response.audio.delta", delta: SOUND })}`,
@@ -102,7 +102,7 @@ test("LOG-03 no sound stays in events", () => {
   expect(clean).toContain("data: [DONE]");
 });
 
-test("LOG-03 a text without sound stays as it is, to the byte; one that cannot be read goes", () => {
+test("LOG-03 a text without audio stays byte for byte; an unreadable one is dropped", () => {
   const plain = '{ "n": 12345678901234567890, "image": "data:image/png;base64,AAAA" }';
   expect(redactAudio(plain)).toBe(plain);
   expect(redactAudio(`{"input_audio": {"data": "${SOUND}`)).not.toContain(SOUND);

@@ -27,7 +27,7 @@ test.each<[Partial<CaptureScope>, Partial<CapturableCall>, boolean]>([
   expect(windows.covering({ ...CALL, ...call }, 0)).toHaveLength(isCovered ? 1 : 0);
 });
 
-test("LOG-03 a window covers until the moment it closes, and not in it", () => {
+test("LOG-03 a window covers calls until the moment it closes", () => {
   const windows = new OpenCaptureWindows();
   windows.set(windowOf({}));
   expect([999, 1000].map((atMs) => windows.covering(CALL, atMs).length)).toEqual([1, 0]);

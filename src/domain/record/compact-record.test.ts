@@ -60,8 +60,8 @@ const sumsOf = (record: Parameters<DailyRollup["add"]>[0]) => {
   return [...fold.rows()];
 };
 
-describe("the short text of a record", () => {
-  test("LOG-01 is read as the record that it was written from, whatever is in it", () => {
+describe("the compact text of a record", () => {
+  test("LOG-01 decodes to the record it was encoded from", () => {
     fc.assert(
       fc.property(records, (record) => {
         expect(parseRecord(encodeCompact(record))).toEqual(record);
@@ -70,7 +70,7 @@ describe("the short text of a record", () => {
     );
   });
 
-  test("BILL-02 comes to the same in the books as the whole one", () => {
+  test("BILL-02 gives the same roll-ups as the full text", () => {
     const reader = new IngestFieldsReader();
     fc.assert(
       fc.property(records, (record) => {
@@ -81,14 +81,14 @@ describe("the short text of a record", () => {
     );
   });
 
-  test("LOG-01 says nothing twice, and keeps what a request did not have from who served it", () => {
+  test("LOG-01 omits repeated values, and keeps those the request itself does not have", () => {
     const record = finishedRecord("r1");
     expect(encodeCompact(record).length).toBeLessThan(0.75 * JSON.stringify(record).length);
     const text = encodeCompact({ ...record, endpoint: null, provider: null, model: null, level: null });
     expect(JSON.parse(text).attempts[0]).toMatchObject({ endpoint: record.endpoint, provider: record.provider });
   });
 
-  test("LOG-01 is told from a whole one, which is read as it is: what that lacks is an error", () => {
+  test("LOG-01 is distinguished from a full text, in which a missing field is an error", () => {
     const record = finishedRecord("r1", { app: '"short":true' });
     const whole = JSON.stringify(record);
     expect([mayContainCompact(Buffer.from(encodeCompact(record))), mayContainCompact(Buffer.from(whole))]).toEqual([
@@ -100,12 +100,12 @@ describe("the short text of a record", () => {
     expect(() => parseRecord(JSON.stringify(lacking))).toThrow("clientRequestId");
   });
 
-  test("LOG-01 a field of a later version stays in it when it is made whole", () => {
+  test("LOG-01 keeps unknown fields of a later version when it is expanded", () => {
     const later = { ...JSON.parse(encodeCompact(finishedRecord("r1"))), later: { is: "kept" } };
     expect(JSON.parse(expandText(JSON.stringify(later))).later).toEqual({ is: "kept" });
   });
 
-  test("LOG-01 what is marked as one and is none is refused", () => {
+  test("LOG-01 is refused when it is marked as compact and is not a record", () => {
     for (const text of ['{"short":true}', '{"short":true,"usage":7,"attempts":[],"decision":null}'])
       expect(() => parseRecord(text)).toThrow();
   });

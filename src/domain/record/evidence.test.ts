@@ -17,7 +17,7 @@ const SUM: EvidenceSum = {
   costNanos: 3n,
 };
 
-test("LOG-05 what one endpoint served is told apart by environment, level and every country that had the input", () => {
+test("LOG-05 usage of one endpoint is grouped by environment, level and every country that received the input", () => {
   const fold = new EvidenceAggregator([], () => false);
   const others: readonly Partial<EvidenceSum>[] = [
     {},

@@ -7,8 +7,8 @@ import { IngestFieldsReader } from "./ingest-fields-reader.ts";
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const read = (value: unknown) => parseIngestFields(bytesOf(value));
 
-describe("the fields that are booked", () => {
-  test("BILL-02 are those of the whole record, whatever texts are in it", () => {
+describe("ingest fields", () => {
+  test("BILL-02 equal those of the full record, whatever texts it contains", () => {
     const tricky = fc.oneof(
       fc.string({ unit: "grapheme" }),
       fc.constantFrom(',"overheadMs":1', '"},"overheadMs":', '\\",\\"overheadMs\\":', "}"),
@@ -22,7 +22,7 @@ describe("the fields that are booked", () => {
     );
   });
 
-  test("BILL-02 are found in a text of another order, and in one that has a field of the same name inside", () => {
+  test("BILL-02 are found in a different field order, and beside a nested field of the same name", () => {
     const record = finishedRecord("r1");
     const { charge, ...others } = record;
     expect(read({ ...others, charge }).charge).toEqual(charge);
@@ -32,7 +32,7 @@ describe("the fields that are booked", () => {
     expect(read(nested).charge?.price).toEqual(price);
   });
 
-  test("BILL-02 a text that is no record is refused", () => {
+  test("BILL-02 reject a text that is not a record", () => {
     expect(() => parseIngestFields(Buffer.from('{"id":"r1","overheadMs":'))).toThrow(SyntaxError);
   });
 });
@@ -43,7 +43,7 @@ const FIELDS = [
   ...["environment", "app", "surface", "modelRequested", "model", "provider", "streaming", "status", "errorCode"],
 ];
 
-describe("the fields that are booked, of one record after the other", () => {
+describe("ingest fields of consecutive records", () => {
   const tricky = fc.oneof(
     fc.constantFrom("support-desk", "editor", ',"currency":', '"},"overheadMs":', '{"charge":{"nanos":"1"', "}"),
     fc.string({ unit: "grapheme" }),
@@ -76,7 +76,7 @@ describe("the fields that are booked, of one record after the other", () => {
   });
   const turned = written.map((record) => Object.fromEntries(Object.entries(record).toReversed()));
 
-  test("BILL-02 are those of each whole record, whichever came before it", () => {
+  test("BILL-02 equal those of each full record, whatever came before it", () => {
     const some = fc.array(fc.oneof({ arbitrary: written, weight: 5 }, { arbitrary: turned, weight: 1 }), {
       maxLength: 12,
     });
@@ -92,7 +92,7 @@ describe("the fields that are booked, of one record after the other", () => {
     );
   });
 
-  test("BILL-02 are found where nothing is charged, and a text that ends too early is refused", () => {
+  test("BILL-02 are found without a charge, and a truncated text is rejected", () => {
     const reader = new IngestFieldsReader();
     const charged = finishedRecord("r1");
     expect(reader.read(bytesOf(charged)).charge).toEqual(charged.charge);
@@ -100,7 +100,7 @@ describe("the fields that are booked, of one record after the other", () => {
     expect(() => reader.read(bytesOf(charged).subarray(0, 400))).toThrow(SyntaxError);
   });
 
-  test("BILL-02 are found in texts that look like ours, and have another order", () => {
+  test("BILL-02 are found in similar texts with a different field order", () => {
     const { id, createdAtMs, ttfbMs, totalMs, usage, charge, ...rest } = finishedRecord("r1");
     const start = { id, createdAtMs, ttfbMs, totalMs, usage };
     const idempotency = { key: "k", body: "b", untilMs: 1 };
@@ -114,7 +114,7 @@ describe("the fields that are booked, of one record after the other", () => {
     expect(new IngestFieldsReader().read(bytesOf(mistakable)).charge).toEqual(charge);
   });
 
-  test("BILL-02 are those of each record where all are unlike, and shared again where later ones are alike", () => {
+  test("BILL-02 are correct when no record shares a template, and templates are used again later", () => {
     const reader = new IngestFieldsReader();
     for (let n = 0; n < 4000; n += 1)
       expect(reader.read(bytesOf(finishedRecord(`r${n}`, { app: `job ${n}` })))).toMatchObject({

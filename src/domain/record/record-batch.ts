@@ -15,7 +15,7 @@ export type RecordSink = { ingestBatch(batch: RecordBatch): Promise<void> };
 export class RecordRejectedError extends Error {
   constructor(reason: string) {
     super(reason);
-    this.name = "RecordRejected";
+    this.name = "RecordRejectedError";
   }
 }
 

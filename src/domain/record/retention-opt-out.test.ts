@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { requestsZeroRetention } from "./retention-opt-out.ts";
 
-test("LOG-03 a body that demands zero data retention is known by its wish, also where it is not well-formed", () => {
+test("LOG-03 a request for zero data retention is recognized, even in a malformed body", () => {
   for (const body of [
     '{"provider":{"zdr":true},"temperature":"hot"}',
     '{"provider":{"zdr":"true"}}',

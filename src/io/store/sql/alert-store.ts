@@ -48,16 +48,16 @@ export function alertStore(db: Kysely<Database>): AlertStore {
         .orderBy("subject")
         .execute(),
 
-    recordTransitions: (workspaceId, over, fired, nowMs) =>
+    recordTransitions: (workspaceId, cleared, fired, nowMs) =>
       inTransaction(db, async (session) => {
-        for (const { subject, mark } of over)
+        for (const { subject, mark } of cleared)
           await session
             .deleteFrom("alerts_standing")
             .where("workspace_id", "=", workspaceId)
             .where("subject", "=", subject)
             .where("mark", "=", mark)
             .execute();
-        for (const one of fired) await insertFired(session, workspaceId, one, nowMs);
+        for (const alert of fired) await insertFired(session, workspaceId, alert, nowMs);
       }),
 
     async countAlertsSince(workspaceId, sinceMs) {
@@ -89,7 +89,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
   };
 }
 
-/** Who writes down that it is told, tells it: another process that found the same finds the row. */
+/** The insert decides which process sends the alert: another one that detected the same finds the row. */
 async function insertFired(
   session: Kysely<Database>,
   workspaceId: string,
@@ -97,12 +97,12 @@ async function insertFired(
   nowMs: number,
 ): Promise<void> {
   const { subject, mark, alertId, deliveries } = fired;
-  const told = await session
+  const inserted = await session
     .insertInto("alerts_standing")
     .values({ workspace_id: workspaceId, subject, mark, alert_id: alertId, told_at_ms: nowMs })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
-  if (told.numInsertedOrUpdatedRows === 0n) return;
+  if (inserted.numInsertedOrUpdatedRows === 0n) return;
   for (const delivery of deliveries)
     await session.insertInto("alert_deliveries").values(fromDelivery(delivery)).execute();
 }

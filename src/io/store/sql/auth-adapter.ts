@@ -6,7 +6,7 @@ import { sha256Hex } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import { StoreError } from "./store-error.ts";
 
-/** The tables of the library of sign-in, by its names for them. */
+/** Tables by the model names of the authentication library (better-auth). */
 export const AUTH_TABLES: Readonly<Record<string, string>> = {
   user: "people",
   session: "people_sessions",
@@ -17,30 +17,30 @@ export const AUTH_TABLES: Readonly<Record<string, string>> = {
   deviceCode: "people_devices",
 };
 
-/** Columns that are kept as a digest: who reads the store can sign in with none of them. */
+/** Stored as digests, so that read access to the store does not allow signing in. */
 const DIGESTED_FIELDS: Readonly<Record<string, string>> = { session: "token", deviceCode: "deviceCode" };
 
-/** The fields that say whom a row is about, where it is not `userId`. */
+/** The field with the person's id, when it is not `userId`. */
 const PERSON_FIELDS: Readonly<Record<string, string>> = { user: "id", verification: "value" };
 const MATCH_NONE = sql`1 = 0`;
 const MATCH_ALL = sql`1 = 1`;
-/** What is over is removed of all people at once. */
+/** The library deletes expired rows of all people at once. */
 const EXPIRING_MODELS = ["verification"];
-/** Nobody is too late to give up a session of their own. */
+/** Signing out is allowed in any epoch. */
 const UNFENCED_DELETE_MODELS = [...EXPIRING_MODELS, "session"];
 
-/** A call must not write for whom an epoch has begun since it came. */
+/** Rejects writes of calls that began before the person's current epoch. */
 export type EpochFence = {
-  /** The newest one when the call came that writes, or that it began itself. */
+  /** The newest epoch when the call began, or the one that it started itself. */
   epoch(): number;
   requiredCredential?(): RequiredCredential | undefined;
-  /** Told of every second factor that is read, by its secret as it is kept. */
+  /** Receives the stored secret of every second factor that is read. */
   onSecondFactorRead?(secret: string): void;
-  /** Throws what the library answers with. */
+  /** Throws the error that the library returns to the client. */
   rejectStale(): never;
 };
 
-/** What a call goes by that can be taken away without an epoch, and the model of what it writes only while that is there. */
+/** A credential that can be revoked without a new epoch; rows of the model `writes` are written only while it exists. */
 export type RequiredCredential = {
   readonly model: "passkey" | "session";
   readonly field: string;
@@ -48,14 +48,11 @@ export type RequiredCredential = {
   readonly writes: string;
 };
 
-type AuthEngine = Pick<Engine, "db" | "held">;
+type AuthEngine = Pick<Engine, "db" | "lockRows">;
 
 export type AuthAdapterFactory = (options: BetterAuthOptions) => DBAdapter;
 
-/**
- * The store as the library of sign-in asks for it. Loaded when somebody signs in for the first time: the library takes
- * more memory than the rest of an idle gateway.
- */
+/** The better-auth adapter. Imported at the first sign-in, because the library needs more memory than an idle gateway. */
 export async function createAuthAdapter(engine: AuthEngine, fence: EpochFence): Promise<AuthAdapterFactory> {
   const { createAdapterFactory } = await import("better-auth/adapters");
   return createAdapterFactory({
@@ -65,7 +62,7 @@ export async function createAuthAdapter(engine: AuthEngine, fence: EpochFence): 
       supportsBooleans: false,
       supportsDates: false,
       supportsJSON: false,
-      // Inside one the library asks past it too, and the embedded store has one connection: it would wait for ever.
+      // Within a transaction the library also queries outside of it, which deadlocks on the single connection of SQLite.
       transaction: false,
     },
     adapter: ({ schema }) => adapterOn(engine, fence, (model) => ["id", ...Object.keys(schema[model]?.fields ?? {})]),
@@ -76,7 +73,7 @@ type ModelRef = { readonly model: string; readonly modelKey?: string | undefined
 type ModelQuery = ModelRef & { readonly where: CleanedWhere[] };
 type ColumnRef = RawBuilder<unknown>;
 
-/** `credentialID` is kept in `credential_id`. */
+/** `credentialID` is stored as `credential_id`. */
 function columnNameOf(field: string): string {
   return field.replace(/[A-Z]+/g, (capitals) => `_${capitals.toLowerCase()}`);
 }
@@ -88,31 +85,30 @@ function adapterOn(
   fence: EpochFence,
   fieldsOf: (model: string) => readonly string[],
 ): CustomAdapter {
-  const words = sqlFragments(fieldsOf);
+  const fragments = sqlFragments(fieldsOf);
   const { db, lockRows = sql`` } = engine;
   const needs: CredentialCondition = (target) => {
     const needed = fence.requiredCredential?.();
     if (needed?.writes !== modelKeyOf(target)) return undefined;
-    // Whoever is taking it away is waited for, or waits for this.
-    return sql`exists (select 1 from ${words.table(needed)} where ${column(needed.field)} = ${needed.value} ${lockRows})`;
+    // The row lock serializes this with a concurrent revocation.
+    return sql`exists (select 1 from ${fragments.table(needed)} where ${column(needed.field)} = ${needed.value} ${lockRows})`;
   };
   const write = fencedWriter(engine, fence);
   return {
-    ...readOperations(db, words, fence),
-    ...consumeOperations(db, words),
-    ...updateOperations(write, words, needs, fence),
-    ...createOperations(write, words, needs, fence),
+    ...readOperations(db, fragments, fence),
+    ...consumeOperations(db, fragments),
+    ...updateOperations(write, fragments, needs, fence),
+    ...createOperations(write, fragments, needs, fence),
   };
 }
 
 type SqlFragments = ReturnType<typeof sqlFragments>;
-/** Whether what the call goes by is there; undefined: what is written does not hang on it. */
+/** The condition that the required credential exists; undefined when the write does not depend on one. */
 type CredentialCondition = (target: ModelRef) => RawBuilder<unknown> | undefined;
 
 const modelKeyOf = ({ model, modelKey }: ModelRef): string => modelKey ?? model;
 const personField = (target: ModelRef): string => PERSON_FIELDS[modelKeyOf(target)] ?? "userId";
 
-/** The parts that queries are made of. */
 function sqlFragments(fieldsOf: (model: string) => readonly string[]) {
   const table = (target: ModelRef) => {
     const name = AUTH_TABLES[modelKeyOf(target)];
@@ -120,53 +116,53 @@ function sqlFragments(fieldsOf: (model: string) => readonly string[]) {
     return sql.table(name);
   };
   const matching = (target: ModelRef, where: readonly CleanedWhere[] | undefined) =>
-    toCondition((where ?? []).map((one) => digestWhere(modelKeyOf(target), one)));
+    toCondition((where ?? []).map((first) => digestWhere(modelKeyOf(target), first)));
   return {
     table,
     matching,
-    // In the library's own names, so that a row needs no change of its own.
+    // Aliased to the library's field names, so that rows need no mapping.
     columns: (target: ModelRef) =>
       sql.join([...new Set(fieldsOf(modelKeyOf(target)))].map((field) => sql`${column(field)} as ${sql.ref(field)}`)),
     assigned: (target: ModelRef, values: object) =>
       Object.entries(digestValues(modelKeyOf(target), values)).map(
         ([field, value]) => sql`${column(field)} = ${value}`,
       ),
-    one: (target: ModelRef, where: readonly CleanedWhere[]) =>
+    first: (target: ModelRef, where: readonly CleanedWhere[]) =>
       sql`id in (select id from ${table(target)} where ${matching(target, where)} limit 1) and ${matching(target, where)}`,
-    /** Which people rows are about, as they are and as they become. */
-    whose(target: ModelRef, where: readonly CleanedWhere[], becomes: object = {}) {
+    /** The people whom the rows belong to, before and after the update. */
+    owners(target: ModelRef, where: readonly CleanedWhere[], newValues: object = {}) {
       const field = personField(target);
       const named = where.filter((term) => term.field === field && term.operator === "eq").map(({ value }) => value);
-      const ids = [...named, Reflect.get(becomes, field)].filter((id) => typeof id === "string");
-      const kept = sql`id in (select ${column(field)} from ${table(target)} where ${matching(target, where)})`;
-      return sql.join([...ids.map((id) => sql`id = ${id}`), kept], sql` or `);
+      const ids = [...named, Reflect.get(newValues, field)].filter((id) => typeof id === "string");
+      const stored = sql`id in (select ${column(field)} from ${table(target)} where ${matching(target, where)})`;
+      return sql.join([...ids.map((id) => sql`id = ${id}`), stored], sql` or `);
     },
   };
 }
 
-/** Writes unless an epoch has begun of one of the people whom it is about; answers the rows. */
+/** Writes unless one of the people is in a newer epoch; returns the rows. */
 type FencedWrite = <T>(
-  whom: RawBuilder<unknown>,
-  written: (inTime: RawBuilder<unknown>) => RawBuilder<T>,
+  people: RawBuilder<unknown>,
+  written: (isCurrent: RawBuilder<unknown>) => RawBuilder<T>,
   of?: "the people themselves",
 ) => Promise<T[]>;
 
 function fencedWriter({ db, lockRows = sql`` }: AuthEngine, fence: EpochFence): FencedWrite {
   return async <T>(
-    whom: RawBuilder<unknown>,
-    written: (inTime: RawBuilder<unknown>) => RawBuilder<T>,
+    people: RawBuilder<unknown>,
+    written: (isCurrent: RawBuilder<unknown>) => RawBuilder<T>,
     of?: "the people themselves",
   ) => {
-    const asOf = fence.epoch();
-    // An epoch that is about to begin is waited for, or waits for this. Rows of people are held by being written.
+    const epoch = fence.epoch();
+    // The row lock serializes this with the start of an epoch. Updates of `people` lock the rows themselves.
     const query =
       of === undefined
-        ? sql<T>`with whose as (select epoch from people where ${whom} ${lockRows})
-            ${written(sql`not exists (select 1 from whose where epoch > ${asOf})`)}`
-        : written(sql`epoch <= ${asOf}`);
+        ? sql<T>`with whose as (select epoch from people where ${people} ${lockRows})
+            ${written(sql`not exists (select 1 from whose where epoch > ${epoch})`)}`
+        : written(sql`epoch <= ${epoch}`);
     const { rows } = await query.execute(db);
     if (rows.length > 0) return rows;
-    const late = await sql`select 1 from people where (${whom}) and epoch > ${asOf} limit 1`.execute(db);
+    const late = await sql`select 1 from people where (${people}) and epoch > ${epoch} limit 1`.execute(db);
     return late.rows.length > 0 ? fence.rejectStale() : rows;
   };
 }
@@ -209,11 +205,11 @@ function readOperations(
   };
 }
 
-/** What somebody waits for is good once: whoever takes it has still to write what it is good for. */
-function consumeOperations(db: AuthEngine["db"], { table, one, columns }: SqlFragments): AdapterPart<"consumeOne"> {
+/** Consumes a one-time value; the fence applies to the write that follows. */
+function consumeOperations(db: AuthEngine["db"], { table, first, columns }: SqlFragments): AdapterPart<"consumeOne"> {
   return {
     async consumeOne<T>({ where, ...target }: ModelQuery) {
-      const query = sql<T>`delete from ${table(target)} where ${one(target, where)} returning ${columns(target)}`;
+      const query = sql<T>`delete from ${table(target)} where ${first(target, where)} returning ${columns(target)}`;
       return firstRow(target, (await query.execute(db)).rows, where);
     },
   };
@@ -228,21 +224,21 @@ function createOperations(
   return {
     async create({ data, ...target }) {
       const id: unknown = Reflect.get(data, personField(target));
-      const kept = Object.entries(digestValues(modelKeyOf(target), data));
-      const names = sql.join(kept.map(([field]) => column(field)));
-      const values = sql.join(kept.map(([, value]) => sql`${value}`));
-      const made = await write(
+      const stored = Object.entries(digestValues(modelKeyOf(target), data));
+      const names = sql.join(stored.map(([field]) => column(field)));
+      const values = sql.join(stored.map(([, value]) => sql`${value}`));
+      const created = await write(
         modelKeyOf(target) === "user" || typeof id !== "string" ? MATCH_NONE : sql`id = ${id}`,
-        (inTime) =>
-          sql`insert into ${table(target)} (${names}) select ${values} where ${inTime} and ${needs(target) ?? MATCH_ALL}
+        (isCurrent) =>
+          sql`insert into ${table(target)} (${names}) select ${values} where ${isCurrent} and ${needs(target) ?? MATCH_ALL}
             ${modelKeyOf(target) === "twoFactor" ? upsertSecondFactor(table(target), Object.keys(data)) : sql``} returning id`,
       );
-      return made.length > 0 ? data : rejectStale();
+      return created.length > 0 ? data : rejectStale();
     },
   };
 }
 
-/** A person has one second factor: another that is added at the same moment takes its place, unless it is on already. */
+/** A person has one second factor: a concurrent one replaces it unless it is already verified. */
 function upsertSecondFactor(table: RawBuilder<unknown>, fields: readonly string[]): RawBuilder<unknown> {
   const set = fields.map((field) => sql`${column(field)} = excluded.${column(field)}`);
   return sql`on conflict (user_id) do update set ${sql.join(set)} where ${table}.verified = 0`;
@@ -250,7 +246,7 @@ function upsertSecondFactor(table: RawBuilder<unknown>, fields: readonly string[
 
 function updateOperations(
   write: FencedWrite,
-  { table, matching, columns, assigned, one, whose }: SqlFragments,
+  { table, matching, columns, assigned, first, owners }: SqlFragments,
   needs: CredentialCondition,
   { rejectStale }: EpochFence,
 ): AdapterPart<"update" | "updateMany" | "delete" | "deleteMany" | "incrementOne"> {
@@ -258,29 +254,29 @@ function updateOperations(
     target: ModelQuery,
     set: readonly RawBuilder<unknown>[],
     rows: RawBuilder<unknown>,
-    becomes: object,
+    newValues: object,
   ) => {
     const needed = needs(target);
     const written = await write(
-      whose(target, target.where, becomes),
-      (inTime) =>
-        sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${inTime} and ${needed ?? MATCH_ALL}
+      owners(target, target.where, newValues),
+      (isCurrent) =>
+        sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${isCurrent} and ${needed ?? MATCH_ALL}
           returning ${columns(target)}`,
       modelKeyOf(target) === "user" ? "the people themselves" : undefined,
     );
     return written.length === 0 && needed !== undefined ? rejectStale() : written;
   };
   const remove = async (target: ModelQuery, always: readonly string[]) => {
-    const whom = always.includes(modelKeyOf(target)) ? MATCH_NONE : whose(target, target.where);
+    const people = always.includes(modelKeyOf(target)) ? MATCH_NONE : owners(target, target.where);
     const rows = matching(target, target.where);
-    const removed = (inTime: RawBuilder<unknown>) =>
-      sql`delete from ${table(target)} where ${rows} and ${inTime} returning id`;
-    return (await write(whom, removed)).length;
+    const removed = (isCurrent: RawBuilder<unknown>) =>
+      sql`delete from ${table(target)} where ${rows} and ${isCurrent} returning id`;
+    return (await write(people, removed)).length;
   };
   return {
     async update<T>({ update: set, ...target }: ModelQuery & { update: T }) {
-      const becomes = typeof set === "object" && set !== null ? set : {};
-      const rows = await update<T>(target, assigned(target, becomes), matching(target, target.where), becomes);
+      const newValues = typeof set === "object" && set !== null ? set : {};
+      const rows = await update<T>(target, assigned(target, newValues), matching(target, target.where), newValues);
       return firstRow(target, rows, target.where);
     },
     updateMany: async ({ update: set, ...target }) =>
@@ -298,7 +294,7 @@ function updateOperations(
         ([field, delta]) => sql`${column(field)} = coalesce(${column(field)}, 0) + ${delta}`,
       );
       const all = [...added, ...assigned(target, set)];
-      return firstRow(target, await update<T>(target, all, one(target, target.where), set), target.where);
+      return firstRow(target, await update<T>(target, all, first(target, target.where), set), target.where);
     },
   };
 }
@@ -313,16 +309,16 @@ function digestWhere(model: string, where: CleanedWhere): CleanedWhere {
   if (DIGESTED_FIELDS[model] !== where.field) return where;
   const { value } = where;
   if (typeof value === "string") return { ...where, value: sha256Hex(value) };
-  if (Array.isArray(value)) return { ...where, value: value.map((one) => sha256Hex(String(one))) };
+  if (Array.isArray(value)) return { ...where, value: value.map((first) => sha256Hex(String(first))) };
   return where;
 }
 
-/** Who asked by the secret itself gets it back. */
+/** Restores the secret for a caller that queried by it. */
 function restoreSecret<T>(model: string, row: T, where: readonly CleanedWhere[]): T {
   const secret = DIGESTED_FIELDS[model];
-  const asked = where.find(({ field, operator }) => field === secret && operator === "eq");
-  if (secret === undefined || asked === undefined || typeof row !== "object" || row === null) return row;
-  return Object.assign(row, { [secret]: asked.value });
+  const condition = where.find(({ field, operator }) => field === secret && operator === "eq");
+  if (secret === undefined || condition === undefined || typeof row !== "object" || row === null) return row;
+  return Object.assign(row, { [secret]: condition.value });
 }
 
 const COMPARISONS: ReadonlyMap<CleanedWhere["operator"], RawBuilder<unknown>> = new Map([
@@ -347,7 +343,7 @@ function toTerm({ field, operator, value, mode }: CleanedWhere): RawBuilder<unkn
   if (operator === "in" || operator === "not_in") {
     const values = Array.isArray(value) ? value : [value];
     if (values.length === 0) return operator === "in" ? sql`1 = 0` : sql`1 = 1`;
-    const list = sql.join(values.map((one) => sql`${one}`));
+    const list = sql.join(values.map((first) => sql`${first}`));
     return operator === "in" ? sql`${left} in (${list})` : sql`${left} not in (${list})`;
   }
   const compared = COMPARISONS.get(operator);

@@ -1,8 +1,8 @@
 import type { KyselyPlugin, QueryResult, UnknownRow } from "kysely";
 
 /**
- * Engines hand every 64-bit number over as `bigint`, because a balance may be larger than a `number` can say. Here
- * each becomes what the schema promises: money (`…_nanos`) stays `bigint`, everything else is a `number`.
+ * Engines return every 64-bit integer as `bigint`, because a balance may exceed a safe `number`. Money (`…_nanos`) stays
+ * `bigint`; every other column is converted to `number`, as the schema declares.
  */
 export const bigintPlugin: KyselyPlugin = {
   transformQuery: ({ node }) => node,

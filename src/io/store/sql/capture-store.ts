@@ -17,7 +17,7 @@ export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {
       const answer = await sealPart(vault, item, "answer");
       const bytes = (request?.length ?? 0) + (answer?.length ?? 0);
       return inTransaction(db, async (session) => {
-        // Counted and kept in one step: what was purged meanwhile takes nothing more, and what is full stays so.
+        // Counting and storing is one transaction, so a purged or full window accepts nothing.
         const counted = await session
           .updateTable("capture_windows")
           .set(({ eb }) => ({ items: eb("items", "+", 1), bytes: eb("bytes", "+", bytes) }))
@@ -26,7 +26,7 @@ export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {
           .where("bytes", "<=", windowMaxBytes - bytes)
           .executeTakeFirst();
         if (counted.numUpdatedRows === 0n) return (await isPurged(session, item.windowId)) ? "purged" : "full";
-        // Work that was taken up again after a restart is captured once, as it ended.
+        // A background request that resumed after a restart is captured once, with its final result.
         await session.deleteFrom("captured").where("request_id", "=", item.requestId).execute();
         await session
           .insertInto("captured")

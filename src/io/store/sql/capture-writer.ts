@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { CaptureWriter } from "../../../domain/record/capture.ts";
 import type { Database } from "./schema.ts";
 
-/** Windows are opened, closed and emptied here; nothing has to be unsealed for it. */
+/** Needs no vault, because nothing is decrypted. */
 export function captureWriter(db: Kysely<Database>): CaptureWriter {
   const close: CaptureWriter["close"] = async (id, atMs) => {
     await db

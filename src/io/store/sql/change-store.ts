@@ -14,7 +14,7 @@ export function changeStore(db: Kysely<Database>): ChangeFeed {
 
     async changesSince(seq) {
       const rows = await db.selectFrom("changes").selectAll().where("seq", ">", seq).orderBy("seq").execute();
-      // A transaction that was undone leaves a gap as well: then everything is loaded for nothing.
+      // A rolled back transaction leaves a gap too, which causes an unnecessary full reload.
       const missed = rows.some((row, at) => Number(row.seq) !== seq + 1 + at);
       return {
         seq: Number(rows.at(-1)?.seq ?? seq),
@@ -32,7 +32,7 @@ export function changeStore(db: Kysely<Database>): ChangeFeed {
   };
 }
 
-/** In the transaction of the change itself. */
+/** In the same transaction as the change. */
 export async function appendChange(session: Kysely<Database>, workspaceId: string | null, atMs: number): Promise<void> {
   await session
     .insertInto("changes")

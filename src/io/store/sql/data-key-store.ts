@@ -55,7 +55,7 @@ export function dataKeyWriter(db: Kysely<Database>): DataKeyWriter {
           .updateTable("data_keys")
           .set({ wrapped: after.wrapped, master_key: after.masterKey })
           .where("workspace_id", "=", before.workspaceId)
-          // Another instance may have been here first.
+          // Another instance may have rewrapped it already.
           .where("wrapped", "=", before.wrapped)
           .executeTakeFirst();
         changed += Number(numUpdatedRows);

@@ -3,67 +3,62 @@ import type { RequestRecord } from "../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../domain/record/record-batch.ts";
 import type { Database } from "./schema.ts";
 
-/** Words in which engines define tables differently. */
+/** The DDL fragments in which the engines differ. */
 export type Ddl = {
-  /** A whole number of 64 bits. */
+  /** A 64-bit integer. */
   readonly integer: string;
-  /** Text, compared byte by byte on every engine: what sorts by a language can change with the system below it. */
+  /** Text with bytewise collation: a locale collation may change with the operating system. */
   readonly text: string;
-  /** Bytes as they are. */
   readonly bytes: string;
-  /** A primary key that counts up by itself. */
+  /** An auto-incrementing primary key. */
   readonly identity: string;
-  /** Ends the definition of a table whose rows are small and found by their primary key. */
+  /** Table options for small rows that are read by primary key. */
   readonly keyedTable: string;
-  /** Ends the definition of any other table. */
+  /** Table options for all other tables. */
   readonly plainTable: string;
-  /** A field of the JSON text in a column, as text. */
+  /** Extracts a JSON field of a column as text. */
   fromJson(column: string, path: readonly string[]): string;
-  /** The day of UTC that a column of milliseconds is in, as roll-ups name it. */
+  /** The UTC day of a column of milliseconds, as an ISO date. */
   dayOf(column: string): string;
-  /** Statements that make the engine refuse every change and removal of rows. */
+  /** Statements that make the engine reject updates and deletes. */
   appendOnly(table: string): readonly string[];
-  /** Statements that make an index before a migration does, where that would keep writers out; each on its own. */
+  /** Statements that build an index without blocking writers, each outside a transaction. */
   indexAhead(name: string, on: string): readonly string[];
-  /**
-   * Statements that a migration begins with, so that it gives up soon where it waits for others: whoever comes after it
-   * waits behind it.
-   */
+  /** Limits lock waits of a migration, because every later statement on the table queues behind it. */
   readonly shortLockTimeout: readonly string[];
-  /** Statements that cut the request log into partitions by time, on an engine that has such; `ahead` is done before. */
+  /** Statements that partition the request log by time; empty on an engine without partitions. `ahead` runs first. */
   readonly logPartitioning: { readonly ahead: readonly string[]; readonly change: readonly string[] };
-  /** Statements that say what a role may do that does not own the tables, on an engine that has such. */
+  /** Statements that define grants for a role without ownership; empty on an engine without roles. */
   readonly roles: readonly string[];
 };
 
-/** The partitions of the request log. */
 export type LogPartitions = {
-  /** Those that requests of the next days go to; at no cost while they are there. */
+  /** Creates the partitions of the next days; cheap when they exist. */
   prepare(nowMs: number): Promise<void>;
   /**
-   * Removes those that hold nothing newer. Requests from before `restBeforeMs` may be left, and go one by one; they are
-   * in partitions that end by `lookBeforeMs`.
+   * Drops partitions that are entirely older. Rows from before `restBeforeMs` that remain are deleted one by one; they are in
+   * partitions that end by `lookBeforeMs`.
    */
   dropBefore(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
-/** What an engine brings along; everything else is written once, against `db`. */
+/** What an engine provides; everything else is written once, against `db`. */
 export type Engine = {
   readonly db: Kysely<Database>;
   readonly ddl: Ddl;
-  /** The text of a record as it is to be sent to `ingest`. */
+  /** The text of a record as `ingest` expects it. */
   encodeRecord(record: RequestRecord): string;
-  /** A text that may have been made for another engine, as this one keeps it. */
+  /** Converts a text that may have been encoded for another engine. */
   normalizeRecordText(text: string): string;
-  /** Writes finished requests in one transaction; see `RecordSink`. */
+  /** One transaction per batch; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
-  /** Where the request log is in partitions by time. */
+  /** Absent on an engine without partitions. */
   readonly logPartitions?: LogPartitions;
-  /** Work that reads all there is: beside everything else, and with time for it. Absent where there is one connection. */
+  /** For full scans: a separate connection with a long statement timeout. Absent on an engine with one connection. */
   withoutStatementTimeout?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
-  /** Ends a query whose rows stay as they are until the transaction ends; absent where transactions wait for each other. */
+  /** A row-lock clause such as `for share`. Absent on an engine that serializes transactions. */
   readonly lockRows?: RawBuilder<unknown>;
-  /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
+  /** Serializes numbering of the change feed until the transaction ends. Absent on an engine that serializes transactions. */
   lockChangeSequence?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;
 };

@@ -43,7 +43,7 @@ export function evidenceStore(db: Kysely<Database>): EvidenceStore {
   };
 }
 
-/** A sum is wider than what it adds up on some engines, so its width is said. */
+/** PostgreSQL widens sums of bigint to numeric, so the type is explicit. */
 function total<T>(column: string): RawBuilder<T> {
   return sql<T>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
 }

@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { ChargedKeyUse, IdempotencyStore } from "../../../domain/admission/idempotency.ts";
 import type { Database } from "./schema.ts";
 
-/** Read and removed here; the ingest writes them, together with the charges they stand for. */
+/** Reads and deletes only: ingest writes the rows together with their charges. */
 export function idempotencyStore(db: Kysely<Database>): IdempotencyStore {
   return {
     async newest(nowMs, limit) {
@@ -36,7 +36,7 @@ export function idempotencyStore(db: Kysely<Database>): IdempotencyStore {
       const { numDeletedRows } = await db
         .deleteFrom("idempotency_keys")
         .where("key_digest", "in", old)
-        // Again: between the two the key may have been used anew.
+        // Repeated, because the key may have been reused in between.
         .where("expires_at_ms", "<=", nowMs)
         .executeTakeFirst();
       return Number(numDeletedRows);

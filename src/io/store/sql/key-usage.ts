@@ -4,9 +4,8 @@ import type { KeyUsage } from "../../../domain/record/rollup.ts";
 import type { Database } from "./schema.ts";
 
 /**
- * What became of a page of keys, in three questions for all of them. Sums are read from the days, less what was kept out,
- * which days do not tell; when a key was last used is the newest request of each of its shapes, which is one look into an
- * index.
+ * Usage of a page of keys, in three queries for all of them: totals from the daily roll-ups, minus rejected calls, which only
+ * the hourly roll-ups distinguish, and the newest request of each shape, which is one index lookup.
  */
 export async function keyUsage(
   db: Kysely<Database>,
@@ -15,7 +14,7 @@ export async function keyUsage(
   sinceDay: string,
 ): Promise<KeyUsage[]> {
   if (keyIds.length === 0) return [];
-  const [sums, keptOut, newest] = await Promise.all([
+  const [sums, rejected, newest] = await Promise.all([
     usageSums(db, workspaceId, keyIds, sinceDay),
     rejectedCounts(db, workspaceId, keyIds, sinceDay),
     lastUsedTimes(db, workspaceId, keyIds),
@@ -23,8 +22,8 @@ export async function keyUsage(
   return keyIds.flatMap((keyId) => {
     const sum = sums.get(keyId);
     const lastUsedMs = newest.get(keyId) ?? null;
-    // One may have been kept out between the two questions.
-    const requests = Math.max(0, (sum?.requests ?? 0) - (keptOut.get(keyId) ?? 0));
+    // A call may be rejected between the two queries.
+    const requests = Math.max(0, (sum?.requests ?? 0) - (rejected.get(keyId) ?? 0));
     if (requests === 0 && lastUsedMs === null) return [];
     return [{ keyId, lastUsedMs, requests, costNanos: sum?.cost_nanos ?? 0n }];
   });

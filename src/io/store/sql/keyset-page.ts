@@ -2,7 +2,7 @@ import { fault } from "../../../contract/faults.ts";
 
 const PAGE_MAX = 1000;
 
-/** The last row a caller has seen: its time and its id, which together are unique. */
+/** The time and id of the last row of a page, which together are unique. */
 export type PageCursor = { readonly atMs: number; readonly id: string };
 
 export function pageSize(limit: number): number {
@@ -25,7 +25,7 @@ export function decodeCursor(cursor: string): PageCursor {
   return { atMs: Number(atMs), id };
 }
 
-/** Cuts the one row too many that was asked for to know whether there is a next page. */
+/** Expects one extra row, which shows whether there is a next page. */
 export function slicePage<Row>(rows: readonly Row[], size: number, cursorOf: (row: Row) => PageCursor) {
   const page = rows.slice(0, size);
   const last = page.at(-1);

@@ -7,17 +7,16 @@ import type { Database } from "./schema.ts";
 const NANOS_PER_UNIT = 1_000_000_000n;
 const NANOS = sql.lit(Number(NANOS_PER_UNIT));
 
-/** How many broken rows of one kind are named: enough to begin with. */
 const ROWS_REPORTED_MAX = 20;
 
 /**
- * The invariants of the books, asked of the data itself, one after the other. Each sentence is one that does not hold: it
- * is told although another could not be looked at.
+ * Checks the invariants of the ledger against the data. Each returned sentence is a violation; violations found before a
+ * failing check are still returned.
  */
 export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
   const found: string[] = [];
   try {
-    for (const broken of INVARIANTS) found.push(...(await broken(db)));
+    for (const check of INVARIANTS) found.push(...(await check(db)));
   } catch (error) {
     if (found.length === 0) throw error;
   }
@@ -36,7 +35,7 @@ const INVARIANTS = [
   ...ROLLUP_INVARIANTS,
 ] as const;
 
-/** Whole units and the rest apart: what went into all wallets together is more than an engine can add up in nanos. */
+/** Units and remainder are summed separately, because the sum of all wallets in nano-units may overflow 64 bits. */
 async function nonZeroSums(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ currency: string; units: bigint | string; rest_nanos: bigint | string }>`
     select currency, sum(amount_nanos / ${NANOS}) as units, sum(amount_nanos % ${NANOS}) as rest_nanos
@@ -47,7 +46,7 @@ async function nonZeroSums(db: Kysely<Database>): Promise<string[]> {
   });
 }
 
-/** A row cannot be out of balance, but it can be no transfer. The engine refuses those too, unless told not to. */
+/** A row is balanced by construction, but may not be a valid transfer. Check constraints reject those unless disabled. */
 async function invalidTransfers(db: Kysely<Database>): Promise<string[]> {
   const accounts = sql.join(ACCOUNTS.map((account) => sql.lit(account)));
   const { rows } = await sql<{ id: string; from_account: string; to_account: string; moved_nanos: bigint }>`
@@ -99,7 +98,7 @@ async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
   );
 }
 
-/** What was given back, taken back or has expired is at most what there was. */
+/** Refunds, reversals and expiries never exceed their source. */
 async function excessReturns(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ source_id: string; source_nanos: bigint | null; given_nanos: bigint }>`
     select given.source_id, source.moved_nanos as source_nanos, cast(sum(${RETURNED_NANOS}) as bigint) as given_nanos
@@ -130,7 +129,7 @@ async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
   );
 }
 
-/** Credit that ends, and what has ended of it, as the ledger has both. */
+/** Promotional credit and its expired part equal the ledger. */
 async function promotionMismatches(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; amount_nanos: bigint; expired_nanos: bigint; ended_nanos: bigint }>`
     with ended as (

@@ -30,8 +30,8 @@ export async function transactionPage(
 }
 
 /**
- * The wallet is the sum of all entries, so after the newest of the page there is in it what is in it now, less what
- * came later. In one statement: an entry that is written meanwhile is in both figures or in none.
+ * The balance after the newest entry of the page is the current balance minus all later movements. One statement, so that a
+ * concurrent entry is in both sums or in neither.
  */
 export async function balancePage(
   db: Kysely<Database>,
@@ -62,7 +62,7 @@ export async function balancePage(
   return { rows: balanced, next: cut.next };
 }
 
-/** What moved the wallet after the newest entry of a page that ends by `lastMs`; a page without end has the newest of all. */
+/** Wallet movements after the newest entry of a page that ends by `lastMs`; none when the page is unbounded. */
 function movedAfterPage(workspaceId: string, lastMs: number) {
   if (lastMs === Infinity) return sql`select 0 as nanos`;
   const nextDay = dayOf(lastMs) + 1;
@@ -85,15 +85,15 @@ function pageQuery(
   cursor: string | null,
   filter: LedgerFilter,
 ): SelectQueryBuilder<Database, "ledger_transactions", TransactionRow> {
-  const place = cursor === null ? undefined : decodeCursor(cursor);
+  const cursorPosition = cursor === null ? undefined : decodeCursor(cursor);
   return db
     .selectFrom("ledger_transactions")
     .selectAll()
     .where("workspace_id", "=", workspaceId)
     .where(filterOf(filter))
-    .$if(place !== undefined, (query) =>
+    .$if(cursorPosition !== undefined, (query) =>
       query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple("created_at_ms", "id"), "<", tuple(place?.atMs ?? 0, place?.id ?? "")),
+        eb(refTuple("created_at_ms", "id"), "<", tuple(cursorPosition?.atMs ?? 0, cursorPosition?.id ?? "")),
       ),
     )
     .orderBy("created_at_ms", "desc")

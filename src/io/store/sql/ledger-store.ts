@@ -20,7 +20,7 @@ import { queryStatement, sumReturned, sumSpending } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
-/** `patiently`: how the audit reads; on `db` unless given. */
+/** The audit runs in `withoutStatementTimeout`, or on `db` when the engine has none. */
 export function ledgerStore(
   db: Kysely<Database>,
   patiently: NonNullable<Engine["withoutStatementTimeout"]> = (work) => work(db),
@@ -64,7 +64,7 @@ export function ledgerStore(
         .where("given.source_id", "=", sourceId)
         .where("given.workspace_id", "=", workspaceId)
         .where("posted.kind", "=", kind)
-        // In these words, so that the index of everything but charges is found.
+        // Written like the condition of the partial index on non-charges, so that the planner uses it.
         .where(sql<boolean>`posted.kind <> 'charge'`)
         .execute();
       return rows.map(toTransaction);
@@ -75,7 +75,7 @@ export function ledgerStore(
         .selectFrom("ledger_transactions")
         .selectAll()
         .where("id", "=", id)
-        // In these words, so that the index of everything but charges is found.
+        // Written like the condition of the partial index on non-charges, so that the planner uses it.
         .where(sql<boolean>`kind <> 'charge'`)
         .executeTakeFirst();
       return row === undefined ? undefined : toTransaction(row);
@@ -94,32 +94,32 @@ export function ledgerStore(
     },
 
     chargedRequestIds: (requests) => findCharged(db, requests),
-    spent: (...asked) => sumSpending(db, ...asked),
+    spent: (...requested) => sumSpending(db, ...requested),
     statement: (workspaceId, span) => queryStatement(db, workspaceId, span),
 
-    entries: (...asked) => transactionPage(db, ...asked),
-    balances: (...asked) => balancePage(db, ...asked),
+    entries: (...requested) => transactionPage(db, ...requested),
+    balances: (...requested) => balancePage(db, ...requested),
 
     audit: () => patiently(auditLedger),
   };
 }
 
-/** Asked for by one statement: each has four values, of which it may have some ten thousand. */
+/** Each takes four of the roughly ten thousand parameters that a statement may have. */
 const CHARGES_PER_STATEMENT = 1000;
 
 async function findCharged(db: Kysely<Database>, requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let at = 0; at < requests.length; at += CHARGES_PER_STATEMENT) {
-    const asked = requests.slice(at, at + CHARGES_PER_STATEMENT);
-    const keys = asked.map(
+    const requested = requests.slice(at, at + CHARGES_PER_STATEMENT);
+    const keys = requested.map(
       ({ id, workspaceId, createdAtMs }) =>
         sql`(${id}, cast(${workspaceId} as text), cast(${Math.trunc(createdAtMs)} as bigint), ${chargeIdOf(id)})`,
     );
     const { rows } = await sql<{ request_id: string }>`
-      with asked (request_id, workspace_id, created_at_ms, id) as (values ${sql.join(keys)})
-      select request_id from asked
-      where exists (select 1 from ledger_transactions as posted where posted.workspace_id = asked.workspace_id
-        and posted.created_at_ms = asked.created_at_ms and posted.id = asked.id)`.execute(db);
+      with requested (request_id, workspace_id, created_at_ms, id) as (values ${sql.join(keys)})
+      select request_id from requested
+      where exists (select 1 from ledger_transactions as posted where posted.workspace_id = requested.workspace_id
+        and posted.created_at_ms = requested.created_at_ms and posted.id = requested.id)`.execute(db);
     for (const { request_id: id } of rows) found.add(id);
   }
   return found;
@@ -152,10 +152,10 @@ async function postIn(
   return true;
 }
 
-/** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
+/** Wallets change only here and in ingest, always together with their ledger entries. */
 async function applyToWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: LedgerEntry): Promise<void> {
-  // What goes out always can.
-  const most = nanos > 0n ? BALANCE_NANOS_MAX - nanos : CHARGE_MAX_NANOS;
+  // Debits are always possible.
+  const balanceMax = nanos > 0n ? BALANCE_NANOS_MAX - nanos : CHARGE_MAX_NANOS;
   const moved = await session
     .insertInto("wallets")
     .values({ workspace_id: workspaceId, currency, balance_nanos: nanos })
@@ -164,13 +164,13 @@ async function applyToWallet(session: Kysely<Database>, { workspaceId, currency,
         .column("workspace_id")
         .doUpdateSet({ balance_nanos: sql`wallets.balance_nanos + excluded.balance_nanos` })
         .whereRef("wallets.currency", "=", "excluded.currency")
-        .where("wallets.balance_nanos", "<=", most),
+        .where("wallets.balance_nanos", "<=", balanceMax),
     )
     .executeTakeFirst();
   if (moved.numInsertedOrUpdatedRows === 0n) throw await walletMoveError(session, workspaceId, currency);
 }
 
-/** Far from where 64 bits end, so that no sum in SQL is ever near to it. */
+/** Far below the 64-bit limit, so that no SQL sum overflows. */
 const BALANCE_NANOS_MAX = 2n ** 62n;
 
 async function walletMoveError(session: Kysely<Database>, workspaceId: string, currency: string): Promise<Error> {

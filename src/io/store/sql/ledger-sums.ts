@@ -11,9 +11,9 @@ import { dayName, dayOf, dayStartMs, parseDayName } from "../../../kit/calendar.
 import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 
-// A sum is wider than what it adds up on some engines, so its width is said.
+// PostgreSQL widens sums of bigint to numeric, so casts make the type explicit.
 
-/** What a transaction gives back of another. An expiry that took too much is followed by one into the wallet. */
+/** The returned amount. An expiry that took too much is corrected by a second one into the wallet. */
 export const RETURNED_NANOS = sql`case when posted.kind = 'expiry' and posted.to_account = 'wallet'
   then -posted.moved_nanos else posted.moved_nanos end`;
 
@@ -33,14 +33,14 @@ export async function sumReturned(
 
 const LAST_DAY = parseDayName("9999-12-31");
 
-/** A day as the roll-ups name it. Later ones would not compare as texts. */
+/** A day as ISO date, capped because later years would not compare as text. */
 export function dayKey(day: number): string {
   return dayName(Math.min(day, LAST_DAY));
 }
 
 /**
- * What requests cost in a stretch of time. Whole days are in the roll-ups, which the audit holds against the ledger, so
- * that of the ledger only the rest at both ends is read, however long the stretch is.
+ * Charges within a period. Whole days come from the roll-ups, which the audit verifies against the ledger; only the partial
+ * days at both ends are read from the ledger.
  */
 function chargesWithin(workspaceId: string, { fromMs, toMs }: TimeSpan) {
   const posted = (sinceMs: number, untilMs: number) => sql`
@@ -55,7 +55,7 @@ function chargesWithin(workspaceId: string, { fromMs, toMs }: TimeSpan) {
     union all ${posted(dayStartMs(endDay), toMs)}`;
 }
 
-/** What is no charge is found by an index of its own, in these words. */
+/** Written like the condition of the partial index on non-charges, so that the planner uses it. */
 function correctionsWithin(workspaceId: string, { fromMs, toMs }: TimeSpan) {
   return sql`select moved_nanos as nanos from ledger_transactions where workspace_id = ${workspaceId}
     and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
@@ -68,11 +68,11 @@ export async function sumSpending(
   spending: SpendingKind,
   spans: readonly TimeSpan[],
 ): Promise<bigint[]> {
-  const taken = spending === "charges" ? chargesWithin : correctionsWithin;
+  const movements = spending === "charges" ? chargesWithin : correctionsWithin;
   const sums: bigint[] = [];
   for (const span of spans) {
     const { rows } = await sql<{ spent_nanos: bigint | null }>`
-      select cast(sum(nanos) as bigint) as spent_nanos from (${taken(workspaceId, span)}) as taken`.execute(db);
+      select cast(sum(nanos) as bigint) as spent_nanos from (${movements(workspaceId, span)}) as taken`.execute(db);
     sums.push(rows[0]?.spent_nanos ?? 0n);
   }
   return sums;
@@ -89,8 +89,8 @@ type SumRow = {
 const kind = z.enum(TRANSACTION_KINDS);
 
 /**
- * One statement, so that all its figures are of one moment although requests are being written. How many charges there
- * were is counted among all transactions, which takes the primary key alone.
+ * One statement, so that all sums are from one snapshot. The number of charges is the number of all transactions minus the
+ * others, which needs the primary key only.
  */
 export async function queryStatement(
   db: Kysely<Database>,
@@ -133,8 +133,8 @@ export async function queryStatement(
 function toStatement(rows: readonly SumRow[]): StatementSums {
   const of = (part: SumRow["part"]) => rows.filter((row) => row.part === part);
   const beside = of("kind");
-  const besides = beside.reduce((sum, { happened }) => sum + happened, 0);
-  const charges = of("all").map((row) => ({ ...row, happened: row.happened - besides }));
+  const otherCount = beside.reduce((sum, { happened }) => sum + happened, 0);
+  const charges = of("all").map((row) => ({ ...row, happened: row.happened - otherCount }));
   return {
     openingNanos: of("before").reduce((sum, { in_nanos, out_nanos }) => sum + in_nanos - out_nanos, 0n),
     kinds: [...beside, ...charges.filter(({ happened }) => happened > 0)].map((row) => ({

@@ -3,15 +3,15 @@ import type { LogOutbox, OutboxRecord } from "../../../domain/record/log-outbox.
 import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 
-/** Rows of one statement: engines bound how many values it may have. */
+/** Engines limit the number of parameters per statement. */
 const ROWS_PER_STATEMENT = 500;
 
 export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecordText"]): LogOutbox {
   return {
     async add(targets, records) {
-      const rowsOf = (some: readonly OutboxRecord[]) =>
+      const rowsOf = (batch: readonly OutboxRecord[]) =>
         targets.flatMap((target) =>
-          some.map(({ requestId, record, queuedAtMs }) => ({
+          batch.map(({ requestId, record, queuedAtMs }) => ({
             target,
             request_id: requestId,
             queued_at_ms: queuedAtMs,
@@ -33,7 +33,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
           .onConflict((conflict) =>
             conflict
               .columns(["target", "request_id"])
-              // Never at the same time as what it replaces: whoever is sending that is done with that alone.
+              // Always a later time than the replaced row, so that acknowledging the old version does not delete the new one.
               .doUpdateSet({
                 record: sql`excluded.record`,
                 queued_at_ms: sql`case when excluded.queued_at_ms > log_outbox.queued_at_ms
@@ -99,7 +99,7 @@ export function logOutbox(db: Kysely<Database>, textFor: Engine["normalizeRecord
 }
 
 function chunk<T>(rows: readonly T[]): T[][] {
-  const pieces: T[][] = [];
-  for (let at = 0; at < rows.length; at += ROWS_PER_STATEMENT) pieces.push(rows.slice(at, at + ROWS_PER_STATEMENT));
-  return pieces;
+  const chunks: T[][] = [];
+  for (let at = 0; at < rows.length; at += ROWS_PER_STATEMENT) chunks.push(rows.slice(at, at + ROWS_PER_STATEMENT));
+  return chunks;
 }

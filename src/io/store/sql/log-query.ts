@@ -3,30 +3,28 @@ import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
 import type { PageCursor } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
-/** The newest requests are looked through first: what is not rare is among them, whatever its shapes. */
+/** The newest requests are scanned first: common matches are among them. */
 const RECENT_ROWS = 4000;
 
-/** How many times further each next look goes, where there are too many shapes to look for. */
+/** Each further scan covers this many times more rows. */
 const GROWTH_FACTOR = 8;
 
-/** Shapes of which the newest request is looked for, one by one. */
+/** Above this, shapes are not looked up individually. */
 const SHAPES_MAX = 4000;
 
-/** Before every time: a shape without a request. */
+/** Marks a shape without a request. */
 const NO_REQUEST_MS = -1;
 
-/** Shapes whose requests are read side by side. */
+/** Shapes that are merged by one `union all`. */
 const UNION_ARMS_MAX = 64;
 
 type QuerySpan = { readonly workspaceId: string; readonly fromMs: number; readonly before: PageCursor };
 
-/** Behind every id and every time. */
 const END_CURSOR: PageCursor = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
- * Where the next requests of a list are, newest first. What is not found among the newest is asked of the shapes; the
- * requests of each shape are in order in an index of their own, so that whatever is combined, hardly more is read than
- * what is found.
+ * The next requests of a list, newest first. Matches that are not among the newest rows are found by shape: an index has the
+ * requests of each shape in order, so any combination of filters reads little more than it returns.
  */
 export async function findRequests(
   db: Kysely<Database>,
@@ -35,18 +33,18 @@ export async function findRequests(
   cursor: PageCursor | null,
   count: number,
 ): Promise<PageCursor[]> {
-  const { sinceMs = 0, untilMs, ...alike } = filter;
+  const { sinceMs = 0, untilMs, ...shapeFilter } = filter;
   const until = untilMs === undefined ? END_CURSOR : { atMs: untilMs, id: "" };
   const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
   const span = { workspaceId, fromMs: sinceMs, before };
-  if (Object.values(alike).every((value) => value === undefined)) return newestFirst(db, span, count);
-  const near = await filterNewest(db, span, alike, RECENT_ROWS, count);
-  const edge = near.length < count ? await lastOfNewest(db, span, RECENT_ROWS) : undefined;
-  if (edge === undefined) return near;
-  return [...near, ...(await findOlder(db, { ...span, before: edge }, alike, count - near.length))];
+  if (Object.values(shapeFilter).every((value) => value === undefined)) return newestFirst(db, span, count);
+  const recent = await filterNewest(db, span, shapeFilter, RECENT_ROWS, count);
+  const lastSeen = recent.length < count ? await lastOfNewest(db, span, RECENT_ROWS) : undefined;
+  if (lastSeen === undefined) return recent;
+  return [...recent, ...(await findOlder(db, { ...span, before: lastSeen }, shapeFilter, count - recent.length))];
 }
 
-/** What is rare, behind the newest requests. */
+/** Rare matches, beyond the newest rows. */
 async function findOlder(
   db: Kysely<Database>,
   span: QuerySpan,
@@ -59,13 +57,13 @@ async function findOlder(
     .where(shapeCondition(span.workspaceId, filter))
     .limit(SHAPES_MAX + 1)
     .execute();
-  const numbers = shapes.map(({ id }) => id);
-  if (numbers.length > SHAPES_MAX) return scanBackwards(db, span, filter, count);
-  if (numbers.length <= UNION_ARMS_MAX) return mergeShapes(db, span, numbers, count);
+  const shapeIds = shapes.map(({ id }) => id);
+  if (shapeIds.length > SHAPES_MAX) return scanBackwards(db, span, filter, count);
+  if (shapeIds.length <= UNION_ARMS_MAX) return mergeShapes(db, span, shapeIds, count);
   return mergeNewestShapes(db, span, filter, count);
 }
 
-/** Where one is of no shape that could be looked for, all are looked through, ever more of them at once. */
+/** Too many shapes match: scans all rows in growing steps. */
 async function scanBackwards(
   db: Kysely<Database>,
   span: QuerySpan,
@@ -75,22 +73,21 @@ async function scanBackwards(
   const found: PageCursor[] = [];
   let { before } = span;
   for (let rows = RECENT_ROWS * GROWTH_FACTOR; ; rows *= GROWTH_FACTOR) {
-    const part = { ...span, before };
-    found.push(...(await filterNewest(db, part, filter, rows, count - found.length)));
-    const edge = found.length < count ? await lastOfNewest(db, part, rows) : undefined;
-    if (edge === undefined) return found;
-    before = edge;
+    const partSpan = { ...span, before };
+    found.push(...(await filterNewest(db, partSpan, filter, rows, count - found.length)));
+    const lastSeen = found.length < count ? await lastOfNewest(db, partSpan, rows) : undefined;
+    if (lastSeen === undefined) return found;
+    before = lastSeen;
   }
 }
 
-/** Requests by time. */
 function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan) {
   return (
     db
       .selectFrom("request_records")
       .where("workspace_id", "=", workspaceId)
       .where("created_at_ms", ">=", fromMs)
-      // Said once more by itself: a log in parts by time leaves out parts by this, and not by what follows.
+      // Redundant to the row comparison, but partition pruning only understands this form.
       .where("created_at_ms", "<=", before.atMs)
       .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)))
       .orderBy("created_at_ms", "desc")
@@ -104,8 +101,8 @@ async function newestFirst(db: Kysely<Database>, span: QuerySpan, count: number)
 }
 
 /**
- * Of so many of the newest requests those that are wanted. The limit inside says how they are read: an engine that
- * knows little of its tables would begin with the shapes, and sort everything that has one of them.
+ * Matches among the newest `rowsMax` requests. The inner limit fixes the access path: without statistics an engine would start
+ * with the shapes and sort all their requests.
  */
 async function filterNewest(
   db: Kysely<Database>,
@@ -128,7 +125,7 @@ async function filterNewest(
   return rows.map(toCursor);
 }
 
-/** The last of so many of the newest requests; undefined where there are not more of them. */
+/** The last of the newest `rowsMax` requests; undefined when there are no more rows. */
 async function lastOfNewest(db: Kysely<Database>, span: QuerySpan, rowsMax: number): Promise<PageCursor | undefined> {
   const rows = await byTime(db, span)
     .select(["created_at_ms", "id"])
@@ -139,7 +136,7 @@ async function lastOfNewest(db: Kysely<Database>, span: QuerySpan, rowsMax: numb
   return next === undefined ? undefined : last;
 }
 
-/** The requests of these shapes, merged by time. */
+/** Requests of these shapes, merged by time. */
 async function mergeShapes(
   db: Kysely<Database>,
   span: QuerySpan,
@@ -168,7 +165,7 @@ function requestsOfShape(db: Kysely<Database>, { workspaceId, fromMs, before }: 
     .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)));
 }
 
-/** Of many shapes only those with the newest requests matter: the rest has its turn when these are passed. */
+/** Merges the shapes with the newest requests first; the others follow when these are exhausted. */
 async function mergeNewestShapes(
   db: Kysely<Database>,
   span: QuerySpan,
@@ -180,22 +177,22 @@ async function mergeNewestShapes(
   for (;;) {
     const heads = await newestByShape(db, { ...span, before }, filter);
     const arms = heads.slice(0, UNION_ARMS_MAX);
-    // Down to here nothing of the others can lie between.
+    // No other shape has a request newer than this.
     const floorMs = heads[UNION_ARMS_MAX]?.head_ms;
     const newestMs = heads[0]?.head_ms;
     if (newestMs === undefined) return found;
     const rest = count - found.length;
-    // Very many at the very same time: no shape is ahead of the others.
+    // More shapes than arms share the newest time, so none can go first.
     if (floorMs === newestMs) return [...found, ...(await scanBackwards(db, { ...span, before }, filter, rest))];
     const fromMs = floorMs === undefined ? span.fromMs : floorMs + 1;
-    const numbers = arms.map(({ shape }) => shape);
-    found.push(...(await mergeShapes(db, { ...span, fromMs, before }, numbers, rest)));
+    const shapeIds = arms.map(({ shape }) => shape);
+    found.push(...(await mergeShapes(db, { ...span, fromMs, before }, shapeIds, rest)));
     if (floorMs === undefined || found.length >= count) return found;
     before = { atMs: floorMs + 1, id: "" };
   }
 }
 
-/** The shapes with the newest requests, and when those were. */
+/** Shapes by the time of their newest request. */
 async function newestByShape(db: Kysely<Database>, { workspaceId, fromMs, before }: QuerySpan, filter: ShapeFilter) {
   const heads = db
     .selectFrom("request_shapes")
@@ -214,17 +211,17 @@ async function newestByShape(db: Kysely<Database>, { workspaceId, fromMs, before
     .orderBy("head_ms", "desc")
     .limit(UNION_ARMS_MAX + 1)
     .execute();
-  // Left out here and not there, where the same would be looked up once more to be compared.
+  // Filtered here, because a SQL condition would evaluate the subquery twice.
   return rows.filter(({ head_ms }) => head_ms !== NO_REQUEST_MS);
 }
 
-/** What a filter says of shapes of a workspace. */
+/** A filter as a condition on shapes. */
 export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
   const { keyId, memberId, model, provider, app, environment, status, statusClass, surface } = filter;
   const conditions = [sql<boolean>`request_shapes.workspace_id = ${workspaceId}`];
   if (keyId !== undefined) conditions.push(sql`request_shapes.key_id = ${keyId}`);
   if (memberId !== undefined) conditions.push(sql`request_shapes.member_id = ${memberId}`);
-  // By the model that served or the one that was asked for: `auto` is never the former.
+  // Matches the served or the requested model, because `auto` is never the served one.
   if (model !== undefined)
     conditions.push(sql`(request_shapes.model = ${model} or request_shapes.model_requested = ${model})`);
   if (provider !== undefined) conditions.push(sql`request_shapes.provider = ${provider}`);

@@ -7,7 +7,7 @@ import { decodeCursor, pageSize, slicePage } from "./keyset-page.ts";
 import { findRequests } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
-/** How far the time in a request's id can be from the one in its record. */
+/** The time in a request id may differ this much from the one in its record. */
 const ID_TIME_TOLERANCE_MS = 86_400_000;
 
 export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore {
@@ -17,21 +17,21 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
     async list(workspaceId, filter, limit, cursor) {
       const size = pageSize(limit);
       const after = cursor === null ? null : decodeCursor(cursor);
-      const places = await findRequests(db, workspaceId, filter, after, size + 1);
-      const { page, next } = slicePage(places, size, (place) => place);
+      const cursors = await findRequests(db, workspaceId, filter, after, size + 1);
+      const { page, next } = slicePage(cursors, size, (found) => found);
       const records = await readRecords(
         db,
         page.map(({ id }) => id),
         // Newest first.
         { fromMs: page.at(-1)?.atMs ?? 0, toMs: page[0]?.atMs ?? 0 },
       );
-      // One that is swept away meanwhile is left out.
+      // A request that was deleted meanwhile is omitted.
       return { rows: page.flatMap(({ id }) => records.get(id) ?? []), next };
     },
 
     async find(requestId) {
       const atMs = idTimestampMs(requestId);
-      // By the time in its id first: where the log is in parts, one of them is looked at and not all.
+      // By the time in the id first, so that one partition is searched instead of all.
       const near =
         atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_TOLERANCE_MS, toMs: atMs + ID_TIME_TOLERANCE_MS };
       const found = near && (await readRecords(db, [requestId], near)).get(requestId);
@@ -39,10 +39,10 @@ export function logStore(db: Kysely<Database>, parts?: LogPartitions): LogStore 
     },
 
     async sweep(olderMs, rowsMax) {
-      const left = await parts?.dropBefore(olderMs);
-      const beforeMs = left?.restBeforeMs ?? olderMs;
+      const remaining = await parts?.dropBefore(olderMs);
+      const beforeMs = remaining?.restBeforeMs ?? olderMs;
       let removed = 0;
-      for await (const workspaceId of iterateWorkspaces(db, left?.lookBeforeMs)) {
+      for await (const workspaceId of iterateWorkspaces(db, remaining?.lookBeforeMs)) {
         const old = await db
           .selectFrom("request_records")
           .select("id")
@@ -77,20 +77,18 @@ async function readRecords(
   span?: TimeWindow,
 ): Promise<Map<string, RequestRecord>> {
   if (ids.length === 0) return new Map();
-  const named = db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids);
+  const byId = db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids);
   const within =
-    span === undefined
-      ? named
-      : named.where("created_at_ms", ">=", span.fromMs).where("created_at_ms", "<=", span.toMs);
+    span === undefined ? byId : byId.where("created_at_ms", ">=", span.fromMs).where("created_at_ms", "<=", span.toMs);
   return new Map((await within.execute()).map(({ id, record }) => [id, parseRecord(record)]));
 }
 
-/** From one to the next in the index: there are few of them among very many requests. */
+/** A loose index scan: few workspaces among very many requests. */
 async function* iterateWorkspaces(db: Kysely<Database>, lookBeforeMs: number | undefined): AsyncGenerator<string> {
   const all = db.selectFrom("request_records").select("workspace_id");
-  const looked = lookBeforeMs === undefined ? all : all.where("created_at_ms", "<", lookBeforeMs);
+  const restricted = lookBeforeMs === undefined ? all : all.where("created_at_ms", "<", lookBeforeMs);
   for (let last = ""; ; ) {
-    const next = await looked.where("workspace_id", ">", last).orderBy("workspace_id").limit(1).executeTakeFirst();
+    const next = await restricted.where("workspace_id", ">", last).orderBy("workspace_id").limit(1).executeTakeFirst();
     if (next === undefined) return;
     last = next.workspace_id;
     yield last;

@@ -16,7 +16,7 @@ const RELEASED: Readonly<Record<number, Readonly<Record<"sqlite" | "postgres", s
   },
 };
 
-test("a migration that is out has the text it had, on both engines", () => {
+test("a released migration keeps its text on both engines", () => {
   const found = MIGRATIONS.filter(({ number }) => number in RELEASED).map(({ number, statements }) => [
     number,
     {

@@ -9,10 +9,9 @@ import { StoreError } from "./store-error.ts";
 
 const LOCK_RETRY_MS = 3_000;
 
-/** What an operator is told who waits. */
 export type MigrationWarn = (fields: object, text: string) => void;
 
-/** The store and this program do not fit together; the message says what to do. */
+/** The store and this version are incompatible; the message says what to do. */
 export class MigrationError extends Error {
   constructor(message: string) {
     super(message);
@@ -20,7 +19,7 @@ export class MigrationError extends Error {
   }
 }
 
-/** Brings the store forward to the last migration. There is no way back: restore a backup instead. */
+/** Applies pending migrations. There are no down migrations: restore a backup instead. */
 export async function migrate(
   engine: Pick<Engine, "db" | "ddl">,
   migrations: readonly Migration[],
@@ -40,14 +39,14 @@ export async function migrate(
         `migration ${row.number} (${row.name}) is not the one this store was made with: a released migration was changed`,
       );
   }
-  const done = new Set(applied.map(({ number }) => number));
+  const appliedNumbers = new Set(applied.map(({ number }) => number));
   for (const migration of migrations) {
-    if (done.has(migration.number)) continue;
+    if (appliedNumbers.has(migration.number)) continue;
     const statements = migration.statements(ddl);
-    const waiting = () =>
-      warn({ migration: migration.number }, "a migration waits for a table that somebody else uses; it is tried again");
+    const onLockTimeout = () =>
+      warn({ migration: migration.number }, "migration: waiting for a table lock, will retry");
     const inTransaction = (work: (transaction: Kysely<Database>) => Promise<unknown>) =>
-      retryOnLockTimeout(waiting, () =>
+      retryOnLockTimeout(onLockTimeout, () =>
         db.transaction().execute(async (transaction) => {
           await runStatements(transaction, ddl.shortLockTimeout);
           await work(transaction);
@@ -75,20 +74,20 @@ async function runStatements(session: Kysely<Database>, statements: readonly str
   for (const statement of statements) await sql.raw(statement).execute(session);
 }
 
-/** Others have their turn before it is tried again: a backup that reads a table for an hour keeps nobody else out of it. */
-async function retryOnLockTimeout(waiting: () => void, work: () => Promise<void>): Promise<void> {
+/** Other statements run between two attempts, so a long backup does not block them behind the migration. */
+async function retryOnLockTimeout(onLockTimeout: () => void, work: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof StoreError) || error.end !== "locked out") throw error;
+      if (!(error instanceof StoreError) || error.reason !== "lock_timeout") throw error;
     }
-    waiting();
+    onLockTimeout();
     await sleep(LOCK_RETRY_MS);
   }
 }
 
-/** Made at the first start. Not even asked for later: who only runs a gateway may not make tables. */
+/** Created only when missing: the role that runs a gateway may not be allowed to create tables. */
 async function readApplied({ db, ddl }: Pick<Engine, "db" | "ddl">) {
   const read = () => db.selectFrom("schema_migrations").selectAll().orderBy("number").execute();
   const known = await read().catch(() => undefined);

@@ -5,10 +5,10 @@ import type { Database } from "./schema.ts";
 
 type NodeRow = Selectable<Database["nodes"]>;
 
-/** Well below what a statement may name in either engine. */
+/** Well below the parameter limit of either engine. */
 const IDS_PER_STATEMENT = 500;
 
-/** A country that is not declared, in a column that knows no null: as a country that no policy allows. */
+/** The column is not nullable; no policy allows the empty country. */
 const UNDECLARED_COUNTRY = "";
 
 const Mapping = z.record(z.string(), z.string());
@@ -24,7 +24,7 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
     },
     async save(node) {
       const row = rowOf(node);
-      // Of a node that is there only this ever changes; when it was seen is kept apart.
+      // Only these columns of an existing node change; `last_seen_at_ms` is written separately.
       const { country, digest, mapping } = row;
       await db
         .insertInto("nodes")

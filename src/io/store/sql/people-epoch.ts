@@ -1,37 +1,35 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "./schema.ts";
 
-/** In `meta`, so that it is found at once however many people there are. */
+/** In `meta`, so that reading it does not depend on the number of accounts. */
 const EPOCH_META_KEY = "people_epoch";
 
-/** The newest of all epochs that have begun. */
 export async function currentEpoch(db: Kysely<Database>): Promise<number> {
   const row = await db.selectFrom("meta").select("value").where("name", "=", EPOCH_META_KEY).executeTakeFirst();
   return Number(row?.value ?? 0);
 }
 
 /**
- * Until the transaction is over, calls of signing in write nothing for a person: they wait, and what they have written is
- * seen here. False: there is no such person, or they are in a later epoch than `asOf`.
+ * Locks the person's row, so that concurrent sign-in calls wait and earlier writes are visible. False when the person does not
+ * exist or is in a later epoch than `asOf`.
  */
 export async function lockPerson(db: Kysely<Database>, id: string, asOf?: number): Promise<boolean> {
-  const theirs = db
+  const update = db
     .updateTable("people")
     .set(({ ref }) => ({ epoch: ref("epoch") }))
     .where("id", "=", id);
-  const { numUpdatedRows } = await (asOf === undefined ? theirs : theirs.where("epoch", "<=", asOf)).executeTakeFirst();
+  const { numUpdatedRows } = await (asOf === undefined ? update : update.where("epoch", "<=", asOf)).executeTakeFirst();
   return numUpdatedRows > 0n;
 }
 
 /**
- * In a transaction that takes away what a person signs in with, first or while they are held: calls that began before it
- * is over write nothing for them any more. Answers the epoch; undefined: they are in a later one than `asOf`, and nothing
- * is changed.
+ * Starts a new epoch in a transaction that revokes credentials: sign-in calls that began earlier can write nothing for this
+ * person. Returns the epoch, or undefined without any change when the person is in a later epoch than `asOf`.
  */
 export async function beginEpoch(db: Kysely<Database>, id: string, asOf?: number): Promise<number | undefined> {
-  // The person before the number, in every transaction: what is written for them waits for this row, or this for it.
+  // Lock order: the person before the counter, in every transaction.
   if (!(await lockPerson(db, id, asOf))) return undefined;
-  // Whoever comes next waits here until this one is committed: a later number is never seen before an earlier one.
+  // The upsert locks the counter until the commit, so epochs become visible in order.
   const { value } = await db
     .insertInto("meta")
     .values({ name: EPOCH_META_KEY, value: "1" })

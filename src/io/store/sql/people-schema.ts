@@ -1,6 +1,6 @@
 import type { Generated } from "kysely";
 
-/** Tables of people. Those that the library of sign-in writes have times as ISO 8601 text, and 0 or 1 for booleans. */
+/** Account tables. The authentication library writes times as ISO 8601 text and booleans as 0 or 1. */
 export type PeopleTables = {
   people: {
     id: string;
@@ -18,7 +18,7 @@ export type PeopleTables = {
   people_sessions: {
     id: string;
     user_id: string;
-    /** The digest of it. */
+    /** A digest. */
     token: string;
     expires_at: string;
     ip_address: string | null;

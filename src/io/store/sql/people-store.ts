@@ -16,7 +16,7 @@ import { currentEpoch } from "./people-epoch.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
-/** How a password is told from other ways to sign in, among a person's accounts. */
+/** The provider id of password accounts. */
 export const PASSWORD_PROVIDER = "credential";
 
 export const toIso = (ms: number): string => new Date(Math.trunc(ms)).toISOString();
@@ -137,11 +137,11 @@ async function workspacesMentioning(db: Kysely<Database>, email: string): Promis
   return rows.map(({ workspace_id }) => workspace_id);
 }
 
-/** One step, so that it is one who takes it. Beside what the library keeps for a while, and swept with it. */
+/** One upsert, so that only one caller succeeds. Stored with the library's verifications, which are swept when expired. */
 async function claimCode(db: Kysely<Database>, id: string, nowMs: number, untilMs: number): Promise<boolean> {
   const now = toIso(nowMs);
   const times = { created_at: now, updated_at: now, expires_at: toIso(untilMs) };
-  const taken = await db
+  const claimed = await db
     .insertInto("people_verifications")
     .values({ id, identifier: id, value: "used", ...times })
     .onConflict((conflict) =>
@@ -149,33 +149,33 @@ async function claimCode(db: Kysely<Database>, id: string, nowMs: number, untilM
     )
     .returning("id")
     .execute();
-  return taken.length > 0;
+  return claimed.length > 0;
 }
 
-/** The library keeps what it waits for under the id of whom it is about. */
+/** The library stores the person's id as the value of a pending verification. */
 export function pendingVerificationOf(userId: string) {
   return ({ and, eb }: ExpressionBuilder<Database, "people_verifications">) =>
     and([eb("value", "=", userId), eb("identifier", "not like", `${RESET_IDENTIFIER_PREFIX}%`)]);
 }
 
-/**
- * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
- * allowed and no device has taken yet, is not good any more. Answers how much there was of it.
- */
+/** Revokes trusted devices, pending verifications and approved device codes of a person; returns how many. */
 export async function revokePendingAndDevices(db: Kysely<Database>, userId: string): Promise<number> {
-  const waiting = await db.deleteFrom("people_verifications").where(pendingVerificationOf(userId)).executeTakeFirst();
-  const allowed = await db.deleteFrom("people_devices").where("user_id", "=", userId).executeTakeFirst();
-  return Number(waiting.numDeletedRows + allowed.numDeletedRows);
+  const verifications = await db
+    .deleteFrom("people_verifications")
+    .where(pendingVerificationOf(userId))
+    .executeTakeFirst();
+  const devices = await db.deleteFrom("people_devices").where("user_id", "=", userId).executeTakeFirst();
+  return Number(verifications.numDeletedRows + devices.numDeletedRows);
 }
 
 async function findReset(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
-  const kept = db.selectFrom("people_verifications").select("value").where("identifier", "=", identifier);
-  return (await kept.where("expires_at", ">", toIso(nowMs)).executeTakeFirst())?.value;
+  const query = db.selectFrom("people_verifications").select("value").where("identifier", "=", identifier);
+  return (await query.where("expires_at", ">", toIso(nowMs)).executeTakeFirst())?.value;
 }
 
 export async function deleteResets(db: Kysely<Database>, userId: string): Promise<void> {
-  const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
-  await kept.where("identifier", "like", `${RESET_IDENTIFIER_PREFIX}%`).execute();
+  const query = db.deleteFrom("people_verifications").where("value", "=", userId);
+  await query.where("identifier", "like", `${RESET_IDENTIFIER_PREFIX}%`).execute();
 }
 
 async function findSession(db: Kysely<Database>, tokenDigest: string): Promise<SessionWithPerson | undefined> {

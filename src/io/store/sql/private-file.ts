@@ -1,9 +1,8 @@
 import { closeSync, openSync } from "node:fs";
 
 /**
- * Makes an empty file that only its owner can read, for SQLite to fill: SQLite itself makes files that everyone may
- * read, and gives those beside a database the mode of the database. A file that exists is not even opened, because
- * closing it again would let go of every lock that this process holds on it.
+ * Creates an empty file with mode 0600 for SQLite, which would create it world-readable and copies the mode to its journal
+ * files. An existing file is not opened, because closing it would release every POSIX lock of this process on it.
  */
 export function createPrivateFile(file: string): void {
   try {

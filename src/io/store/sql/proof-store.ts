@@ -56,8 +56,8 @@ export function proofStore(db: Kysely<Database>): ProofStore {
 }
 
 /**
- * Ends the subject of what was proven without its pictures: of something else, then, to a version that knows no such
- * proofs. It sends pictures to whoever is proven.
+ * A subject suffix for proofs without images. Older versions, which send images to every proven endpoint, see a different
+ * subject and ignore the proof.
  */
 const WITHOUT_IMAGES = " without images";
 

@@ -5,36 +5,36 @@ import type { Database } from "./schema.ts";
 import { readSizes } from "./stored-bytes.ts";
 
 type RemovalOperations = Pick<ResponseStore, "remove" | "purge" | "sweep">;
-/** What a management change takes away; nothing has to be opened for it. */
+/** For management changes; needs no vault, because nothing is decrypted. */
 export type ResponseRemoval = Pick<RemovalOperations, "remove" | "purge">;
 type ResponseSelection = SelectQueryBuilder<Database, "stored_responses", { id: string }>;
 
-/** Each may be many megabytes: others come in between, unless all of it is one change. */
+/** Responses may have many megabytes, so removal yields to other transactions in between. */
 const ROWS_PER_TRANSACTION = 50;
 
-/** `freed` hears of every response that went, how many bytes of whom. */
+/** `onFreed` receives the bytes of every deleted response. */
 export function responseRemoval(
   db: Kysely<Database>,
   onFreed: (workspaceId: string, bytes: number) => void,
 ): RemovalOperations {
-  const removeSome = async (which: ResponseSelection): Promise<number> => {
+  const removeSome = async (selection: ResponseSelection): Promise<number> => {
     const sizes = await inTransaction(db, async (session) => {
-      const found = await session.executeQuery(which.limit(ROWS_PER_TRANSACTION));
+      const found = await session.executeQuery(selection.limit(ROWS_PER_TRANSACTION));
       const ids = found.rows.map(({ id }) => id);
       if (ids.length === 0) return [];
-      const going = await readSizes(session, ids);
+      const candidates = await readSizes(session, ids);
       const deleted = await session.deleteFrom("stored_responses").where("id", "in", ids).returning("id").execute();
-      const gone = new Set(deleted.map(({ id }) => id));
-      // Another may have removed the same one at the same time: it is counted once.
-      return going.filter(({ id }) => gone.has(id));
+      const deletedIds = new Set(deleted.map(({ id }) => id));
+      // A concurrent deletion of the same response is counted once.
+      return candidates.filter(({ id }) => deletedIds.has(id));
     });
     for (const { workspace_id, bytes } of sizes) onFreed(workspace_id, bytes);
     return sizes.length;
   };
-  const removeAll = async (which: ResponseSelection): Promise<number> => {
+  const removeAll = async (selection: ResponseSelection): Promise<number> => {
     let all = 0;
     for (;;) {
-      const removed = await removeSome(which);
+      const removed = await removeSome(selection);
       all += removed;
       if (removed < ROWS_PER_TRANSACTION) return all;
     }

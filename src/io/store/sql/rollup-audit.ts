@@ -10,7 +10,7 @@ type SumSource = "daily" | "hourly" | "ledger";
 type WorkspaceDay = { readonly workspace_id: string; readonly day_ms: number };
 type DaySums = WorkspaceDay & Readonly<Record<(typeof USAGE_COLUMNS)[number], number | bigint>>;
 
-/** Roll-ups by day, roll-ups by hour, charges of the ledger and rows of the log, held against each other. */
+/** Compares daily roll-ups, hourly roll-ups, ledger charges and log rows with each other. */
 export const ROLLUP_INVARIANTS = [mismatchedDays, uncountedRows, chargedFreeRows] as const;
 
 async function mismatchedDays(db: Kysely<Database>): Promise<string[]> {
@@ -21,10 +21,10 @@ async function mismatchedDays(db: Kysely<Database>): Promise<string[]> {
   ];
 }
 
-/** In one statement, so that requests that end meanwhile are in all of the sums or in none. */
+/** One statement, so that a concurrent request is in all sums or in none. */
 async function sumsByDay(db: Kysely<Database>): Promise<Record<SumSource, DaySums[]>> {
   const summed = sql.join(USAGE_COLUMNS.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
-  // Of all the sums a ledger has one.
+  // The ledger has only the cost.
   const charged = sql`cast(sum(moved_nanos) as bigint)`;
   const posted = sql.join(
     USAGE_COLUMNS.map((name) => sql`${name === "cost_nanos" ? charged : sql`0`} as ${sql.ref(name)}`),
@@ -43,7 +43,7 @@ async function sumsByDay(db: Kysely<Database>): Promise<Record<SumSource, DaySum
   return sides;
 }
 
-/** Old rows leave the log, so there may be fewer of them than were counted, and never more. */
+/** Expired rows leave the log, so it may have fewer rows than counted, but never more. */
 async function uncountedRows(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ workspace_id: string; hour_ms: number; times: number; counted: number }>`
     with logged as (
@@ -75,20 +75,20 @@ function differences<Name extends string>(
   others: readonly (WorkspaceDay & Readonly<Record<Name, number | bigint>>)[],
   names: readonly Name[],
 ): string[] {
-  const place = ({ workspace_id, day_ms }: WorkspaceDay) => `${workspace_id} on ${isoTime(day_ms).slice(0, 10)}`;
-  const byPlace = new Map(others.map((row) => [place(row), row]));
+  const dayLabel = ({ workspace_id, day_ms }: WorkspaceDay) => `${workspace_id} on ${isoTime(day_ms).slice(0, 10)}`;
+  const othersByDay = new Map(others.map((row) => [dayLabel(row), row]));
   const found: string[] = [];
-  const compare = (at: string, name: Name, one: number | bigint, other: number | bigint) => {
+  const compare = (label: string, name: Name, one: number | bigint, other: number | bigint) => {
     if (BigInt(one) !== BigInt(other))
-      found.push(`${name} of ${at} are ${one} in requests_daily and ${other} in ${what}`);
+      found.push(`${name} of ${label} are ${one} in requests_daily and ${other} in ${what}`);
   };
   for (const row of daily) {
-    const at = place(row);
-    const other = byPlace.get(at);
-    byPlace.delete(at);
-    for (const name of names) compare(at, name, row[name], other?.[name] ?? 0);
+    const label = dayLabel(row);
+    const other = othersByDay.get(label);
+    othersByDay.delete(label);
+    for (const name of names) compare(label, name, row[name], other?.[name] ?? 0);
   }
-  for (const [at, row] of byPlace) for (const name of names) compare(at, name, 0, row[name]);
+  for (const [label, row] of othersByDay) for (const name of names) compare(label, name, 0, row[name]);
   return found.slice(0, ROWS_REPORTED_MAX);
 }
 

@@ -10,8 +10,8 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
     keyUsage: (workspaceId, keyIds, sinceDay) => keyUsage(db, workspaceId, keyIds, sinceDay),
 
     async spendSince(day) {
-      // By way of the workspaces, because days are found within one of them. A sum is wider than what it adds up on
-      // some engines, so its width is said.
+      // Joined through workspaces, because the index on days starts with the workspace. PostgreSQL widens sums of bigint to
+      // numeric, so the type is explicit.
       const rows = await db
         .selectFrom("workspaces")
         .innerJoin("requests_daily", "requests_daily.workspace_id", "workspaces.id")
@@ -45,7 +45,7 @@ export function rollupStore(db: Kysely<Database>): RollupStore {
     },
 
     async usage(workspaceId, { fromMs, toMs, stepMs, group, filter }, rowsMax) {
-      // By shape first: what is added up is then joined once for a step and not once for an hour.
+      // Aggregated by shape first, so that shapes are joined once per step and not once per hour.
       const steps = db
         .selectFrom("requests_hourly")
         .where("workspace_id", "=", workspaceId)
@@ -83,7 +83,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   status: "request_shapes.status",
 };
 
-/** A sum is wider than what it adds up on some engines, so its width is said. */
+/** PostgreSQL widens sums of bigint to numeric, so the type is explicit. */
 function sum<Name extends string>(name: Name) {
   return sql<number>`cast(sum(${sql.ref(name)}) as bigint)`.as(name);
 }

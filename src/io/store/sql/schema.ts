@@ -45,7 +45,7 @@ export type Database = {
     created_by: string;
     expires_at_ms: number | null;
   };
-  /** Machines of a workspace's own that serve it through a tunnel. */
+  /** Workspaces' own nodes, connected through a tunnel. */
   nodes: {
     id: string;
     workspace_id: string;
@@ -58,9 +58,9 @@ export type Database = {
     mapping: string;
     last_seen_at_ms: number | null;
   };
-  /** What management changed, by the order of commits; no workspace: something of the deployment as a whole. */
+  /** The change feed in commit order; null workspace: the deployment as a whole. */
   changes: { seq: Generated<number>; workspace_id: string | null; at_ms: number };
-  /** Every version of every router; where `spec` is null the router was removed. */
+  /** Every version of every router; a null `spec` is a deletion. */
   router_versions: {
     workspace_id: string;
     slug: string;
@@ -76,7 +76,7 @@ export type Database = {
     day_nanos: bigint | null;
     month_nanos: bigint | null;
   };
-  /** Units of the currency for one euro, as a decimal in text; never changed. */
+  /** Units of the currency per euro, as decimal text. Append-only. */
   exchange_rates: {
     id: string;
     code: string;
@@ -85,7 +85,7 @@ export type Database = {
     source: string;
     recorded_at_ms: number;
   };
-  /** Each time an endpoint was asked whether it answers on a surface; never changed. */
+  /** Every proof of an endpoint on a surface. Append-only. */
   endpoint_proofs: {
     id: string;
     endpoint: string;
@@ -102,7 +102,7 @@ export type Database = {
   };
   workspace_margins: { workspace_id: string; share: string };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
-  /** What leaves one account and reaches the other. */
+  /** One transfer between two accounts. */
   ledger_transactions: {
     workspace_id: string;
     created_at_ms: number;
@@ -115,9 +115,9 @@ export type Database = {
     note: string | null;
     detail: string | null;
   };
-  /** Which transaction gives back a part of which. */
+  /** Links a return (refund, reversal, expiry) to its source transaction. */
   ledger_returns: { transaction_id: string; workspace_id: string; source_id: string; source_created_at_ms: number };
-  /** Credit that ends at a date; its money is in the ledger. */
+  /** Expiring credit; the money itself is in the ledger. */
   promotions: {
     id: string;
     workspace_id: string;
@@ -140,7 +140,7 @@ export type Database = {
     paid_at_ms: number | null;
     payment_id: string | null;
   };
-  /** A view: each transaction seen from both of its accounts. */
+  /** A view: one row per account of each transaction. */
   ledger_entries: {
     transaction_id: string;
     place: number;
@@ -151,7 +151,7 @@ export type Database = {
     amount_nanos: bigint;
   };
   request_records: { id: string; workspace_id: string; created_at_ms: number; record: string; shape: number };
-  /** What requests have in common that are filtered and added up together; what is not known is empty. */
+  /** Dimensions that requests are filtered and aggregated by; unknown values are empty. */
   request_shapes: {
     workspace_id: string;
     id: number;
@@ -163,10 +163,10 @@ export type Database = {
     model: string;
     provider: string;
     status: number;
-    /** Empty for a shape from before surfaces were kept that was used on several of them. */
+    /** Empty for old shapes that were used on several surfaces. */
     surface: string;
   };
-  /** A view: records with the fields that are asked for. */
+  /** A view: records with their queryable fields. */
   requests: {
     id: string;
     workspace_id: string;
@@ -205,7 +205,7 @@ export type Database = {
     detail: string;
   };
   data_keys: { workspace_id: string; wrapped: Uint8Array; master_key: string | null };
-  /** What may be shown of the keys that workspaces have at providers; `secret` is the key itself, sealed. */
+  /** Workspaces' own provider keys; `secret` is encrypted, the other columns may be shown. */
   workspace_credentials: {
     workspace_id: string;
     provider: string;
@@ -220,7 +220,7 @@ export type Database = {
     tested_at_ms: number | null;
     secret: Uint8Array;
   };
-  /** What may be shown of the platform's own credentials; `secret` is the credential itself, sealed. */
+  /** The platform's provider credentials; `secret` is encrypted, the other columns may be shown. */
   platform_credentials: {
     provider: string;
     kind: string;
@@ -242,15 +242,15 @@ export type Database = {
     previous_id: string | null;
     background: string;
     runs: number;
-    /** One: it has begun to answer. Two: its whole answer stands in place of its request. */
+    /** 1: the answer has begun. 2: the complete answer replaces the request. */
     answering: number;
-    /** The run that has taken its end upon itself; zero: none yet. */
+    /** The run that claimed the end; 0: none. */
     ending: number;
-    /** One: nobody wants it any more. */
+    /** 1: canceled. */
     called_off: number;
     /**
-     * Sealed, like the two below: the response object, its own input, and the request while it may be run again, or the
-     * answer while it is being charged.
+     * Encrypted, like the two below: the response object, its input, and the request while it may be run again, or the answer
+     * while it is being charged.
      */
     response: Uint8Array;
     input: Uint8Array;
@@ -279,7 +279,7 @@ export type Database = {
     key_id: string;
     captured_at_ms: number;
     expires_at_ms: number;
-    /** Sealed, like the answer. */
+    /** Encrypted, like the answer. */
     request: Uint8Array | null;
     answer: Uint8Array | null;
     cut: string;
@@ -292,7 +292,7 @@ export type Database = {
     created_at_ms: number;
     policy: string | null;
   };
-  /** A view: of each record what an evidence report adds up. */
+  /** A view: the fields of records that evidence reports aggregate. */
   evidence_requests: {
     workspace_id: string;
     created_at_ms: number;
@@ -322,7 +322,7 @@ export type Database = {
     currency: string;
     expires_at_ms: number;
   };
-  /** What workspaces want to be told of. */
+  /** Alert rules per workspace. */
   alert_rules: {
     workspace_id: string;
     low_balance_nanos: bigint | null;
@@ -331,12 +331,12 @@ export type Database = {
     credential_refused: number;
     mail_to: string | null;
     webhook_url: string | null;
-    /** Sealed. */
+    /** Encrypted. */
     webhook_secret: Uint8Array | null;
     secret_changed_at_ms: number | null;
     changed_at_ms: number;
   };
-  /** What they were told, and are not told again while it stands here. */
+  /** Alerts that have fired and are not repeated while the row exists. */
   alerts_standing: {
     workspace_id: string;
     subject: string;
@@ -358,7 +358,7 @@ export type Database = {
     at_ms: number;
     last_error: string | null;
   };
-  /** Finished requests that a target of the log has not taken yet. */
+  /** The outbox of the log export. */
   log_outbox: { target: string; request_id: string; queued_at_ms: number; record: string };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };

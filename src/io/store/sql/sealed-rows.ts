@@ -16,7 +16,7 @@ import type { Database } from "./schema.ts";
 export type StoredResponseRow = Database["stored_responses"];
 type EventsRow = Database["stored_events"];
 
-/** The columns that are not sealed. */
+/** The columns that are not encrypted. */
 export const SUMMARY = [
   ...(["id", "workspace_id", "key_id", "created_at_ms", "expires_at_ms"] as const),
   ...(["status", "model", "previous_id", "background", "runs"] as const),
@@ -25,7 +25,7 @@ type SummaryRow = Pick<StoredResponseRow, (typeof SUMMARY)[number]>;
 
 type ResponseRef = { readonly workspaceId: string; readonly id: string };
 
-/** Rows to responses and back: every content is sealed for its workspace, its column and its row. */
+/** Converts rows and responses. Content is encrypted for its workspace, column and row. */
 export class SealedRows {
   readonly #vault: Vault;
 
@@ -33,8 +33,8 @@ export class SealedRows {
     this.#vault = vault;
   }
 
-  seal(place: ResponseRef, column: string, value: unknown): Promise<Uint8Array> {
-    return this.sealText(place, column, JSON.stringify(value));
+  seal(ref: ResponseRef, column: string, value: unknown): Promise<Uint8Array> {
+    return this.sealText(ref, column, JSON.stringify(value));
   }
 
   sealText({ workspaceId, id }: ResponseRef, column: string, text: string): Promise<Uint8Array> {
@@ -48,13 +48,13 @@ export class SealedRows {
     return { ...summary, response: { ...response, status: summary.status }, input, servedBy };
   }
 
-  /** A request or an answer that does not open is none: who reads the list has others to see to. */
+  /** A request or answer that cannot be decrypted is omitted, so that one bad row does not fail the list. */
   async readUnfinished(
     row: SummaryRow & Pick<StoredResponseRow, "request" | "answering" | "ending" | "called_off">,
   ): Promise<UnfinishedResponse> {
-    const isAnswering = row.answering !== 0 || row.ending !== 0;
-    const nothing = { request: undefined, made: undefined };
-    const unfinished = { ...toSummary(row), ...nothing, isAnswering, isCalledOff: row.called_off !== 0 };
+    const hasStartedAnswering = row.answering !== 0 || row.ending !== 0;
+    const nothing = { request: undefined, completed: undefined };
+    const unfinished = { ...toSummary(row), ...nothing, hasStartedAnswering, isCancelled: row.called_off !== 0 };
     if (row.request === null) return unfinished;
     const isMade = row.answering === WORK_PHASE.made;
     const opened = await this.#open(unfinished, isMade ? "made" : "request", row.request).catch(() => undefined);
@@ -62,19 +62,19 @@ export class SealedRows {
     return { ...unfinished, request: backgroundRequest.safeParse(opened).data };
   }
 
-  sealEvents(place: ResponseRef, events: readonly ResponseEvent[]): Promise<EventsRow[]> {
-    return Promise.all(toBatches(events).map((batch) => this.#sealBatch(place, batch)));
+  sealEvents(ref: ResponseRef, events: readonly ResponseEvent[]): Promise<EventsRow[]> {
+    return Promise.all(toBatches(events).map((batch) => this.#sealBatch(ref, batch)));
   }
 
-  async #sealBatch(place: ResponseRef, batch: readonly ResponseEvent[]): Promise<EventsRow> {
+  async #sealBatch(ref: ResponseRef, batch: readonly ResponseEvent[]): Promise<EventsRow> {
     const first = batch[0]?.sequence ?? 0;
     const last = batch.at(-1)?.sequence ?? first;
-    const sealed = await this.seal(place, eventsColumn(first), batch);
-    return { response_id: place.id, first_number: first, last_number: last, events: sealed };
+    const sealed = await this.seal(ref, eventsColumn(first), batch);
+    return { response_id: ref.id, first_number: first, last_number: last, events: sealed };
   }
 
-  async readEvents(place: ResponseRef, row: EventsRow): Promise<ResponseEvent[]> {
-    return storedEvents.parse(await this.#open(place, eventsColumn(row.first_number), row.events));
+  async readEvents(ref: ResponseRef, row: EventsRow): Promise<ResponseEvent[]> {
+    return storedEvents.parse(await this.#open(ref, eventsColumn(row.first_number), row.events));
   }
 
   async #open({ workspaceId, id }: ResponseRef, column: string, sealed: Uint8Array): Promise<unknown> {
@@ -82,7 +82,7 @@ export class SealedRows {
   }
 }
 
-/** Rows of about this size, so that a reader who takes a few of them never holds much. */
+/** The target size of an event row, which bounds the memory of a reader. */
 const BATCH_CHARS = 128 * 1024;
 
 function toBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
@@ -99,10 +99,10 @@ function toBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
   return batches;
 }
 
-/** A member that no response has: rows from before it was kept read as they did. */
+/** A key that no response object uses; older rows lack it. */
 const SERVED_BY = "gateway_served_by";
 
-/** What the column of a response holds: who served it stands beside what is in it. */
+/** The stored content: the response object plus the endpoint that served it. */
 export function toContent({ response, servedBy }: CompletedResponse): JsonObject {
   return { ...response, [SERVED_BY]: servedBy };
 }
@@ -112,7 +112,7 @@ function fromContent(content: unknown): CompletedResponse {
   return { response, servedBy };
 }
 
-/** How far work has come. The column of the request has the answer once that is made: nobody runs it again then. */
+/** Once the answer is complete, it replaces the request in its column, so the work is not run again. */
 export const WORK_PHASE = { no: 0, begun: 1, made: 2 } as const;
 
 const eventsColumn = (first: number) => `events ${first}`;

@@ -1,33 +1,31 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
 
 /**
- * Why a store did not do what was asked. `conflict`: the row exists already; `rejected`: the data itself is not
- * acceptable, now or later; `unavailable`: it may work the next time.
+ * `conflict`: the row exists already. `rejected`: the data is permanently unacceptable. `unavailable`: a retry may succeed.
  */
 export type StoreFailure = "conflict" | "rejected" | "unavailable";
 
 /**
- * How it ended, where that matters. `collided`: two transactions stood in each other's way, nothing of this one is left,
- * and it can be done again at once; `cut off`: it took longer than it may; `locked out`: others had for too long what it
- * needs.
+ * `serialization_failure`: a deadlock or write conflict, rolled back and safe to retry at once. `statement_timeout`: the
+ * statement was canceled. `lock_timeout`: a lock was not granted in time.
  */
-export type StoreErrorReason = "collided" | "cut off" | "locked out" | undefined;
+export type StoreErrorReason = "serialization_failure" | "statement_timeout" | "lock_timeout" | undefined;
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
-  readonly end: StoreErrorReason;
+  readonly reason: StoreErrorReason;
 
-  constructor(failure: StoreFailure, message: string, end?: StoreErrorReason) {
+  constructor(failure: StoreFailure, message: string, reason?: StoreErrorReason) {
     super(message);
     this.name = "StoreError";
     this.failure = failure;
-    this.end = end;
+    this.reason = reason;
   }
 }
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** What a caller is told when the store is away for now; undefined for every other error. */
+/** The fault for a temporarily unavailable store; undefined for every other error. */
 export function unavailableFault(error: unknown): Fault | undefined {
   if (!(error instanceof StoreError) || error.failure !== "unavailable") return undefined;
   return fault("service_unavailable", {

@@ -8,11 +8,11 @@ import type {
   StoreWorkerRequest,
 } from "./store-worker-protocol.ts";
 
-type PendingCall = { resolve(answer: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
+type PendingCall = { resolve(reply: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
 
 const EXIT_TIMEOUT_MS = 2_000;
 
-/** The main thread's side of the worker of an engine: questions out, answers back. */
+/** The main thread's side of an engine's worker thread. */
 export class StoreWorkerClient {
   readonly #worker: Worker;
   readonly #pending = new Map<number, PendingCall>();
@@ -21,54 +21,54 @@ export class StoreWorkerClient {
   #failure: StoreError | undefined;
   #isClosing = false;
 
-  /** `ended` is told when the thread ends although nobody closes it; nothing is asked of it after that. */
-  constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData, ended: (why: StoreError) => void) {
-    // The flags of the main thread (test runners set some) are not meant for the worker.
+  /** `onExit` is called when the thread ends without `close`; later calls fail. */
+  constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData, onExit: (reason: StoreError) => void) {
+    // Flags of the main thread, such as those of a test runner, do not apply to the worker.
     this.#worker = new Worker(script, { workerData: data, execArgv: [] });
-    this.#worker.on("message", (answer: StoreWorkerReply) => this.#settle(answer));
-    this.#worker.on("error", (error) => this.#failAll(`the worker of the store ended: ${String(error)}`, ended));
+    this.#worker.on("message", (reply: StoreWorkerReply) => this.#settle(reply));
+    this.#worker.on("error", (error) => this.#failAll(`the worker of the store ended: ${String(error)}`, onExit));
     this.#exited = new Promise((resolve) => {
       this.#worker.on("exit", (code) => {
         resolve();
         this.#failAll(
           this.#isClosing ? "the store is closed" : `the worker of the store ended with code ${code}`,
-          ended,
+          onExit,
         );
       });
     });
   }
 
-  ask(request: StoreWorkerRequest): Promise<Extract<StoreWorkerReply, { is: "done" }>> {
+  call(request: StoreWorkerRequest): Promise<Extract<StoreWorkerReply, { is: "done" }>> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const question: StoreWorkerCall = { id: this.#nextId++, request };
+    const call: StoreWorkerCall = { id: this.#nextId++, request };
     return new Promise((resolve, reject) => {
-      this.#pending.set(question.id, { resolve, reject });
-      this.#worker.postMessage(question);
+      this.#pending.set(call.id, { resolve, reject });
+      this.#worker.postMessage(call);
     });
   }
 
-  /** Closes the database and waits until the thread has ended. */
+  /** Closes the database and waits for the thread to exit. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    if (this.#failure === undefined) await this.ask({ is: "close" });
-    // Connections to a server that says nothing would keep the thread for ever: it has done all it had to.
+    if (this.#failure === undefined) await this.call({ is: "close" });
+    // Connections to an unresponsive server would keep the thread alive; its work is done.
     const timer = setTimeout(() => void this.#worker.terminate(), EXIT_TIMEOUT_MS);
     await this.#exited;
     clearTimeout(timer);
   }
 
-  #settle(answer: StoreWorkerReply): void {
-    const waiting = this.#pending.get(answer.number);
-    this.#pending.delete(answer.number);
-    if (answer.is === "done") waiting?.resolve(answer);
-    else waiting?.reject(new StoreError(answer.failure, answer.message));
+  #settle(reply: StoreWorkerReply): void {
+    const pending = this.#pending.get(reply.id);
+    this.#pending.delete(reply.id);
+    if (reply.is === "done") pending?.resolve(reply);
+    else pending?.reject(new StoreError(reply.failure, reply.message));
   }
 
-  #failAll(why: string, ended: (why: StoreError) => void): void {
+  #failAll(reason: string, onExit: (reason: StoreError) => void): void {
     if (this.#failure !== undefined) return;
-    this.#failure = new StoreError("unavailable", why);
+    this.#failure = new StoreError("unavailable", reason);
     for (const { reject } of this.#pending.values()) reject(this.#failure);
     this.#pending.clear();
-    if (!this.#isClosing) ended(this.#failure);
+    if (!this.#isClosing) onExit(this.#failure);
   }
 }

@@ -59,15 +59,15 @@ import { StoreError } from "./store-error.ts";
 import { StoredBytes } from "./stored-bytes.ts";
 import { tenancyStore } from "./tenancy-store.ts";
 
-/** Small facts about the deployment itself, such as `first_start_done`. */
+/** Facts about the deployment, such as `first_start_done`. */
 export type MetaStore = {
   get(name: string): Promise<string | undefined>;
   set(name: string, value: string): Promise<void>;
-  /** Keeps it unless there is one; answers the one that is kept. */
+  /** Stores the value unless one exists; returns the stored one. */
   add(name: string, value: string): Promise<string>;
 };
 
-/** What a management change may write to, all of it in one transaction. */
+/** The stores a management change may write to, in one transaction. */
 export type StoreWriters = {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
@@ -86,7 +86,7 @@ export type StoreWriters = {
   readonly people: PeopleWriter;
 };
 
-/** Everything that is kept in SQL, whatever the engine. */
+/** Everything in SQL, on any engine. */
 export type Store = RecordSink & {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
@@ -94,43 +94,43 @@ export type Store = RecordSink & {
   readonly payments: PaymentStore;
   readonly promotions: PromotionStore;
   readonly log: LogStore;
-  /** What of the log is still to be sent. */
+  /** Log records that are queued for export. */
   readonly logOutbox: LogOutbox;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
-  /** What other instances must load again. */
+  /** The change feed from which other instances reload. */
   readonly changes: ChangeFeed;
   readonly evidence: EvidenceStore;
   readonly alerts: AlertStore;
-  /** Exchange rates, with all that ever held. */
+  /** Exchange rates with their history. */
   readonly rates: RateStore;
   readonly margins: MarginStore;
-  /** What endpoints were proven to do. */
+  /** Results of endpoint proofs. */
   readonly proofs: ProofStore;
   readonly meta: MetaStore;
   readonly people: PeopleStore;
-  /** The tables of people for the library of sign-in, which writes nothing beyond the fence. */
+  /** The account tables for the authentication library; the fence rejects stale writes. */
   createAuthAdapter(fence: EpochFence): Promise<AuthAdapterFactory>;
   readonly dataKeys: DataKeyStore;
-  /** Stored responses, sealed by this vault. */
+  /** Stored responses, encrypted by this vault. */
   responses(vault: Vault): ResponseStore;
-  /** Capture windows and their contents, sealed by this vault. */
+  /** Capture windows and their contents, encrypted by this vault. */
   captures(vault: Vault): CaptureStore;
-  /** Workspaces' own keys at providers, sealed. */
+  /** Workspaces' own provider keys, encrypted. */
   readonly ownKeys: OwnKeyStore;
-  /** The platform's own credentials at providers, sealed. */
+  /** The platform's provider credentials, encrypted. */
   readonly platformKeys: PlatformKeyStore;
-  /** Machines of workspaces' own. */
+  /** Workspaces' own nodes. */
   readonly nodes: NodeStore;
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
-  /** How records are to be written that come to `ingestBatch`. */
+  /** Encodes a record for `ingestBatch`. */
   readonly encodeRecord: Engine["encodeRecord"];
-  /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
+  /** Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Idempotent. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
-  /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
+  /** Runs a management change and writes its audit entry in the same transaction. */
   change<T>(work: (writers: StoreWriters) => Promise<AuditedChange<T>>): Promise<T>;
-  /** Resolves when changes that were being committed are there, or are not: also those of a process that was killed. */
+  /** Resolves when commits in flight have ended, including those of a killed process. */
   awaitPendingChanges(): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -143,7 +143,7 @@ export function sqlStore(engine: Engine): Store {
     try {
       if (batch.bounds.length > 0) await engine.ingest(batch);
     } catch (error) {
-      // A record that breaks a rule of the store breaks it at every try; only the rest is worth waiting for.
+      // A constraint violation is permanent; only other failures are retried.
       if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejectedError(error.message);
       throw error;
     }
@@ -178,23 +178,23 @@ export function sqlStore(engine: Engine): Store {
     ingest: (records) => ingestBatch(encodeBatch(records.map((record) => engine.encodeRecord(record)))),
     ingestBatch,
     async change(work) {
-      const freed: [workspaceId: string, bytes: number][] = [];
-      const answer = await db.transaction().execute(async (session) => {
-        const changed = await work(createWriters(session, (...response) => freed.push(response)));
+      const freedBytes: [workspaceId: string, bytes: number][] = [];
+      const result = await db.transaction().execute(async (session) => {
+        const changed = await work(createWriters(session, (...response) => freedBytes.push(response)));
         if (changed.audit !== null) await auditStore(session).append(changed.audit);
         if (changed.audit !== null && changed.needsReload !== false) {
           const { workspaceId, atMs } = changed.audit;
-          // Last, so that others are kept waiting for the commit alone.
+          // Last, so that the lock is held only during the commit.
           await engine.lockChangeSequence?.(session);
           await appendChange(session, workspaceId, atMs);
         }
         return changed.result;
       });
-      // Only now: a change that was undone freed nothing.
-      for (const [workspaceId, bytes] of freed) storedBytes.change(workspaceId, -bytes);
-      return answer;
+      // After the commit, because a rolled back change freed nothing.
+      for (const [workspaceId, bytes] of freedBytes) storedBytes.change(workspaceId, -bytes);
+      return result;
     },
-    // A commit that has begun goes on without whoever asked for it.
+    // A commit continues after its client is gone, so the lock waits for it.
     awaitPendingChanges: async () => {
       const { lockChangeSequence } = engine;
       if (lockChangeSequence !== undefined) await db.transaction().execute((session) => lockChangeSequence(session));
@@ -206,14 +206,17 @@ export function sqlStore(engine: Engine): Store {
   };
 }
 
-function createWriters(session: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): StoreWriters {
+function createWriters(
+  session: Kysely<Database>,
+  freedBytes: (workspaceId: string, bytes: number) => void,
+): StoreWriters {
   return {
     tenancy: tenancyStore(session),
     limits: limitStore(session),
     ledger: ledgerStore(session),
     payments: paymentStore(session),
     promotions: promotionStore(session),
-    responses: responseRemoval(session, freed),
+    responses: responseRemoval(session, freedBytes),
     captures: captureWriter(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Database } from "./schema.ts";
 
-/** How many bytes the sealed contents of each workspace take: counted once, then kept up with by whoever writes. */
+/** Encrypted bytes per workspace: counted at startup, then updated with every write. */
 export class StoredBytes {
   readonly #bytes = new Map<string, number>();
 
@@ -27,7 +27,7 @@ export class StoredBytes {
 
 export type ResponseSize = { readonly id: string; readonly workspace_id: string; readonly bytes: number };
 
-/** What these responses take, with their events. */
+/** Includes events. */
 export async function readSizes(session: Kysely<Database>, ids: readonly string[]): Promise<ResponseSize[]> {
   if (ids.length === 0) return [];
   const { rows } = await sql<ResponseSize>`
@@ -39,7 +39,7 @@ export async function readSizes(session: Kysely<Database>, ids: readonly string[
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }
 
-/** A response without its events. */
+/** Excludes events. */
 function contentBytes(table: string): RawBuilder<number> {
   const column = (name: string) => sql.ref(`${table}.${name}`);
   return sql`(length(${column("response")}) + length(${column("input")}) + coalesce(length(${column("request")}), 0))`;

@@ -10,10 +10,10 @@ const shape = {
   allowedModels: z.array(z.string()).nullable(),
 };
 
-/** The whole policy of a workspace as it is kept. */
+/** A workspace's policy has every rule. */
 export const fullPolicySchema: z.ZodType<Policy> = z.object(shape);
 
-/** A policy of which only some rules are said. */
+/** A key's policy has only the rules it sets. */
 export const partialPolicySchema: z.ZodType<Partial<Policy>> = z.object({
   floor: shape.floor.exactOptional(),
   countries: shape.countries.exactOptional(),

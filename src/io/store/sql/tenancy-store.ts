@@ -144,7 +144,7 @@ function tokenRows(db: Kysely<Database>): Pick<TenancyStore, "addToken" | "remov
   };
 }
 
-/** The last version of each router, unless that one removed it. Versions come in order. */
+/** The last version of each router, unless it is a deletion. Expects versions in order. */
 function currentRouters(versions: readonly RouterVersion[]): Router[] {
   const last = new Map(versions.map((version) => [`${version.workspaceId} ${version.slug}`, version]));
   return [...last.values()].flatMap(({ spec, ...rest }) => (spec === null ? [] : [{ ...rest, spec }]));
@@ -159,7 +159,7 @@ const routerSpec: z.ZodType<RouterSpec> = z.object({
   models: z.array(z.string()).nullable(),
   fallback: z.array(z.string()),
   reasoningEffort: z.enum(EFFORTS).nullable(),
-  // Versions from before there were nodes say nothing of them.
+  // Versions from before nodes existed lack the field.
   nodes: z.enum(NODE_USES).nullable().default(null),
 });
 const keyPolicy: z.ZodType<KeyPolicy> = z.object({ personalKeys: z.boolean(), approval: z.boolean() });

@@ -1,4 +1,4 @@
-/** What is added up by day and by hour, in the order of both tables' columns. */
+/** The aggregated columns of the daily and hourly roll-ups. */
 export const USAGE_COLUMNS = [
   "requests",
   "errors",
@@ -17,5 +17,4 @@ export const USAGE_COLUMNS = [
 ] as const;
 type UsageColumn = (typeof USAGE_COLUMNS)[number];
 
-/** Money is exact, and can be more than a number holds. */
 export type UsageColumns = Record<Exclude<UsageColumn, "cost_nanos">, number> & { cost_nanos: bigint };

@@ -20,7 +20,7 @@ export function foundation({ integer, text, keyedTable, plainTable, fromJson, ap
       created_at_ms ${integer} not null,
       unique (workspace_id, email)
     ) ${plainTable}`,
-    // A personal key outlives its member as a row of the log, so member_id refers to nothing.
+    // No foreign key on member_id: a personal key outlives its member in the log.
     `create table api_keys (
       id ${text} not null primary key,
       workspace_id ${text} not null references workspaces (id),
@@ -44,7 +44,7 @@ export function foundation({ integer, text, keyedTable, plainTable, fromJson, ap
       currency ${text} not null,
       balance_nanos ${integer} not null
     ) ${keyedTable}`,
-    // A movement of money is one row with two ends: whatever one account loses the other gains, by construction.
+    // A transfer is one row with two accounts, so it is balanced by construction.
     `create table ledger_transactions (
       workspace_id ${text} not null,
       created_at_ms ${integer} not null,
@@ -58,8 +58,8 @@ export function foundation({ integer, text, keyedTable, plainTable, fromJson, ap
       detail ${text},
       primary key (workspace_id, created_at_ms, id)
     ) ${keyedTable}`,
-    // A charge has workspace and time of its request, so its primary key alone keeps it from being written twice. What
-    // is sent by hand may come again at another time: there the id decides.
+    // A charge has the workspace and time of its request, so its primary key makes it unique. Other transactions may be
+    // repeated at another time, so their id alone is unique.
     "create unique index ledger_transactions_by_id on ledger_transactions (id) where kind <> 'charge'",
     `create view ledger_entries as
       select id as transaction_id, 0 as place, from_account as account, workspace_id, created_at_ms, currency,
@@ -74,7 +74,7 @@ export function foundation({ integer, text, keyedTable, plainTable, fromJson, ap
       record ${text} not null
     ) ${plainTable}`,
     "create index request_records_by_time on request_records (workspace_id, created_at_ms, id)",
-    // What the log is filtered by is read out of the record, so that a request is written as its text and no more.
+    // Filter columns are extracted from the record by a view, so that a request is written as its text only.
     `create view requests as select id, workspace_id, created_at_ms, record,
       ${[
         `${fromJson("record", ["keyId"])} as key_id`,

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Keys of workspaces for what is sealed, and the responses that callers asked to be kept. */
+/** Data encryption keys of workspaces, and stored responses. */
 export function responses({ integer, text, bytes, keyedTable, plainTable }: Ddl): string[] {
   return [
     `create table data_keys (
@@ -26,7 +26,7 @@ export function responses({ integer, text, bytes, keyedTable, plainTable }: Ddl)
     "create index stored_responses_by_expiry on stored_responses (expires_at_ms)",
     `create index stored_responses_unfinished on stored_responses (created_at_ms)
       where status in ('queued', 'in_progress')`,
-    // Callers name an item of an earlier answer by its id alone.
+    // Callers refer to an item of an earlier response by its id alone.
     `create table stored_items (
       workspace_id ${text} not null,
       id ${text} not null,

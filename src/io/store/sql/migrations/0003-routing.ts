@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Keys with a policy of their own, and routers with every version they had. */
+/** Policies of keys, and versions of routers. */
 export function routing({ integer, text, keyedTable, appendOnly }: Ddl): string[] {
   return [
     `alter table api_keys add column policy ${text}`,

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What workspaces, members and keys may spend in a day and in a month. */
+/** Daily and monthly spend limits of workspaces, members and keys. */
 export function spendLimits({ integer, text, keyedTable }: Ddl): string[] {
   return [
     `create table spend_limits (

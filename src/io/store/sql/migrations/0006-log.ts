@@ -1,9 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/**
- * The log by shapes: what requests are filtered by is kept once for all that have it in common, and every request
- * carries the number of its shape. Hourly roll-ups are added up by shape.
- */
+/** Request shapes: the filter dimensions are stored once per combination, and requests and hourly roll-ups refer to them. */
 export function log({ integer, text, keyedTable, fromJson }: Ddl): string[] {
   const said = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
   const whole = (...path: string[]) => `cast(coalesce(${fromJson("record", path)}, '0') as ${integer})`;
@@ -46,7 +43,7 @@ export function log({ integer, text, keyedTable, fromJson }: Ddl): string[] {
       primary key (workspace_id, id)
     ) ${keyedTable}`,
     `alter table request_records add column shape ${integer} not null default 0`,
-    // The shapes of requests that are here already are counted through; later ones have a number made from them.
+    // Existing shapes are numbered consecutively; later ids are hashes.
     `insert into request_shapes (workspace_id, id, ${names.join(", ")})
       select workspace_id, row_number() over (order by workspace_id), ${names.join(", ")} from (
         select distinct workspace_id, ${parts.map(([name, value]) => `${value} as ${name}`).join(", ")}
@@ -58,7 +55,7 @@ export function log({ integer, text, keyedTable, fromJson }: Ddl): string[] {
         and ${parts.map(([name, value]) => `request_shapes.${name} = ${value}`).join(" and ")}
     )`,
     "drop index request_shapes_filling",
-    // What callers name as they like: a workspace that uses very many labels or keys has very many shapes.
+    // Labels and keys are unbounded, so a workspace may have very many shapes.
     "create index request_shapes_by_app on request_shapes (workspace_id, app)",
     "create index request_shapes_by_key on request_shapes (workspace_id, key_id)",
     "drop index request_records_by_time",

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Capture windows with what was captured in them, every version of every policy, and the log as evidence reads it. */
+/** Capture windows and their contents, policy versions, and the view for evidence reports. */
 export function capture({ integer, text, bytes, keyedTable, plainTable, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table capture_windows (
@@ -32,7 +32,7 @@ export function capture({ integer, text, bytes, keyedTable, plainTable, fromJson
     "create index captured_by_window on captured (window_id)",
     "create index captured_by_key on captured (workspace_id, key_id)",
     "create index captured_by_expiry on captured (expires_at_ms)",
-    // `subject` is a key's id, or empty for the workspace itself; a null policy demands nothing.
+    // `subject` is a key id, or empty for the workspace; a null policy has no rules.
     `create table policy_versions (
       workspace_id ${text} not null references workspaces (id),
       subject ${text} not null,
@@ -42,8 +42,7 @@ export function capture({ integer, text, bytes, keyedTable, plainTable, fromJson
       primary key (workspace_id, subject, version)
     ) ${keyedTable}`,
     ...appendOnly("policy_versions"),
-    // Of policies that are older than this table only the one in force is known, and from when on: since the last
-    // change that the audit log has of it.
+    // Only the current version of existing policies is known, in force since its last change in the audit log.
     `insert into policy_versions (workspace_id, subject, version, created_at_ms, policy)
       select id, '', 1, coalesce((select max(at_ms) from audit_log where audit_log.workspace_id = workspaces.id
         and action = 'policy.change'), created_at_ms), policy from workspaces`,

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Keys of workspaces at providers: sealed, with what may be shown of them beside. */
+/** Workspaces' own provider keys, encrypted, with displayable metadata. */
 export function ownKeys({ integer, text, bytes, plainTable }: Ddl): string[] {
   return [
     `create table workspace_credentials (

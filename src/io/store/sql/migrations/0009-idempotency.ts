@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Charged calls by the `Idempotency-Key` they were sent with: digests, and what became of the call. */
+/** Charged calls by the digest of their `Idempotency-Key`. */
 export function idempotency({ integer, text, keyedTable }: Ddl): string[] {
   return [
     `create table idempotency_keys (

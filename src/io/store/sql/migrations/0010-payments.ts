@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Orders that a payment may fulfil, credit that ends at a date, and what was given back of what. */
+/** Payment orders, expiring credit, and links from returns to their source. */
 export function payments({ integer, text, plainTable, appendOnly }: Ddl): string[] {
   return [
     `create table payment_orders (
@@ -18,7 +18,7 @@ export function payments({ integer, text, plainTable, appendOnly }: Ddl): string
     ) ${plainTable}`,
     "create index payment_orders_by_time on payment_orders (workspace_id, created_at_ms, id)",
     "create unique index payment_orders_by_payment on payment_orders (adapter, payment_id) where payment_id is not null",
-    // The money is in the ledger; here is what must be known to end it in time.
+    // The money is in the ledger; this table drives the expiry.
     `create table promotions (
       id ${text} not null primary key,
       workspace_id ${text} not null,
@@ -31,7 +31,7 @@ export function payments({ integer, text, plainTable, appendOnly }: Ddl): string
     ) ${plainTable}`,
     "create index promotions_by_workspace on promotions (workspace_id, granted_at_ms)",
     "create index promotions_open on promotions (expires_at_ms) where closed_at_ms is null",
-    // A source is found by the primary key of the ledger, all three columns of it.
+    // References the three-column primary key of the ledger.
     `create table ledger_returns (
       transaction_id ${text} not null primary key,
       workspace_id ${text} not null,

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What workspaces want to be told of, what they were told, and what is on its way to them. */
+/** Alert rules, fired alerts and the delivery queue. */
 export function alerts({ integer, text, bytes, keyedTable, plainTable }: Ddl): string[] {
   return [
     `create table alert_rules (

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Exchange rates as they were learned, and the margins of workspaces that have one of their own. */
+/** Exchange rate history, and margins of individual workspaces. */
 export function rates({ integer, text, keyedTable, plainTable, appendOnly }: Ddl): string[] {
   return [
     `create table exchange_rates (

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Which master key wrapped a data key; null where it was wrapped before this was kept. */
+/** The master key that wrapped a data key; null for older rows. */
 export function masterKeys({ text }: Ddl): string[] {
   return [`alter table data_keys add column master_key ${text}`];
 }

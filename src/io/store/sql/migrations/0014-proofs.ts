@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What came of asking endpoints whether they answer on a surface. Rows are only added, and swept when they are old. */
+/** Results of endpoint proofs; old rows are swept. */
 export function proofs({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table endpoint_proofs (

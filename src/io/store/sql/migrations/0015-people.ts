@@ -1,9 +1,9 @@
 import type { Ddl } from "../engine.ts";
 
 /**
- * People who sign in. The first seven tables are written by the library of sign-in, through `people-adapter.ts`: times are
- * ISO 8601 text there and booleans 0 or 1, which is the same on every engine. Tokens of sessions and devices are kept as
- * digests. `people_links` are ours: set-up links, invitations and sign-ups that wait, each by the digest of its token.
+ * Accounts. The authentication library writes the first seven tables through `auth-adapter.ts`, with ISO 8601 times and booleans
+ * as 0 or 1. Session tokens and device codes are stored as digests. `people_links` has set-up links, invitations and pending
+ * sign-ups by the digest of their token.
  */
 export function people({ integer, text, plainTable }: Ddl): string[] {
   return [

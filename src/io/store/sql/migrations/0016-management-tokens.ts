@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What programs manage a workspace with. */
+/** Management API tokens of workspaces. */
 export function managementTokens({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table management_tokens (

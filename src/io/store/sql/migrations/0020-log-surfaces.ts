@@ -1,8 +1,8 @@
 import type { Ddl } from "../engine.ts";
 
 /**
- * Requests are found by surface. A shape from before gets the surface that all of its requests came on; one that was
- * used on several stays without, because roll-ups that outlive their requests hang on it and cannot be split.
+ * Adds the surface to shapes. An existing shape gets the surface of all its requests; one with several surfaces stays empty,
+ * because its roll-ups outlive the requests and cannot be split.
  */
 export function logSurfaces({ text, fromJson }: Ddl): string[] {
   const surface = fromJson("request_records.record", ["surface"]);

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Machines of a workspace's own that serve it through a tunnel. */
+/** Workspaces' own nodes, connected through a tunnel. */
 export function nodes({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table nodes (

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What was changed by management, in the order in which it was committed: other instances learn of it here. */
+/** The change feed in commit order, from which other instances reload. */
 export function changes({ integer, text, identity, plainTable }: Ddl): string[] {
   return [
     `create table changes (

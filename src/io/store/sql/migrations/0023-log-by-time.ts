@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** The request log in partitions by time, where the engine has such: what is old leaves as a whole. */
+/** Time partitions of the request log, on an engine that has partitions. */
 export function logByTime({ logPartitioning }: Ddl): string[] {
   return [...logPartitioning.change];
 }

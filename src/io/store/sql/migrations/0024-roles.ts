@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** What a role without ownership may do, where the engine has roles. */
+/** Grants for a role without ownership, on an engine that has roles. */
 export function roles({ roles: statements }: Ddl): string[] {
   return [...statements];
 }

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Finished requests that are still to be sent to where the operator wants the log. */
+/** The outbox of the log export. */
 export function logOutbox({ integer, text, plainTable }: Ddl): string[] {
   return [
     `create table log_outbox (

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** The platform's own credentials at providers: sealed, with what may be shown of them beside. */
+/** The platform's provider credentials, encrypted, with displayable metadata. */
 export function platformKeys({ integer, text, bytes, plainTable }: Ddl): string[] {
   return [
     `create table platform_credentials (

@@ -4,10 +4,7 @@ const NAME = "ledger_transactions_beside_charges";
 const ON = `ledger_transactions
   (workspace_id, created_at_ms, kind, from_account, to_account, moved_nanos) where kind <> 'charge'`;
 
-/**
- * What moved money and is no charge, with all that sums of it need: there is little of it, and a workspace's charges
- * are in the way.
- */
+/** A covering partial index on non-charges, which are few among very many charges. */
 export function ledgerBesideCharges(): string[] {
   return [`create index if not exists ${NAME} on ${ON}`];
 }

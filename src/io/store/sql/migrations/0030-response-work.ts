@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Of background work: whether it has begun to answer, and whether it was called off. */
+/** Background responses: whether the answer has begun, and whether it was canceled. */
 export function responseWork({ integer }: Ddl): string[] {
   return ["answering", "called_off"].map(
     (name) => `alter table stored_responses add column ${name} ${integer} not null default 0`,

@@ -6,13 +6,13 @@ const SUMS = [
 ].join(", ");
 const MISSING = "0, 0, 0, 0, 0, 0, 0, 0, 0, sum(nanos), 0, 0, 0, 0";
 
-/** No shape of a request has this number. */
+/** No request has this shape id. */
 const NO_SHAPE = 0;
 
 /**
- * Requests that were in the log as interrupted and were charged later are in the ledger and were not in the roll-ups,
- * which statements and the end of promotional credit go by. What is missing is added, by day and by hour, as what nobody
- * knows the key and the model of. It reads the ledger and locks none of it, and what it adds nobody else writes.
+ * Earlier versions left requests that were logged as interrupted and charged later out of the roll-ups, which statements and
+ * credit expiry use. The difference to the ledger is added by day and hour with an unknown key and model. The migration takes
+ * no lock on the ledger, and no other process writes the added rows.
  */
 export function chargesInRollups({ dayOf }: Ddl): string[] {
   const missing = (table: string, moment: string, column: string) => `

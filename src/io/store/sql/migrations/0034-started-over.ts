@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-/** Of people: what began before is undone. */
+/** People: the time of the last credential reset. */
 export function startedOver({ integer }: Ddl): string[] {
   return [`alter table people add column started_over_at_ms ${integer}`];
 }

@@ -1,9 +1,9 @@
 const BY_PERSON = "people_two_factors_by_person";
 
 /**
- * Earlier versions could leave two second factors of one person, when two were added at the same moment. The one that a
- * code has confirmed stays, before those that wait for one, and of several the newest: ids sort by time. The index goes
- * first, which keeps instances of the version before out of the table until it is there again, with each person once.
+ * Earlier versions could store two second factors of one person when two were added concurrently. A verified one is kept before
+ * unverified ones, and then the newest: ids sort by time. Dropping the index first locks the table until the unique index
+ * exists, so instances of the previous version cannot write in between.
  */
 export function oneSecondFactor(): string[] {
   return [

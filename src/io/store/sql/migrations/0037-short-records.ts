@@ -1,4 +1,4 @@
-/** From here on records may be short: a version that cannot read them does not start. Tables stay as they are. */
+/** Marks that records may be compact, so that a version that cannot read them does not start. Changes no table. */
 export function shortRecords(): string[] {
   return [];
 }

@@ -33,18 +33,15 @@ import { epochsOfPeople } from "./0035-epochs-of-people.ts";
 import { oneSecondFactor } from "./0036-one-second-factor.ts";
 import { shortRecords } from "./0037-short-records.ts";
 
-/** A step forward. Once released it never changes: its text is remembered by every store that took it. */
+/** Immutable once released: every store keeps the checksum of its statements. */
 export type Migration = {
   readonly number: number;
   readonly name: string;
-  /** In one transaction. Instances of the version before go on with what they find after it. */
+  /** Run in one transaction. Instances of the previous version keep working afterwards. */
   statements(ddl: Ddl): string[];
-  /**
-   * Each in one of its own before that: what takes long, and keeps others out for a moment at most. A step that was cut off
-   * begins again here.
-   */
+  /** Long-running steps with short locks, each in its own transaction before `statements`. Repeatable after an interruption. */
   preparation?(ddl: Ddl): string[];
-  /** Each in none: indexes that are made beside readers and writers, which do not wait behind them, however long they take. */
+  /** Indexes that are built without blocking readers and writers, each outside a transaction. */
   concurrentIndexes?(ddl: Ddl): string[];
 };
 

@@ -17,7 +17,7 @@ test.each(["", "db", "postgres://", "postgres://db", "postgres://db/", "http://d
   },
 );
 
-test("a mode of TLS checks the certificate, or says that it does not; one that may fall back is refused", () => {
+test("sslmode verifies the certificate or is no-verify; modes that may fall back are refused", () => {
   const read = (mode: string) => readDatabaseAddress(`postgres://app:secret@db/gateway?sslmode=${mode}`);
   for (const mode of ["require", "verify-ca", "verify-full"])
     expect(read(mode)).toMatchObject({ url: "postgres://app:secret@db/gateway?sslmode=verify-full" });

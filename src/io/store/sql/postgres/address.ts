@@ -1,6 +1,5 @@
-/** Where PostgreSQL is, as it was set and as it may be shown. */
 export type DatabaseAddress = {
-  /** With everything in it: never shown. */
+  /** Includes the password: never logged or shown. */
   readonly url: string;
   /** Without password and parameters. */
   readonly shown: string;
@@ -8,7 +7,7 @@ export type DatabaseAddress = {
 
 const SSL_MODES = ["disable", "no-verify", "require", "verify-ca", "verify-full"];
 
-/** Reads a `postgres://` address, or says what to write instead; what it says holds nothing of the address. */
+/** Parses a `postgres://` address. The problem text contains nothing of the address. */
 export function readDatabaseAddress(text: string): DatabaseAddress | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^postgres(?:ql)?:$/.test(url.protocol) || url.pathname.length < 2)
@@ -17,7 +16,7 @@ export function readDatabaseAddress(text: string): DatabaseAddress | { readonly 
   if (mode !== null && !SSL_MODES.includes(mode)) return { problem: `sslmode: write one of ${SSL_MODES.join(", ")}` };
   const host = url.host === "" ? (url.searchParams.get("host") ?? "localhost") : url.host;
   const user = url.username === "" ? "" : `${url.username}@`;
-  // The library takes these two for the last one and warns of it: said outright, it has nothing to warn of.
+  // The driver treats these two as `verify-full` and logs a warning; setting it explicitly avoids the warning.
   if (mode === "require" || mode === "verify-ca") url.searchParams.set("sslmode", "verify-full");
   return { url: url.href, shown: `postgres://${user}${host}${url.pathname}` };
 }

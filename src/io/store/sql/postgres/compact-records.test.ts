@@ -11,7 +11,7 @@ import { openPostgres } from "./open.ts";
 const cluster = clusterForFile();
 
 describe.skipIf(!hasPostgres)("records that a journal has in their short form", () => {
-  test("SCALE-05 are whole in PostgreSQL, for instances of the version before", async () => {
+  test("SCALE-05 are expanded in PostgreSQL, for instances of the previous version", async () => {
     const address = await cluster.database("migrated");
     const dataDir = cluster.folder();
     const store = await openPostgres({ address, connections: 4, dataDir, clock: systemClock, log: listeningLog() });
@@ -32,7 +32,7 @@ describe.skipIf(!hasPostgres)("records that a journal has in their short form", 
     await store.close();
   });
 
-  test("SCALE-05 wait whole for their export, too", async () => {
+  test("SCALE-05 are expanded in the log outbox too", async () => {
     const address = await cluster.database("migrated");
     const dataDir = cluster.folder();
     const store = await openPostgres({ address, connections: 4, dataDir, clock: systemClock, log: listeningLog() });

@@ -4,25 +4,28 @@ import { isConnectionFatal, toStoreError } from "./errors.ts";
 import type { DatabaseHealthProbe } from "./health-probe.ts";
 import { toParameter } from "./values.ts";
 
-/** A connection on loan from the pool. Its failures are those of the stores, and one that has failed is not used again. */
+/** A connection from the pool. Errors are mapped to `StoreError`, and a broken connection is not reused. */
 export class PooledConnection {
   readonly #client: PoolClient;
   readonly #healthProbe: DatabaseHealthProbe | undefined;
   #isBroken = false;
 
-  private constructor(client: PoolClient, pulse: DatabaseHealthProbe | undefined) {
+  private constructor(client: PoolClient, healthProbe: DatabaseHealthProbe | undefined) {
     this.#client = client;
-    this.#healthProbe = pulse;
+    this.#healthProbe = healthProbe;
   }
 
-  /** Without a pulse a server is waited for as long as a connection or a statement may take. */
-  static async acquire(pool: Pool, pulse?: DatabaseHealthProbe): Promise<PooledConnection> {
-    const taking = pool.connect();
+  /** Without a health probe only the connect and statement timeouts apply. */
+  static async acquire(pool: Pool, healthProbe?: DatabaseHealthProbe): Promise<PooledConnection> {
+    const connecting = pool.connect();
     try {
-      return new PooledConnection(await (pulse === undefined ? taking : pulse.guard(taking)), pulse);
+      return new PooledConnection(
+        await (healthProbe === undefined ? connecting : healthProbe.guard(connecting)),
+        healthProbe,
+      );
     } catch (error) {
-      // One that comes after all is for somebody else.
-      taking.then(
+      // A connection that arrives late goes back to the pool.
+      connecting.then(
         (client) => client.release(),
         () => {},
       );
@@ -36,8 +39,8 @@ export class PooledConnection {
   ): Promise<QueryResult<Row>> {
     const values = parameters.map(toParameter);
     try {
-      const asked = this.#client.query<Row>(statement, values);
-      return await (this.#healthProbe === undefined ? asked : this.#healthProbe.guard(asked));
+      const running = this.#client.query<Row>(statement, values);
+      return await (this.#healthProbe === undefined ? running : this.#healthProbe.guard(running));
     } catch (error) {
       this.#isBroken ||= isConnectionFatal(error);
       throw toStoreError(error);
@@ -50,11 +53,11 @@ export class PooledConnection {
 
   async commit(): Promise<void> {
     const { command } = await this.query("commit", []);
-    // Where a statement had failed, PostgreSQL takes back everything and calls that the answer to COMMIT.
+    // After a failed statement PostgreSQL answers COMMIT with ROLLBACK.
     if (command === "ROLLBACK") throw new StoreError("unavailable", "the transaction was taken back");
   }
 
-  /** Never rejects: a connection that cannot even do this is not used again, and its end takes the transaction back. */
+  /** Never rejects: closing a broken connection rolls back its transaction. */
   async rollback(): Promise<void> {
     if (!this.#isBroken) await this.query("rollback", []).catch(() => {});
   }

@@ -13,33 +13,33 @@ import { StoreError } from "../store-error.ts";
 import { PooledConnection } from "./connection.ts";
 import type { DatabaseHealthProbe } from "./health-probe.ts";
 
-/** Kysely on a pool of connections. */
-export function poolDialect(pool: Pool, pulse?: DatabaseHealthProbe): Dialect {
+/** The Kysely dialect on a connection pool. */
+export function poolDialect(pool: Pool, healthProbe?: DatabaseHealthProbe): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => poolDriver(pool, pulse),
+    createDriver: () => poolDriver(pool, healthProbe),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
 }
 
-function poolDriver(pool: Pool, pulse: DatabaseHealthProbe | undefined): Driver {
-  const taken = new Map<DatabaseConnection, PooledConnection>();
+function poolDriver(pool: Pool, healthProbe: DatabaseHealthProbe | undefined): Driver {
+  const acquired = new Map<DatabaseConnection, PooledConnection>();
   return {
     init: async () => {},
     async acquireConnection() {
-      const pooled = await PooledConnection.acquire(pool, pulse);
+      const pooled = await PooledConnection.acquire(pool, healthProbe);
       const connection = connectionOn(pooled);
-      taken.set(connection, pooled);
+      acquired.set(connection, pooled);
       return connection;
     },
     async releaseConnection(connection) {
-      taken.get(connection)?.release();
-      taken.delete(connection);
+      acquired.get(connection)?.release();
+      acquired.delete(connection);
     },
-    beginTransaction: async (connection) => taken.get(connection)?.begin(),
-    commitTransaction: async (connection) => taken.get(connection)?.commit(),
-    rollbackTransaction: async (connection) => taken.get(connection)?.rollback(),
+    beginTransaction: async (connection) => acquired.get(connection)?.begin(),
+    commitTransaction: async (connection) => acquired.get(connection)?.commit(),
+    rollbackTransaction: async (connection) => acquired.get(connection)?.rollback(),
     destroy: () => pool.end(),
   };
 }
@@ -49,7 +49,7 @@ const CHANGES = ["INSERT", "UPDATE", "DELETE"];
 function connectionOn(pooled: PooledConnection): DatabaseConnection {
   return {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-      // The rows are typed by the query that asked for them.
+      // The caller's query determines the row type.
       const { rows, command, rowCount } = await pooled.query<never>(sql, parameters);
       return CHANGES.includes(command) ? { rows, numAffectedRows: BigInt(rowCount ?? 0) } : { rows };
     },

@@ -3,48 +3,48 @@ import { StoreError, type StoreErrorReason, type StoreFailure } from "../store-e
 
 const UNIQUE_VIOLATION = "23505";
 const CHECK_VIOLATION = "23514";
-/** A transaction that could not be told from another order of things, and one of a circle that waited for each other. */
+/** serialization_failure and deadlock_detected. */
 const RETRYABLE = ["40001", "40P01"];
-/** By the time a statement may take, or by hand. */
+/** query_canceled: by the statement timeout or by an administrator. */
 const QUERY_CANCELED = "57014";
-/** By the time that it may wait for a lock. */
+/** lock_not_available: by the lock timeout. */
 const LOCK_NOT_AVAILABLE = "55P03";
-/** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
+/** SQLSTATE classes about the data itself: data exceptions, constraint violations, exceeded limits. */
 const DATA_ERROR_CLASSES = ["22", "23", "54"];
 
 /**
- * What PostgreSQL, or the way to it, says, as the stores say it. Only what is surely about the data is a rejection:
- * a record that is rejected is set aside for good, and one that waits in vain is not lost.
+ * Maps errors of the driver and the server. Only errors that are certainly about the data are `rejected`, because a rejected
+ * record goes to the dead letters, while an unavailable store is retried without loss.
  */
 export function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   if (!(error instanceof DatabaseError)) return new StoreError("unavailable", errorText(error));
-  const { code: state = "", constraint } = error;
-  // The rule of a partition has no name. A row breaks it when another partition was added while it waited for its place.
-  const isMisplaced = state === CHECK_VIOLATION && constraint === undefined;
-  const failure = isMisplaced ? "unavailable" : failureOf(state);
-  return new StoreError(failure, errorText(error), isMisplaced ? "collided" : reasonOf(state));
+  const { code: sqlState = "", constraint } = error;
+  // A partition constraint has no name. A row violates it when a partition was added while the row waited for a lock.
+  const isPartitionViolation = sqlState === CHECK_VIOLATION && constraint === undefined;
+  const failure = isPartitionViolation ? "unavailable" : failureOf(sqlState);
+  return new StoreError(failure, errorText(error), isPartitionViolation ? "serialization_failure" : reasonOf(sqlState));
 }
 
-function reasonOf(state: string): StoreErrorReason {
-  if (state === QUERY_CANCELED) return "cut off";
-  if (state === LOCK_NOT_AVAILABLE) return "locked out";
-  return RETRYABLE.includes(state) ? "collided" : undefined;
+function reasonOf(sqlState: string): StoreErrorReason {
+  if (sqlState === QUERY_CANCELED) return "statement_timeout";
+  if (sqlState === LOCK_NOT_AVAILABLE) return "lock_timeout";
+  return RETRYABLE.includes(sqlState) ? "serialization_failure" : undefined;
 }
 
-function failureOf(state: string): StoreFailure {
-  if (state === UNIQUE_VIOLATION) return "conflict";
-  return DATA_ERROR_CLASSES.includes(state.slice(0, 2)) ? "rejected" : "unavailable";
+function failureOf(sqlState: string): StoreFailure {
+  if (sqlState === UNIQUE_VIOLATION) return "conflict";
+  return DATA_ERROR_CLASSES.includes(sqlState.slice(0, 2)) ? "rejected" : "unavailable";
 }
 
-/** Where every address of a host refuses, the error has a code and no words. */
+/** When every address of a host refuses, the error has a code and no message. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message !== "") return error.message;
   return "code" in error ? String(error.code) : error.name;
 }
 
-/** Whether the connection cannot be used any more: it answered nothing, or said that it ends. */
+/** A network failure, or a fatal error of the server. */
 export function isConnectionFatal(error: unknown): boolean {
   return !(error instanceof DatabaseError) || error.severity === "FATAL" || error.severity === "PANIC";
 }

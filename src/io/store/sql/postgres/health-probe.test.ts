@@ -5,7 +5,7 @@ import { DatabaseHealthProbe } from "./health-probe.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-test("SCALE-03 a statement that is answered while the server is looked for leaves nothing behind that looks on", async () => {
+test("SCALE-03 a statement that completes during a probe leaves no further probe scheduled", async () => {
   const server = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

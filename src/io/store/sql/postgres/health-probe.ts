@@ -3,13 +3,12 @@ import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { connectionConfig } from "./pool.ts";
 
-/** How often a server that said nothing is looked for. */
 const PROBE_INTERVAL_MS = 1_000;
 
 /**
- * Tells a statement that takes long from a server that says nothing any more: frozen, or behind a network that swallows
- * everything, it keeps its connections open. Who has waited for half of the time looks whether it answers a newcomer
- * within the other half. If not, everything that waits is given up, and what comes is refused at once until it is back.
+ * Distinguishes a slow statement from an unresponsive server (frozen, or behind a network that drops packets), which keeps its
+ * connections open. After half of the time a new connection is probed within the other half. If the probe fails, all pending
+ * work is rejected, and new work fails fast until a probe succeeds.
  */
 export class DatabaseHealthProbe {
   readonly #address: DatabaseAddress;
@@ -18,29 +17,29 @@ export class DatabaseHealthProbe {
   #isUnresponsive = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(address: DatabaseAddress, silenceMs: number) {
+  constructor(address: DatabaseAddress, unresponsiveMs: number) {
     this.#address = address;
-    this.#halfMs = Math.ceil(silenceMs / 2);
+    this.#halfMs = Math.ceil(unresponsiveMs / 2);
   }
 
-  /** The same, given up when the server is found silent. What becomes of it then is nobody's business any more. */
+  /** Rejects when the server is found unresponsive; the result of `work` is then ignored. */
   guard<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       let isOver = false;
-      const look = async () => {
+      const check = async () => {
         if (!this.#isUnresponsive && (await this.#probe())) wait();
         else reject(unresponsiveError());
       };
       const wait = () => {
-        // It may have been answered while somebody looked.
-        if (!isOver) timer = setTimeout(() => void look(), this.#halfMs);
+        // The work may have completed during the probe.
+        if (!isOver) timer = setTimeout(() => void check(), this.#halfMs);
       };
-      const over = () => {
+      const finish = () => {
         isOver = true;
         clearTimeout(timer);
       };
-      work.then(resolve, reject).finally(over);
+      work.then(resolve, reject).finally(finish);
       if (this.#isUnresponsive) reject(unresponsiveError());
       else wait();
     });
@@ -50,13 +49,13 @@ export class DatabaseHealthProbe {
     clearTimeout(this.#timer);
   }
 
-  /** One look at a time, whoever asks. */
+  /** Concurrent callers share one probe. */
   #probe(): Promise<boolean> {
-    this.#probing ??= canConnect(this.#address, this.#halfMs).then((isThere) => {
+    this.#probing ??= canConnect(this.#address, this.#halfMs).then((isResponsive) => {
       this.#probing = undefined;
-      this.#isUnresponsive = !isThere;
-      if (!isThere) this.#scheduleProbe();
-      return isThere;
+      this.#isUnresponsive = !isResponsive;
+      if (!isResponsive) this.#scheduleProbe();
+      return isResponsive;
     });
     return this.#probing;
   }
@@ -71,9 +70,9 @@ function unresponsiveError(): StoreError {
   return new StoreError("unavailable", "the database says nothing any more");
 }
 
-/** Whatever it says, it is there: also that it has no room for one more. */
+/** Any answer of the server counts, including "too many connections". */
 async function canConnect(address: DatabaseAddress, withinMs: number): Promise<boolean> {
-  const client = new Client({ ...connectionConfig(address, "patient"), connectionTimeoutMillis: withinMs });
+  const client = new Client({ ...connectionConfig(address, "long_running"), connectionTimeoutMillis: withinMs });
   client.on("error", () => {});
   try {
     await client.connect();

@@ -21,19 +21,18 @@ type PostingRecord = IngestFields & { readonly nanos: bigint; readonly start: nu
 type ShapedRecord<Of = PostingRecord> = { readonly record: Of; readonly shape: number };
 type ShapeRow = RequestShape & { readonly workspaceId: string; readonly number: number };
 
-/** Of batches that stand in each other's way all but one go on, so that few tries are many. */
+/** A deadlock aborts one transaction and lets the others continue, so few attempts suffice. */
 const ATTEMPTS_MAX = 5;
 
 /**
- * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
- * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once. One that
- * was there as free and is charged now takes the place of its row.
- * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
+ * Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Ingest is idempotent: a
+ * request counts once, and its charge moves money once. A row that was stored as free is replaced when its charge arrives.
+ * Each table is written by one statement per batch, and tables always in the same order.
  */
-export function ingestInto(pool: Pool, pulse?: DatabaseHealthProbe): (batch: RecordBatch) => Promise<void> {
+export function ingestInto(pool: Pool, healthProbe?: DatabaseHealthProbe): (batch: RecordBatch) => Promise<void> {
   const shapes = new ShapeIds();
   const attempt = async ({ bytes, records }: ReturnType<typeof parseBatch>) => {
-    const session = await PooledConnection.acquire(pool, pulse);
+    const session = await PooledConnection.acquire(pool, healthProbe);
     try {
       await session.begin();
       await write(session, bytes, records, shapes);
@@ -48,12 +47,13 @@ export function ingestInto(pool: Pool, pulse?: DatabaseHealthProbe): (batch: Rec
   };
   return async (batch) => {
     const read = parseBatch(batch);
-    for (let tries = 1; ; tries += 1)
+    for (let attemptNumber = 1; ; attemptNumber += 1)
       try {
         await attempt(read);
         return;
       } catch (error) {
-        if (!(error instanceof StoreError) || error.end !== "collided" || tries >= ATTEMPTS_MAX) throw error;
+        if (!(error instanceof StoreError) || error.reason !== "serialization_failure" || attemptNumber >= ATTEMPTS_MAX)
+          throw error;
       }
   };
 }
@@ -67,7 +67,7 @@ async function write(
   const daily = new DailyRollup();
   const hourly = new HourlyRollup();
   const newShapes: ShapeRow[] = [];
-  const numbers = records.map((record) =>
+  const shapeIds = records.map((record) =>
     shapes.idOf(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
   );
   await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
@@ -77,40 +77,40 @@ async function write(
     [...IDEMPOTENCY_KEYS, ...IDEMPOTENCY_VALUES],
     idempotencyUses(records),
   );
-  const addedRequests = await addRequests(session, bytes, records, numbers);
-  const spent = new WalletDebits();
+  const addedRequests = await addRequests(session, bytes, records, shapeIds);
+  const debits = new WalletDebits();
   const addedCharges = await addCharges(
     session,
     records.filter(({ nanos }) => nanos > 0n),
   );
-  const late: ShapedRecord[] = [];
+  const replacements: ShapedRecord[] = [];
   for (const [at, record] of records.entries()) {
-    const shape = numbers[at] ?? 0;
+    const shape = shapeIds[at] ?? 0;
     const isNew = addedRequests.delete(record.id);
-    const isBooked = record.nanos > 0n && addedCharges.delete(chargeKeyOf(record));
-    if (isBooked) spent.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
-    if (isBooked && !isNew) late.push({ record, shape });
-    // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
-    if (record.nanos > 0n ? !isBooked : !isNew) continue;
+    const isCharged = record.nanos > 0n && addedCharges.delete(chargeKeyOf(record));
+    if (isCharged) debits.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
+    if (isCharged && !isNew) replacements.push({ record, shape });
+    // Charged requests count with their charge, so that roll-ups equal the ledger; free ones count with their log row.
+    if (record.nanos > 0n ? !isCharged : !isNew) continue;
     daily.add(record, record.nanos);
     hourly.add(record, shape, record.nanos);
   }
-  for (const free of await replaceFreeRows(session, bytes, late)) {
+  for (const free of await replaceFreeRows(session, bytes, replacements)) {
     daily.subtract(free.record);
     hourly.subtract(free.record, free.shape);
   }
-  await applyToWallets(session, spent.rows());
+  await applyToWallets(session, debits.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
   await insertRows(session, ADD_HOURLY, [...HOURLY_KEYS, ...SUMS], [...hourly.rows()]);
 }
 
-/** The records, and the bytes they are in. What no engine could take is refused before the first statement. */
+/** Unparsable records are rejected before the first statement. */
 function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly PostingRecord[] } {
-  const sent = bytesOf(batch);
+  const received = bytesOf(batch);
   const records: PostingRecord[] = [];
   try {
-    const { bounds, from, bytes } = isStorableAsIs(sent.bytes)
-      ? sent
+    const { bounds, from, bytes } = isStorableAsIs(received.bytes)
+      ? received
       : bytesOf(encodeBatch(decodeBatch(batch).map(toStorable)));
     for (let at = 0; at < bounds.length; at += 2) {
       const start = (bounds[at] ?? 0) - from;
@@ -124,20 +124,17 @@ function parseBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly reco
   }
 }
 
-/** A journal that was written for another store may have short ones. */
+/** A journal written for SQLite may contain compact records. */
 const isStorableAsIs = (bytes: Buffer) => hasOnlyValidEscapes(bytes) && !mayContainCompact(bytes);
 const toStorable = (text: string) => replaceInvalidEscapes(expandText(text));
 
-/** Only what the records are in: a batch may be a small part of a large piece of memory. */
+/** Only the used range: a batch may be a small part of a large buffer. */
 function bytesOf({ bytes, bounds }: RecordBatch) {
   const [from, to] = [bounds[0] ?? 0, bounds.at(-1) ?? 0];
   return { bounds, from, bytes: Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from) };
 }
 
-/**
- * The bytes go over as they are, and the server cuts the records out of them, in the order of their ids. Of two with one
- * id the one that comes first is written.
- */
+/** The batch is sent as one bytea, and the server extracts the records. Of two records with one id the first is written. */
 const ADD_REQUESTS = `
   insert into request_records (id, workspace_id, created_at_ms, record, shape)
   select id, workspace_id, created_at_ms, convert_from(substring($1::bytea from start for length), 'UTF8'), shape
@@ -146,7 +143,7 @@ const ADD_REQUESTS = `
   order by id, start
   on conflict do nothing returning id`;
 
-/** The ids of those that were not there. */
+/** Returns the ids of new rows. */
 async function addRequests(
   session: PooledConnection,
   bytes: Buffer,
@@ -168,24 +165,24 @@ async function addRequests(
 const REMOVE_REQUESTS = `
   delete from request_records where id = any($1::text[]) and created_at_ms = any($2::bigint[]) returning record, shape`;
 
-/** These were written as requests that cost nothing, and their charges have come: the rows that they had. */
+/** The requests were stored as free and their charges have arrived: returns the replaced rows. */
 async function replaceFreeRows(
   session: PooledConnection,
   bytes: Buffer,
-  late: readonly ShapedRecord[],
+  replacements: readonly ShapedRecord[],
 ): Promise<ShapedRecord<IngestFields>[]> {
-  if (late.length === 0) return [];
-  const records = late.map(({ record }) => record);
+  if (replacements.length === 0) return [];
+  const records = replacements.map(({ record }) => record);
   const { rows } = await session.query<{ record: string; shape: bigint }>(REMOVE_REQUESTS, [
     records.map(({ id }) => id),
     records.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
   ]);
-  const shapes = late.map(({ shape }) => shape);
+  const shapes = replacements.map(({ shape }) => shape);
   await addRequests(session, bytes, records, shapes);
   return rows.map(({ record, shape }) => ({ record: parseIngestFields(Buffer.from(record)), shape: Number(shape) }));
 }
 
-/** No transfer can be out of balance; what is the same for every charge is a part of the statement. */
+/** A transfer has one amount, so it cannot be out of balance. Values that every charge shares are part of the statement. */
 const ADD_CHARGES = `
   insert into ledger_transactions
     (workspace_id, created_at_ms, id, kind, from_account, to_account, currency, moved_nanos, detail)
@@ -200,7 +197,7 @@ const chargeKey = (workspaceId: string, createdAtMs: number | bigint, id: string
 const chargeKeyOf = ({ workspaceId, createdAtMs, id }: IngestFields) =>
   chargeKey(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id));
 
-/** The keys of those that were not there. */
+/** Returns the keys of new rows. */
 async function addCharges(session: PooledConnection, charged: readonly PostingRecord[]): Promise<Set<string>> {
   if (charged.length === 0) return new Set();
   const { rows } = await session.query<{ workspace_id: string; created_at_ms: bigint; id: string }>(ADD_CHARGES, [
@@ -214,7 +211,7 @@ async function addCharges(session: PooledConnection, charged: readonly PostingRe
   return new Set(rows.map((row) => chargeKey(row.workspace_id, row.created_at_ms, row.id)));
 }
 
-/** In one order everywhere, so that two batches never wait for each other. */
+/** Ordered by key, so that two batches cannot deadlock. */
 const UPDATE_WALLETS = `
   insert into wallets (workspace_id, currency, balance_nanos)
   select workspace_id, currency, -nanos from unnest($1::text[], $2::text[], $3::bigint[])
@@ -226,8 +223,8 @@ const UPDATE_WALLETS = `
 
 async function applyToWallets(session: PooledConnection, sums: readonly WalletDebit[]): Promise<void> {
   if (sums.length === 0) return;
-  const twice = sums.find(({ workspaceId }, at) => sums[at - 1]?.workspaceId === workspaceId);
-  if (twice !== undefined) throw walletCurrencyError(twice);
+  const duplicate = sums.find(({ workspaceId }, at) => sums[at - 1]?.workspaceId === workspaceId);
+  if (duplicate !== undefined) throw walletCurrencyError(duplicate);
   const { rows } = await session.query<{ workspace_id: string }>(UPDATE_WALLETS, [
     sums.map(({ workspaceId }) => workspaceId),
     sums.map(({ currency }) => currency),
@@ -300,7 +297,7 @@ const IDEMPOTENCY_VALUES: readonly BatchColumn<IdempotencyUse>[] = [
   ["expires_at_ms", "bigint", (use) => Math.trunc(use.idempotency.untilMs)],
 ];
 
-/** One for each key, because a statement changes a row only once: the one that lasts longest. */
+/** One use per key, the one that expires last, because an upsert may touch a row only once. */
 function idempotencyUses(records: readonly PostingRecord[]): IdempotencyUse[] {
   const uses = new Map<string, IdempotencyUse>();
   for (const record of records) {
@@ -316,7 +313,7 @@ function idempotencyUses(records: readonly PostingRecord[]): IdempotencyUse[] {
 type NamedColumn = readonly [name: string, type: string, ...unknown[]];
 const namesOf = (columns: readonly NamedColumn[]) => columns.map(([name]) => name).join(", ");
 
-/** All rows of a batch at once, in the order of their keys: so two batches never wait for each other. */
+/** Inserts all rows of a batch, ordered by key, so that two batches cannot deadlock. */
 function insertSql(table: string, keys: readonly NamedColumn[], values: readonly NamedColumn[]): string {
   const columns = [...keys, ...values];
   return `
@@ -333,7 +330,7 @@ function accumulateSql(table: string, keys: readonly NamedColumn[]): string {
 }
 
 const ADD_SHAPES = `${insertSql("request_shapes", SHAPE_COLUMNS, [])} on conflict do nothing`;
-/** A key that is free again after its time may be there still; an old record that is sent again changes nothing. */
+/** An expired key may still be stored and is overwritten; a record that is sent again changes nothing. */
 const ADD_IDEMPOTENCY_USES = `${insertSql("idempotency_keys", IDEMPOTENCY_KEYS, IDEMPOTENCY_VALUES)}
   on conflict (key_digest) do update
   set ${IDEMPOTENCY_VALUES.map(([name]) => `${name} = excluded.${name}`).join(", ")}

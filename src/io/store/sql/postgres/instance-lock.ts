@@ -5,20 +5,19 @@ import type { DatabaseAddress } from "./address.ts";
 import { errorText } from "./errors.ts";
 import { awaitClose, connectionConfig, SESSION_SETTINGS } from "./pool.ts";
 
-/** Another gateway works on this database. */
 export class DatabaseInUseError extends Error {
   constructor({ shown }: DatabaseAddress, holder: string) {
     super(
       `the database ${shown} is in use by another gateway${holder}: stop it first, or set DATABASE_URL to another database`,
     );
-    this.name = "DatabaseInUse";
+    this.name = "DatabaseInUseError";
   }
 }
 
-/** Advisory locks of a database, by two numbers: the first is ours. */
+/** Keys of advisory locks; `ours` is the first key of all. */
 export const ADVISORY_LOCKS = { ours: 0x67617465, instance: 1, migration: 2, change: 3 } as const;
 
-/** A gateway that was killed is noticed at once, one that is just stopping needs a moment. */
+/** A killed gateway releases its lock at once; one that is stopping needs a moment. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
 const ACQUIRE_RETRY_MS = 100;
 const REACQUIRE_INTERVAL_MS = 1_000;
@@ -30,9 +29,9 @@ const LOCK_HOLDER = `select client_addr::text as address, backend_start::text as
   and classid = ${ADVISORY_LOCKS.ours} and objid = ${ADVISORY_LOCKS.instance}`;
 
 /**
- * Takes a database for this process: balances live in its memory, and two that do not know of each other would spend
- * the same money twice. The lock is that of a session, so it ends with the process, however that ends. It also ends
- * with a restart of PostgreSQL; then it is taken again, and if another gateway was faster, `isTaken` says so.
+ * Locks a database for this process: balances are in its memory, and two unaware gateways would spend the same money twice.
+ * The session lock ends with the process in any case. It also ends with a restart of PostgreSQL; then it is reacquired, and
+ * `isLost` is set when another gateway was faster.
  */
 export class InstanceLock {
   readonly #address: DatabaseAddress;
@@ -62,7 +61,7 @@ export class InstanceLock {
     return lock;
   }
 
-  /** Another gateway took the database while this one had lost it. */
+  /** Another gateway holds the lock. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -75,7 +74,7 @@ export class InstanceLock {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(connectionConfig(this.#address, "hurried"));
+    const client = new Client(connectionConfig(this.#address, "default"));
     client.on("error", () => {});
     await client.connect();
     await client.query(SESSION_SETTINGS);
@@ -88,7 +87,7 @@ export class InstanceLock {
     client.on("end", () => {
       this.#client = undefined;
       if (this.#isReleased) return;
-      this.#log.warn({ database: this.#address.shown }, "the connection that keeps other gateways out is lost");
+      this.#log.warn({ database: this.#address.shown }, "instance-lock: connection lost, lock released");
       this.#scheduleReacquire();
     });
   }
@@ -106,12 +105,12 @@ export class InstanceLock {
         if (!isOurs) this.#reportLost(await describeHolder(client));
         await client.end();
       } else {
-        this.#log.info({ database: this.#address.shown }, "other gateways are kept out again");
+        this.#log.info({ database: this.#address.shown }, "instance-lock: reacquired");
         this.#hold(client);
         return;
       }
     } catch (error) {
-      this.#log.warn({ why: errorText(error) }, "the database cannot be reached to keep other gateways out");
+      this.#log.warn({ error: errorText(error) }, "instance-lock: database unreachable, will retry");
       await client?.end().catch(() => {});
     }
     if (!this.#isReleased) this.#scheduleReacquire();
@@ -120,7 +119,10 @@ export class InstanceLock {
   #reportLost(holder: string): void {
     if (this.#isLost || this.#isReleased) return;
     this.#isLost = true;
-    this.#log.error({}, new DatabaseInUseError(this.#address, holder).message);
+    this.#log.error(
+      { database: this.#address.shown, holder: holder.trim() },
+      "instance-lock: database is in use by another gateway",
+    );
   }
 }
 
@@ -129,7 +131,7 @@ async function tryLock(client: Client): Promise<boolean> {
   return rows[0]?.held === true;
 }
 
-/** Only for the message. */
+/** For the error message only. */
 async function describeHolder(client: Client): Promise<string> {
   try {
     const { rows } = await client.query<{ address: string | null; since: string | null }>(LOCK_HOLDER);

@@ -1,31 +1,25 @@
 /**
- * The request log in partitions by time. Each is a table of its own with the request's id as its primary key: a record
- * that is sent again has the time it had before, so it meets its row in the same partition. Nothing is copied: the table
- * as it was becomes the first partition, up to a bound in the future, and one without bounds takes whatever has no other.
+ * Partitions the request log by time. Each partition has the request id as its primary key: a repeated record has the same
+ * time, so it conflicts within one partition. Nothing is copied: the existing table becomes the first partition, up to a bound
+ * in the future, and a default partition takes all other rows. The statements are checksummed and never change.
  */
 
 const MONTH_MS_MAX = 32 * 86_400_000;
 
-/** No request of an earlier version may meet the bound while this step waits to be taken up again. */
+/** Instances of the previous version must not reach the bound before the migration is resumed. */
 const MONTHS_AHEAD = 3;
 
-/**
- * Functions that work as the owner of the tables, whoever calls them. Their waits for a lock are short, because everybody
- * else waits behind them: what did not come about is tried later.
- */
+/** Functions run as the owner of the tables, with short lock waits, because other statements queue behind them. */
 const AS_OWNER = "security definer set lock_timeout = '3s'";
 
-/** The first month that no request can be of for a while. */
+/** The first month that requests will not reach for a while. */
 const BOUND = `select extract(epoch from date_trunc('month', to_timestamp(greatest(coalesce(max(created_at_ms), 0) / 1000,
   extract(epoch from now() + interval '${MONTHS_AHEAD - 1} months'))) at time zone 'UTC') + interval '1 month') * 1000
   into bound from request_records`;
 
 const INDEXES = ["by_time", "by_shape"] as const;
 
-/**
- * Before the change itself, each on its own and good to be repeated: the bound is proven while requests are written. Then
- * the change takes a moment, whatever the size of the log.
- */
+/** Repeatable preparation: the bound is validated while requests are written, so that attaching the table is instant. */
 export const LOG_PARTITION_PREPARATION: readonly string[] = [
   `do $$
     declare bound bigint;
@@ -73,7 +67,7 @@ const SPLIT_TABLE = `do $$
     alter table request_records_rest add primary key (id);
   end $$`;
 
-/** Bounds are null where there are none; the partition for the rest has neither. */
+/** A null bound is open; the default partition has none. */
 const PARTITION_VIEW = `create view request_log_parts as
   select part, (regexp_match(bounds, 'FROM \\(''?(-?\\d+)'))[1]::bigint as from_ms,
     (regexp_match(bounds, 'TO \\(''?(-?\\d+)'))[1]::bigint as to_ms
@@ -83,10 +77,7 @@ const PARTITION_VIEW = `create view request_log_parts as
     where pg_inherits.inhparent = 'request_records'::regclass
   ) as found`;
 
-/**
- * Adds a partition for a span that none has yet; false where one has. What waits in the partition for the rest moves
- * over, under a lock that keeps its writers out: no request is in both or in neither.
- */
+/** Adds a partition unless one overlaps. Rows of the default partition move over under a lock that blocks its writers. */
 const ADD_PARTITION = `create function request_log_add(from_ms bigint, to_ms bigint) returns boolean language plpgsql
   ${AS_OWNER} as $$
   declare part text := 'request_records_' || to_char(to_timestamp(from_ms / 1000) at time zone 'UTC', 'YYYY_MM_DD');
@@ -106,7 +97,7 @@ const ADD_PARTITION = `create function request_log_add(from_ms bigint, to_ms big
     return true;
   end $$`;
 
-/** Removes the partitions that end by then; how many it were. */
+/** Returns how many partitions were dropped. */
 const DROP_PARTITIONS = `create function request_log_drop(before_ms bigint) returns integer language plpgsql ${AS_OWNER} as $$
   declare old text; dropped integer := 0;
   begin
@@ -117,7 +108,7 @@ const DROP_PARTITIONS = `create function request_log_drop(before_ms bigint) retu
     return dropped;
   end $$`;
 
-/** Who works as the owner must not find tables of somebody else by the same names. */
+/** A security definer function must not resolve table names in another schema. */
 const PIN_SEARCH_PATH = `do $$ begin
     execute format('alter function request_log_add(bigint, bigint) set search_path = %I, pg_temp', current_schema());
     execute format('alter function request_log_drop(bigint) set search_path = %I, pg_temp', current_schema());

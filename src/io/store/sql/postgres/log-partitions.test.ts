@@ -62,12 +62,15 @@ async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
   for (const { number, name, statements } of MIGRATIONS.filter((migration) => migration.number < 23)) {
     for (const statement of statements(postgresDdl)) await cluster.query(address, statement);
     const checksum = sha256Hex(statements(postgresDdl).join(";\n"));
-    await cluster.query(address, `insert into schema_migrations values (${number}, '${name}', '${checksum}', 1)`);
+    await cluster.query(
+      address,
+      `insert into schema_migrations (number, name, checksum, applied_at_ms) values (${number}, '${name}', '${checksum}', 1)`,
+    );
   }
 }
 
 describe.skipIf(!hasPostgres)("the request log by time", () => {
-  test("SCALE-01 requests go to the partition of their month, the next one is there, and what has none is taken too", async () => {
+  test("SCALE-01 requests go to the partition of their month, the next month is prepared, others go to the default", async () => {
     const address = await cluster.database("migrated");
     const app = cluster.asApp(address);
     const store = await open(app);
@@ -93,7 +96,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
-  test("BILL-07 a record that waits for the partition for the rest while its own is added is stored, not rejected", async () => {
+  test("BILL-07 a record waiting for the default partition while its own is added is stored, not rejected", async () => {
     const address = await cluster.database("migrated");
     const store = await open(cluster.asApp(address));
     const [day, late] = [Date.UTC(2027, 4, 10), Date.UTC(2027, 4, 10, 8)];
@@ -113,7 +116,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
-  test("SCALE-01 a partition is dropped when all of it is too old; a month's other requests go one by one", async () => {
+  test("SCALE-01 a partition is dropped when all of it is expired; other expired rows are deleted singly", async () => {
     const address = await cluster.database("migrated");
     const store = await open(cluster.asApp(address));
     const days = [1, 20, 29].map((day) => at(`d${day}`, Date.UTC(2027, 0, day)));
@@ -127,7 +130,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
-  test("SCALE-01 a log that is kept for days is in days, also where months were before, and a day leaves as a whole", async () => {
+  test("SCALE-01 short retention uses daily partitions, also after monthly ones, and drops whole days", async () => {
     const address = await cluster.database("migrated");
     await (await open(cluster.asApp(address))).close();
     const later = { nowMs: () => NOW_MS + 60 * DAY_MS, monotonicMs: () => 0 };
@@ -148,7 +151,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
-  test("SCALE-01 one request is found in one partition, by the time in its id and by that of the page", async () => {
+  test("SCALE-01 a lookup reads one partition, by the time in the request id or of the page", async () => {
     const address = await cluster.database("migrated");
     const store = await open(address);
     const id = `req_${NOW_MS.toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbbb`;
@@ -166,10 +169,10 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
-  test("SCALE-01 the change keeps every row where it is, in one table, while an instance of the version before writes", async () => {
+  test("SCALE-01 partitioning keeps every row while an instance of the previous version writes", async () => {
     const address = await cluster.database("empty");
     await bringBeforeParts(address);
-    const pool = openPool(address, 2, "hurried");
+    const pool = openPool(address, 2, "default");
     const write = ingestInto(pool);
     await write(batch("old"));
     const file = "select pg_relation_filenode('request_records') as node";
@@ -195,10 +198,10 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await pool.end();
   });
 
-  test("SCALE-01 while a backup reads the log, others read and write it, and what goes ahead of the change says that it waits", async () => {
+  test("SCALE-01 a backup that reads the log blocks no reader or writer, and the waiting migration is logged", async () => {
     const address = await cluster.database("empty");
     await bringBeforeParts(address);
-    const pool = openPool(address, 2, "hurried");
+    const pool = openPool(address, 2, "default");
     const write = ingestInto(pool);
     await write(batch("old"));
     const backup = new Client({ connectionString: address.url });
@@ -223,7 +226,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
 });
 
 describe.skipIf(!hasPostgres)("roles", () => {
-  test("SCALE-01 BILL-01 the role that runs a gateway can neither change nor remove what is only ever added", async () => {
+  test("SCALE-01 BILL-01 the gateway's role can neither update nor delete append-only rows", async () => {
     const address = await cluster.database("migrated");
     const app = cluster.asApp(address);
     const store = await open(app);
@@ -240,7 +243,7 @@ describe.skipIf(!hasPostgres)("roles", () => {
       ]),
       "update ledger_transactions set note = 'x'",
       "update audit_log set detail = 'x'",
-      "insert into schema_migrations values (999, 'x', 'x', 1)",
+      "insert into schema_migrations (number, name, checksum, applied_at_ms) values (999, 'x', 'x', 1)",
       "create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$",
       "create table mine (id text)",
       `select gateway_grant('${APP_ROLE}')`,
@@ -249,7 +252,7 @@ describe.skipIf(!hasPostgres)("roles", () => {
       await expect(cluster.query(app, statement), statement).rejects.toThrow(/permission denied|must be owner/);
   });
 
-  test("SCALE-01 the owner's address brings tables up to date and lets the other role work; without it that one says what is missing", async () => {
+  test("SCALE-01 the owner's address migrates and grants the gateway's role; without it the error says what to set", async () => {
     const address = await cluster.database("empty");
     // The role is made with the first database that is migrated.
     await cluster.database("migrated");
@@ -265,7 +268,7 @@ describe.skipIf(!hasPostgres)("roles", () => {
 });
 
 describe.skipIf(!hasPostgres)("deploy/postgres/roles.sql", () => {
-  test("SCALE-01 with the two roles it makes, a gateway starts, writes, cuts its log and changes no ledger", async () => {
+  test("SCALE-01 with separate roles a gateway starts, writes, partitions its log and cannot change the ledger", async () => {
     const address = await cluster.database("empty");
     const file = path.join(PROJECT_ROOT, "deploy/postgres/roles.sql");
     await cluster.query(address, readFileSync(file, "utf8"));
@@ -292,7 +295,7 @@ describe.skipIf(!hasPostgres)("deploy/postgres/roles.sql", () => {
 describe.skipIf(!hasPostgres)("several that write at once", () => {
   test("BILL-02 instances that ingest overlapping batches, in any order, charge and count each request once", async () => {
     const address = await cluster.database("migrated");
-    const pools = Array.from({ length: 4 }, () => openPool(cluster.asApp(address), 1, "hurried"));
+    const pools = Array.from({ length: 4 }, () => openPool(cluster.asApp(address), 1, "default"));
     const texts = Array.from({ length: 200 }, (_, n) =>
       JSON.stringify(
         chargedRecord(`r${n}`, 2n, { createdAtMs: NOW_MS + n, workspaceId: `ws_${n % 7}`, app: `job ${n % 31}` }),
@@ -315,9 +318,9 @@ describe.skipIf(!hasPostgres)("several that write at once", () => {
     for (const pool of pools) await pool.end();
   });
 
-  test("BILL-02 a batch that is made to wait in a circle is written all the same", async () => {
+  test("BILL-02 a batch that deadlocks is retried and written", async () => {
     const address = await cluster.database("migrated");
-    const pool = openPool(address, 1, "hurried");
+    const pool = openPool(address, 1, "default");
     const write = ingestInto(pool);
     const record = (id: string, workspaceId: string) =>
       JSON.stringify(chargedRecord(id, 1n, { workspaceId, createdAtMs: NOW_MS }));

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../../kit/time.ts";
 import type { LogPartitions } from "../engine.ts";
 import type { Database } from "../schema.ts";
 
-/** A log that is kept no longer is in days, so that what is old leaves as a whole; a longer one is in months. */
+/** Up to this retention partitions are daily, so that whole days are dropped; beyond it they are monthly. */
 const DAILY_RETENTION_DAYS_MAX = 100;
 const DAYS_AHEAD = 7;
 const PARTITIONS_MAX = 500;
@@ -12,49 +12,51 @@ const MONTH_AHEAD_MS = 31 * DAY_MS;
 type PartitionSpan = { readonly fromMs: number; readonly toMs: number };
 type PartitionBounds = { readonly from_ms: number | null; readonly to_ms: number | null };
 
-const usesDailyPartitions = (keepMs: number | null) => keepMs !== null && keepMs <= DAILY_RETENTION_DAYS_MAX * DAY_MS;
+const usesDailyPartitions = (retentionMs: number | null) =>
+  retentionMs !== null && retentionMs <= DAILY_RETENTION_DAYS_MAX * DAY_MS;
 
-/** `keepMs`: how long requests are kept, null for ever. */
-export function logPartitions(db: Kysely<Database>, keepMs: number | null): LogPartitions {
-  const inDays = usesDailyPartitions(keepMs);
-  let lookedAtMs: number | undefined;
+/** `retentionMs` is null for unlimited retention. */
+export function logPartitions(db: Kysely<Database>, retentionMs: number | null): LogPartitions {
+  const isDaily = usesDailyPartitions(retentionMs);
+  let preparedAtMs: number | undefined;
   return {
     async prepare(time) {
       const nowMs = Math.trunc(time);
-      if (lookedAtMs !== undefined && Math.abs(nowMs - lookedAtMs) < HOUR_MS) return;
-      // Before the time too: requests that ended a while ago may still be in a journal.
-      const wanted = inDays
+      if (preparedAtMs !== undefined && Math.abs(nowMs - preparedAtMs) < HOUR_MS) return;
+      // Including yesterday: older requests may still be in a journal.
+      const wanted = isDaily
         ? daysOf({ fromMs: nowMs - DAY_MS, toMs: nowMs + DAYS_AHEAD * DAY_MS })
         : monthsOf({ fromMs: nowMs - DAY_MS, toMs: nowMs + MONTH_AHEAD_MS });
       for (const span of missingSpans(wanted, await readPartitions(db))) await addPartition(db, span);
-      lookedAtMs = nowMs;
+      preparedAtMs = nowMs;
     },
 
     async dropBefore(beforeMs) {
       const parts = await readPartitions(db);
       if (parts.some(({ to_ms }) => to_ms !== null && to_ms <= beforeMs))
         await sql`select request_log_drop(${Math.trunc(beforeMs)})`.execute(db);
-      const at = parts.find(
+      const boundary = parts.find(
         ({ from_ms, to_ms }) => (from_ms ?? -Infinity) <= beforeMs && beforeMs < (to_ms ?? Infinity),
       );
-      if (at?.from_ms == null || at.to_ms === null)
-        return { restBeforeMs: beforeMs, lookBeforeMs: at?.to_ms ?? beforeMs };
-      // A day that is not over waits until it is: it is gone within a day, and without a trace for the vacuum.
-      if (at.to_ms - at.from_ms <= DAY_MS) return { restBeforeMs: at.from_ms, lookBeforeMs: at.from_ms };
-      return { restBeforeMs: beforeMs, lookBeforeMs: at.to_ms };
+      if (boundary?.from_ms == null || boundary.to_ms === null)
+        return { restBeforeMs: beforeMs, lookBeforeMs: boundary?.to_ms ?? beforeMs };
+      // A partially expired day is dropped as a whole one day later, which leaves no dead rows to vacuum.
+      if (boundary.to_ms - boundary.from_ms <= DAY_MS)
+        return { restBeforeMs: boundary.from_ms, lookBeforeMs: boundary.from_ms };
+      return { restBeforeMs: beforeMs, lookBeforeMs: boundary.to_ms };
     },
   };
 }
 
-/** Partitions for requests of these days, the newest of them where there are very many; others are kept together. */
+/** Partitions for requests of these days, at most `PARTITIONS_MAX`; older days share the default partition. */
 export async function addPartitionsFor(
   db: Kysely<Database>,
-  keepMs: number | null,
+  retentionMs: number | null,
   daysMs: readonly number[],
 ): Promise<void> {
   const spans = daysMs.flatMap((fromMs) => {
     const day = { fromMs, toMs: fromMs + DAY_MS };
-    return usesDailyPartitions(keepMs) ? [day] : monthsOf(day);
+    return usesDailyPartitions(retentionMs) ? [day] : monthsOf(day);
   });
   const starts = new Map(spans.filter(({ fromMs }) => fromMs >= 0).map((span) => [span.fromMs, span]));
   const newest = [...starts.values()].toSorted((a, b) => b.fromMs - a.fromMs).slice(0, PARTITIONS_MAX);
@@ -71,20 +73,21 @@ async function addPartition(db: Kysely<Database>, { fromMs, toMs }: PartitionSpa
   await sql`select request_log_add(${fromMs}, ${toMs})`.execute(db);
 }
 
-/** What no partition covers. A month of which a part is covered is taken day by day. */
+/** Spans without a partition. A partially covered month is split into days. */
 function missingSpans(wanted: readonly PartitionSpan[], parts: readonly PartitionBounds[]): PartitionSpan[] {
   return wanted.flatMap((span) => {
-    const meets = parts.some(
+    const isCovered = parts.some(
       ({ from_ms, to_ms }) => (from_ms ?? -Infinity) < span.toMs && (to_ms ?? Infinity) > span.fromMs,
     );
-    if (!meets) return [span];
+    if (!isCovered) return [span];
     return span.toMs - span.fromMs > DAY_MS ? missingSpans(daysOf(span), parts) : [];
   });
 }
 
 function daysOf({ fromMs, toMs }: PartitionSpan): PartitionSpan[] {
   const days: PartitionSpan[] = [];
-  for (let at = fromMs - (fromMs % DAY_MS); at < toMs; at += DAY_MS) days.push({ fromMs: at, toMs: at + DAY_MS });
+  for (let startMs = fromMs - (fromMs % DAY_MS); startMs < toMs; startMs += DAY_MS)
+    days.push({ fromMs: startMs, toMs: startMs + DAY_MS });
   return days;
 }
 
@@ -92,7 +95,7 @@ function monthsOf({ fromMs, toMs }: PartitionSpan): PartitionSpan[] {
   const months: PartitionSpan[] = [];
   const first = new Date(fromMs);
   for (let month = first.getUTCMonth(); ; month += 1) {
-    const [from, to] = [month, month + 1].map((at) => Date.UTC(first.getUTCFullYear(), at));
+    const [from, to] = [month, month + 1].map((number) => Date.UTC(first.getUTCFullYear(), number));
     if (from === undefined || to === undefined || from >= toMs) return months;
     months.push({ fromMs: from, toMs: to });
   }

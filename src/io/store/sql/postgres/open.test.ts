@@ -7,6 +7,7 @@ import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { BEFORE_ONE_FACTOR, expectOneFactorEach, factorRow } from "../../../../../tests/support/second-factors.ts";
+import { LEDGER_COLUMNS } from "../../../../../tests/support/tables.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { ADVISORY_LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
@@ -52,7 +53,7 @@ test.skipIf(!hasPostgres)(
     expect(threads).toHaveLength(2);
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-2n);
     expect(log.lines.filter(({ level }) => level === "error").map(({ message }) => message)).toEqual([
-      "the thread that writes records ended: the next batch starts another",
+      "store: ingest worker exited, next batch starts a new one",
     ]);
     await store.close();
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
@@ -77,7 +78,7 @@ test.skipIf(!hasPostgres)(
     await busy.query("lock table request_records in access exclusive mode");
     const audit = store.ledger.audit().catch((error: unknown) => error);
     expect(await Promise.race([audit, store.meta.get("nothing")])).toBeUndefined();
-    expect(await audit).toMatchObject({ name: "StoreError", end: "cut off" });
+    expect(await audit).toMatchObject({ name: "StoreError", reason: "statement_timeout" });
     await cluster.query(address, "update wallets set balance_nanos = 7");
     expect(await store.ledger.audit()).toEqual(["the wallet of ws_1 says 7, its ledger entries say -1"]);
     await busy.end();
@@ -96,11 +97,11 @@ const BESIDE_CHARGES = "ledger_transactions_beside_charges";
 test.skipIf(!hasPostgres).each([
   ["where there is none", `drop index ${BESIDE_CHARGES}`],
   ["after one was cut off", `update pg_index set indisvalid = false where indexrelid = '${BESIDE_CHARGES}'::regclass`],
-])("SCALE-01 the index of the ledger is made while charges are written and others start, %s", async (_, before) => {
+])("SCALE-01 the ledger index is built while charges are written and other instances start, %s", async (_, before) => {
   const address = await cluster.database("migrated");
   await cluster.query(address, "delete from schema_migrations where number = 29");
   await cluster.query(address, before);
-  const charge = (id: string) => `insert into ledger_transactions
+  const charge = (id: string) => `insert into ledger_transactions ${LEDGER_COLUMNS}
     values ('ws_1', 1, '${id}', 'charge', 'wallet', 'revenue', 'EUR', 1, null, null)`;
   const busy = new Client({ connectionString: address.url });
   await busy.connect();

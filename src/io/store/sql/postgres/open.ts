@@ -21,44 +21,44 @@ import { errorText } from "./errors.ts";
 import { DatabaseHealthProbe } from "./health-probe.ts";
 import { ADVISORY_LOCKS, DatabaseInUseError, InstanceLock } from "./instance-lock.ts";
 import { logPartitions } from "./log-partitions.ts";
-import { awaitClose, openPool } from "./pool.ts";
+import { awaitClose, openPool, type StatementTimeouts } from "./pool.ts";
 
-/** The database that was set cannot be worked on; the message says which and why, and holds no password. */
+/** The message names the database without its password, the reason and what to do. */
 class DatabaseUnusableError extends Error {
-  constructor({ shown }: DatabaseAddress, why: string, setting = "DATABASE_URL") {
-    super(`${setting}: ${shown} cannot be used (${why}); ${adviceFor(why)}`);
-    this.name = "DatabaseUnusable";
+  constructor({ shown }: DatabaseAddress, reason: string, setting = "DATABASE_URL") {
+    super(`${setting}: ${shown} cannot be used (${reason}); ${adviceFor(reason)}`);
+    this.name = "DatabaseUnusableError";
   }
 }
 
-function adviceFor(why: string): string {
-  if (/authentication failed|role .* does not exist|pg_hba|SASL/.test(why))
+function adviceFor(reason: string): string {
+  if (/authentication failed|role .* does not exist|pg_hba|SASL/.test(reason))
     return "write its user and password, postgres://user:password@host:5432/database";
-  if (/database .* does not exist/.test(why)) return "make it there with createdb, or write the name of another";
-  if (/its encoding is/.test(why))
+  if (/database .* does not exist/.test(reason)) return "make it there with createdb, or write the name of another";
+  if (/its encoding is/.test(reason))
     return "make another with createdb --encoding=UTF8 --template=template0, and write its name";
-  if (/standby/.test(why)) return "write the address of the server that it follows";
-  if (/support SSL/.test(why)) return "switch TLS on there, or write the address without sslmode";
+  if (/standby/.test(reason)) return "write the address of the server that it follows";
+  if (/support SSL/.test(reason)) return "switch TLS on there, or write the address without sslmode";
   return "start PostgreSQL there, or write the address of another";
 }
 
 export type PostgresSettings = {
   readonly address: DatabaseAddress;
   readonly connections: number;
-  /** How long the server may say nothing before what waits for it is given up. Unless set, as long as a statement may take. */
+  /** How long the server may be unresponsive before pending work fails. Unset: the statement timeout. */
   readonly unresponsiveMs?: number;
-  /** How long a statement may take that reads all there is. */
+  /** The statement timeout of full scans. */
   readonly longStatementMs?: number;
-  /** The same database as its owner: tables are brought up to date that way. Unless set, by `address`. */
+  /** The same database with its owner's credentials, for migrations. Unset: `address`. */
   readonly owner?: DatabaseAddress | undefined;
-  /** How long requests are kept in the log; null for ever. */
+  /** Null: unlimited. */
   readonly logRetentionMs?: number | null;
-  /** Where the journal is: it belongs to one process too. */
+  /** The directory of the journal, which belongs to one process too. */
   readonly dataDir: string;
-  /** `taken`: the process that started this one has database and directory, and the tables are as they must be. */
-  readonly dataDirLock?: "take" | "taken";
-  /** Whether other gateways may work on the database: those that share their state. */
-  readonly isShared?: "yes" | "no";
+  /** `inherited`: the parent process holds the locks and has run the migrations. */
+  readonly dataDirLock?: "acquire" | "inherited";
+  /** Other gateways may use the database, because they share their state. */
+  readonly isShared?: boolean;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -68,22 +68,22 @@ const SERVER_VERSION_MIN = 13;
 const LONG_STATEMENT_MS = 30 * MINUTE_MS;
 const MIGRATION_LOCK_RETRY_MS = 100;
 
-/** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
+/** Opens the PostgreSQL store: locks the data directory and, unless it is shared, the database, and migrates. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
-  const { address, dataDir, dataDirLock = "take", isShared = "no", clock, log } = settings;
-  if (dataDirLock === "taken") return sqlStore(postgresEngine(settings));
+  const { address, dataDir, dataDirLock = "acquire", isShared = false, clock, log } = settings;
+  if (dataDirLock === "inherited") return sqlStore(postgresEngine(settings));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
-    if (isShared === "no") lock = await InstanceLock.acquire(address, log);
+    if (!isShared) lock = await InstanceLock.acquire(address, log);
     if (settings.owner !== undefined) await migrateAsOwner(settings.owner, settings);
     await migratePostgres(address, settings);
     const store = sqlStore(postgresEngine(settings));
-    // What is loaded from here on stays in memory, and whoever was killed before may have a commit under way.
-    if (isShared === "no") await store.awaitPendingChanges();
+    // What is loaded next stays in memory, and a killed predecessor may have a commit in flight.
+    if (!isShared) await store.awaitPendingChanges();
     await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
-      log.warn({ why: errorText(error) }, "the log has no room of its own for the next days yet");
+      log.warn({ error: errorText(error) }, "request-log: creating partitions failed, default partition is used");
     });
     return lockedStore(store, lock, () => dataLock.release());
   } catch (error) {
@@ -99,7 +99,7 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   }
 }
 
-function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => void): Store {
+function lockedStore(store: Store, lock: InstanceLock | undefined, onClosed: () => void): Store {
   return {
     ...store,
     async ping() {
@@ -109,14 +109,14 @@ function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => v
     async close() {
       await store.close();
       await lock?.release();
-      done();
+      onClosed();
     },
   };
 }
 
-/** Brings the tables up to date as their owner, and lets the role that runs the gateway work with them. */
+/** Migrates as the owner and grants access to the role that runs the gateway. */
 async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings): Promise<void> {
-  const app = openDatabase(settings.address, 1, "hurried");
+  const app = openDatabase(settings.address, 1, "default");
   try {
     const { rows } = await sql<{ role: string }>`select current_user as role`.execute(app);
     await migratePostgres(owner, settings, rows[0]?.role).catch((error: unknown) => {
@@ -129,9 +129,9 @@ async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings
   }
 }
 
-type MigrationOptions = { readonly clock: Clock; readonly log?: Pick<Log, "warn">; readonly named?: AddressText };
+type MigrationOptions = { readonly clock: Clock; readonly log?: Pick<Log, "warn">; readonly addressText?: AddressText };
 
-/** How whoever reads a refusal wrote the address, and what to write where its user is not the owner. */
+/** How error messages refer to the address, and what they advise when its user is not the owner. */
 type AddressText = { readonly as: string; readonly forOwner: string };
 
 const SETTINGS_ADDRESS_TEXT: AddressText = {
@@ -139,19 +139,16 @@ const SETTINGS_ADDRESS_TEXT: AddressText = {
   forOwner: "set DATABASE_MIGRATION_URL to the address with their owner's name, or make this user their owner",
 };
 
-/**
- * Brings the tables up to date. Of several that come together one does it, and the others find it done. `app` is the role
- * that runs the gateway, where it is not this one.
- */
+/** Of several concurrent processes one migrates, and the others find it done. `app` is the role that runs the gateway, if different. */
 export async function migratePostgres(
   address: DatabaseAddress,
-  { clock, log, named = SETTINGS_ADDRESS_TEXT }: MigrationOptions,
+  { clock, log, addressText = SETTINGS_ADDRESS_TEXT }: MigrationOptions,
   app?: string,
 ): Promise<void> {
-  const db = openDatabase(address, 1, "patient");
+  const db = openDatabase(address, 1, "long_running");
   try {
     await db.connection().execute(async (session) => {
-      await checkServer(session, address, named.as);
+      await checkServer(session, address, addressText.as);
       await acquireMigrationLock(session);
       await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, (fields, text) => log?.warn(fields, text));
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
@@ -159,27 +156,27 @@ export async function migratePostgres(
   } catch (error) {
     if (error instanceof StoreError && /^(permission denied|must be owner)/.test(error.message))
       throw new MigrationError(
-        `the user of ${address.shown} may not bring the tables up to date (${error.message}): ${named.forOwner}`,
+        `the user of ${address.shown} may not bring the tables up to date (${error.message}): ${addressText.forOwner}`,
       );
     throw error;
   } finally {
-    // The session ends here, and its lock with it.
+    // Ends the session and with it the advisory lock.
     await db.destroy();
   }
 }
 
 /**
- * Asks until it has the lock, which ends with the session. A statement that waited for it would be waited for by the
- * one that makes an index beside writers, and neither would ever come to its end.
+ * Polls for the session lock. A blocking wait would be an open transaction, which `create index concurrently` of the lock
+ * holder waits for: a deadlock.
  */
 export async function acquireMigrationLock(session: Kysely<Database>): Promise<void> {
-  const ask = sql<{ held: boolean }>`
+  const tryLock = sql<{ held: boolean }>`
     select pg_try_advisory_lock(${sql.lit(ADVISORY_LOCKS.ours)}, ${sql.lit(ADVISORY_LOCKS.migration)}) as held`;
-  while ((await ask.execute(session)).rows[0]?.held !== true) await sleep(MIGRATION_LOCK_RETRY_MS);
+  while ((await tryLock.execute(session)).rows[0]?.held !== true) await sleep(MIGRATION_LOCK_RETRY_MS);
 }
 
 async function checkServer(db: Kysely<Database>, address: DatabaseAddress, setting: string): Promise<void> {
-  const unusable = (why: string) => new DatabaseUnusableError(address, why, setting);
+  const unusable = (reason: string) => new DatabaseUnusableError(address, reason, setting);
   const { rows } = await sql<{ version: string; encoding: string; standby: boolean }>`
     select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
       pg_is_in_recovery() as standby`.execute(db);
@@ -193,9 +190,12 @@ async function checkServer(db: Kysely<Database>, address: DatabaseAddress, setti
 export function openDatabase(
   address: DatabaseAddress,
   connections: number,
-  hurry: "hurried" | "patient",
+  timeouts: StatementTimeouts,
 ): Kysely<Database> {
-  return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [bigintPlugin] });
+  return new Kysely<Database>({
+    dialect: poolDialect(openPool(address, connections, timeouts)),
+    plugins: [bigintPlugin],
+  });
 }
 
 function postgresEngine(settings: PostgresSettings): Engine {
@@ -207,38 +207,41 @@ function postgresEngine(settings: PostgresSettings): Engine {
     logRetentionMs = null,
     log,
   } = settings;
-  const pool = openPool(address, connections, "hurried");
-  const pulse = unresponsiveMs === undefined ? undefined : new DatabaseHealthProbe(address, unresponsiveMs);
-  const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [bigintPlugin] });
+  const pool = openPool(address, connections, "default");
+  const healthProbe = unresponsiveMs === undefined ? undefined : new DatabaseHealthProbe(address, unresponsiveMs);
+  const db = new Kysely<Database>({ dialect: poolDialect(pool, healthProbe), plugins: [bigintPlugin] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
-  // Started by the first batch: what only reads does not need it. A batch that one ended with is sent to the next.
+  // Started by the first batch, because readers do not need it. A failed batch is retried by its sender.
   let worker: StoreWorkerClient | undefined;
-  const replace = ({ message: why }: StoreError) => {
+  const replace = ({ message: error }: StoreError) => {
     worker = undefined;
-    log.error({ why }, "the thread that writes records ended: the next batch starts another");
+    log.error({ error }, "store: ingest worker exited, next batch starts a new one");
   };
   return {
     db,
     ddl: postgresDdl,
-    // Whole: instances of the version before read them, too, while a gateway is brought up to date.
+    // Full text, because instances of the previous version read it during a rolling update.
     encodeRecord: (record) => JSON.stringify(record),
     normalizeRecordText: expandText,
     logPartitions: logPartitions(db, logRetentionMs),
     ingest: async (batch) => {
-      worker ??= new StoreWorkerClient(script, { address, silenceMs: unresponsiveMs }, replace);
-      await worker.ask({ is: "ingest", batch });
+      worker ??= new StoreWorkerClient(script, { address, unresponsiveMs }, replace);
+      await worker.call({ is: "ingest", batch });
     },
     async withoutStatementTimeout(work) {
-      const own = openPool(address, 1, "patient");
+      const longPool = openPool(address, 1, "long_running");
       try {
-        const patient = new Kysely<Database>({ dialect: poolDialect(own, pulse), plugins: [bigintPlugin] });
-        return await patient.connection().execute(async (session) => {
-          // The address may say how long a statement of everybody else may take.
+        const longRunning = new Kysely<Database>({
+          dialect: poolDialect(longPool, healthProbe),
+          plugins: [bigintPlugin],
+        });
+        return await longRunning.connection().execute(async (session) => {
+          // Overrides a statement timeout that the address may set.
           await sql`select set_config('statement_timeout', ${String(longStatementMs)}, false)`.execute(session);
           return work(session);
         });
       } finally {
-        await awaitClose(own.end());
+        await awaitClose(longPool.end());
       }
     },
     lockRows: sql`for share`,
@@ -248,9 +251,9 @@ function postgresEngine(settings: PostgresSettings): Engine {
       );
     },
     close: async () => {
-      pulse?.close();
+      healthProbe?.close();
       await worker?.close();
-      // Not through Kysely, which would answer later questions in words of its own.
+      // Not through Kysely, which would replace the errors of later queries by its own.
       if (!pool.ending) await awaitClose(pool.end());
     },
   };

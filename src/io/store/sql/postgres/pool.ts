@@ -2,17 +2,19 @@ import { Pool, type PoolConfig } from "pg";
 import type { DatabaseAddress } from "./address.ts";
 import { integerTypes } from "./values.ts";
 
+export type StatementTimeouts = "default" | "long_running";
+
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** The server ends a statement first; this is for a server that says nothing any more. */
+/** Added to the client-side timeout: normally the server cancels the statement first. */
 const RESPONSE_GRACE_MS = 5_000;
 const IDLE_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 
-/** So long a server has to say goodbye: one that says nothing must not hold up the end of the gateway. */
+/** An unresponsive server must not delay shutdown. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** The end of connections, waited for within reason. */
+/** Waits for connections to close, up to a limit. */
 export async function awaitClose(ending: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
@@ -21,9 +23,8 @@ export async function awaitClose(ending: Promise<unknown>): Promise<void> {
 }
 
 /**
- * What a session must not leave to how the server is set up: a commit is on the disk when it returns, because the
- * journal lets go of the records then; statements of a transaction see what was committed before each of them; and
- * a gateway whose machine is gone does not keep its locks for hours.
+ * Settings that must not depend on server defaults: commits are durable when they return, because the journal then deletes the
+ * records; isolation is read committed; and keepalives release the locks of a vanished machine.
  */
 export const SESSION_SETTINGS = `select
   set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
@@ -33,8 +34,8 @@ export const SESSION_SETTINGS = `select
   set_config('tcp_keepalives_interval', '5', false),
   set_config('tcp_keepalives_count', '4', false)`;
 
-/** Settings of every connection; a patient one lets a statement take as long as it takes. */
-export function connectionConfig({ url }: DatabaseAddress, hurry: "hurried" | "patient"): PoolConfig {
+/** `long_running` connections have no statement timeout. */
+export function connectionConfig({ url }: DatabaseAddress, timeouts: StatementTimeouts): PoolConfig {
   return {
     connectionString: url,
     application_name: "inference-gateway",
@@ -42,7 +43,7 @@ export function connectionConfig({ url }: DatabaseAddress, hurry: "hurried" | "p
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: integerTypes,
-    ...(hurry === "hurried"
+    ...(timeouts === "default"
       ? {
           statement_timeout: STATEMENT_TIMEOUT_MS,
           idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
@@ -52,13 +53,13 @@ export function connectionConfig({ url }: DatabaseAddress, hurry: "hurried" | "p
   };
 }
 
-export function openPool(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Pool {
+export function openPool(address: DatabaseAddress, connections: number, timeouts: StatementTimeouts): Pool {
   const pool = new Pool({
-    ...connectionConfig(address, hurry),
+    ...connectionConfig(address, timeouts),
     max: connections,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     onConnect: async (client) => {
-      // A connection may break between two statements, when nobody waits for an answer: the next one says so.
+      // A connection may break while idle; the next statement reports it.
       client.on("error", () => {});
       await client.query(SESSION_SETTINGS);
     },

@@ -11,31 +11,31 @@ import { DatabaseHealthProbe } from "./health-probe.ts";
 import { ingestInto } from "./ingest.ts";
 import { awaitClose, openPool } from "./pool.ts";
 
-// Reading a batch takes as long as some requests do, so it is done in a thread of its own, over its own connection.
-const { address, silenceMs }: PostgresWorkerData = workerData;
-const pool = openPool(address, 1, "hurried");
-const pulse = silenceMs === undefined ? undefined : new DatabaseHealthProbe(address, silenceMs);
-const ingest = ingestInto(pool, pulse);
+// Parsing a batch takes as long as several requests, so it runs in its own thread with its own connection.
+const { address, unresponsiveMs }: PostgresWorkerData = workerData;
+const pool = openPool(address, 1, "default");
+const healthProbe = unresponsiveMs === undefined ? undefined : new DatabaseHealthProbe(address, unresponsiveMs);
+const ingest = ingestInto(pool, healthProbe);
 
-async function carryOut(ask: StoreWorkerRequest): Promise<void> {
-  if (ask.is === "ingest") await ingest(ask.batch);
-  else if (ask.is === "close") {
-    pulse?.close();
+async function execute(request: StoreWorkerRequest): Promise<void> {
+  if (request.is === "ingest") await ingest(request.batch);
+  else if (request.is === "close") {
+    healthProbe?.close();
     await awaitClose(pool.end());
   } else throw new StoreError("rejected", "this worker takes batches only");
 }
 
-async function answer({ id, request }: StoreWorkerCall): Promise<StoreWorkerReply> {
+async function handle({ id, request }: StoreWorkerCall): Promise<StoreWorkerReply> {
   try {
-    await carryOut(request);
-    return { number: id, is: "done", rows: [], changes: 0n };
+    await execute(request);
+    return { id, is: "done", rows: [], changes: 0n };
   } catch (error) {
     const { failure, message } = toStoreError(error);
-    return { number: id, is: "failed", failure, message };
+    return { id, is: "failed", failure, message };
   }
 }
 
-parentPort?.on("message", async (question: StoreWorkerCall) => {
-  parentPort?.postMessage(await answer(question));
-  if (question.request.is === "close") parentPort?.close();
+parentPort?.on("message", async (call: StoreWorkerCall) => {
+  parentPort?.postMessage(await handle(call));
+  if (call.request.is === "close") parentPort?.close();
 });

@@ -1,7 +1,7 @@
 /**
- * What a role may do that runs a gateway and owns nothing: read and write rows, and neither change nor remove those that
- * are only ever added. Partitions of the request log come and go by functions that work as their owner. The owner calls
- * it after every change of the tables; what an earlier version granted and this one does not is taken back.
+ * Grants for a role that runs a gateway without owning the tables: read and write rows, but only insert into append-only tables.
+ * Partitions are managed by security definer functions. The owner calls `gateway_grant` after every migration, which also
+ * revokes obsolete grants.
  */
 export const ROLE_DDL: readonly string[] = [
   `create function gateway_grant(app text) returns void language plpgsql as $$

@@ -12,17 +12,17 @@ import { addPartitionsFor } from "./log-partitions.ts";
 import { acquireMigrationLock, migratePostgres, openDatabase } from "./open.ts";
 import { hasOnlyValidEscapes, replaceInvalidEscapes } from "./values.ts";
 
-/** The move was not made, and the database is as it was; the message says what to do. */
+/** Nothing was migrated and the target is unchanged; the message says what to do. */
 export class StoreMigrationError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "MoveRefused";
+    this.name = "StoreMigrationError";
   }
 }
 
-export type MoveReport = {
+export type StoreCopyReport = {
   readonly tables: readonly { readonly name: string; readonly rows: number }[];
-  /** What was wrong with the books before, and is as wrong now. */
+  /** Ledger violations that existed before the migration. */
   readonly audit: readonly string[];
 };
 
@@ -31,9 +31,9 @@ export type StoreMigrationSettings = {
   readonly to: DatabaseAddress;
   readonly clock: Clock;
   readonly logKeptMs: number | null;
-  /** True: everything is copied and checked, and then taken back. */
+  /** Copies and verifies everything, then rolls back. */
   readonly dryRun: boolean;
-  /** Looks at what is there before it is there for good; rejects when that must not be. */
+  /** Runs before the commit; a rejection rolls back. */
   readonly check: (moved: Kysely<Database>) => Promise<void>;
   readonly progress: (table: string, done: number, of: number) => void;
   readonly log: Pick<Log, "warn">;
@@ -48,7 +48,7 @@ type SourceColumn = { readonly name: string; readonly type: string };
 type SourceValue = string | bigint | number | null | Uint8Array;
 type SourceRow = Readonly<Record<string, SourceValue>>;
 
-/** Of every store, and made anew in each. */
+/** Created by the migrations of each store. */
 const EXCLUDED_TABLES = ["schema_migrations"];
 const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS_MAX = 5_000;
@@ -60,26 +60,26 @@ const CLI_ADDRESS_TEXT = {
 };
 
 /**
- * Copies everything from an embedded store into an empty PostgreSQL. All of it is one transaction, the checks included:
- * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
+ * Copies an embedded store into an empty PostgreSQL database, in one transaction that includes the checks: after any
+ * interruption the target is empty and the migration can be repeated. Gateways that start meanwhile wait for the lock.
  */
-export async function moveStore(settings: StoreMigrationSettings): Promise<MoveReport> {
+export async function copyStore(settings: StoreMigrationSettings): Promise<StoreCopyReport> {
   const { to, dryRun, log } = settings;
-  const db = openDatabase(to, 1, "patient");
+  const db = openDatabase(to, 1, "long_running");
   try {
-    await migratePostgres(to, { ...settings, named: CLI_ADDRESS_TEXT });
+    await migratePostgres(to, { ...settings, addressText: CLI_ADDRESS_TEXT });
     return await db.connection().execute(async (session) => {
       await acquireMigrationLock(session);
-      const report = await session.transaction().execute(async (moving) => {
-        const made = await copyAll(settings, moving);
-        if (dryRun) throw new DryRunRollback(made);
-        return made;
+      const report = await session.transaction().execute(async (transaction) => {
+        const result = await copyAll(settings, transaction);
+        if (dryRun) throw new DryRunRollback(result);
+        return result;
       });
-      // The planner knows nothing of tables that were just filled.
+      // The query planner has no statistics of the new rows yet.
       await sql`analyze`.execute(session).catch((error: unknown) => {
         log.warn(
-          {},
-          `everything is moved, and PostgreSQL has not looked at it yet (${errorText(error)}): run ANALYZE there`,
+          { error: errorText(error) },
+          "store-migration: data is migrated, but ANALYZE failed; run ANALYZE on the database",
         );
       });
       return report;
@@ -95,18 +95,18 @@ export async function moveStore(settings: StoreMigrationSettings): Promise<MoveR
   }
 }
 
-/** Undoes the transaction of a move that was only tried. */
+/** Rolls back the transaction of a dry run. */
 class DryRunRollback extends Error {
-  readonly report: MoveReport;
+  readonly report: StoreCopyReport;
 
-  constructor(report: MoveReport) {
-    super("a trial");
+  constructor(report: StoreCopyReport) {
+    super("dry run");
     this.report = report;
   }
 }
 
-async function copyAll(settings: StoreMigrationSettings, to: Kysely<Database>): Promise<MoveReport> {
-  // Numbers as they are, of whatever size.
+async function copyAll(settings: StoreMigrationSettings, to: Kysely<Database>): Promise<StoreCopyReport> {
+  // Without the plugin integers stay bigint.
   const from = settings.from.withoutPlugins();
   const tables = await readTables(from, to);
   for (const { name } of tables)
@@ -125,10 +125,7 @@ async function copyAll(settings: StoreMigrationSettings, to: Kysely<Database>): 
   return { tables: copied, audit: await verifyCopy(settings, to, copied) };
 }
 
-/**
- * That what is there is what is here: every row, every wallet against its ledger, the newest request. Answers what was wrong
- * with the books before.
- */
+/** Compares row counts, the ledger audit and the newest request. Returns ledger violations that existed before. */
 async function verifyCopy(
   { from, check }: StoreMigrationSettings,
   to: Kysely<Database>,
@@ -139,65 +136,65 @@ async function verifyCopy(
     if (found !== rows) throw new StoreMigrationError(`${name} has ${rows} rows here and ${found} there: begin again`);
   }
   const before = await auditLedger(from);
-  const worse = (await auditLedger(to)).filter((problem) => !before.includes(problem));
-  if (worse.length > 0)
-    throw new StoreMigrationError(`the books do not come out there as they do here: ${worse.join("; ")}`);
-  const [here, there] = [await newestRequestId(from), await newestRequestId(to)];
-  if (here !== there)
-    throw new StoreMigrationError(`the newest request is ${here} here and ${there} there: begin again`);
+  const newProblems = (await auditLedger(to)).filter((problem) => !before.includes(problem));
+  if (newProblems.length > 0)
+    throw new StoreMigrationError(`the books do not come out there as they do here: ${newProblems.join("; ")}`);
+  const [source, target] = [await newestRequestId(from), await newestRequestId(to)];
+  if (source !== target)
+    throw new StoreMigrationError(`the newest request is ${source} here and ${target} there: begin again`);
   await check(to);
   return before;
 }
 
-/** Every table of the store, those first that others refer to. */
+/** Every table, in the order of foreign keys. */
 async function readTables(from: Kysely<Database>, to: Kysely<Database>): Promise<SourceTable[]> {
-  const { rows: named } = await sql<{ name: string }>`
+  const { rows: tableNames } = await sql<{ name: string }>`
     select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' order by name`.execute(
     from,
   );
-  const names = named.map(({ name }) => name).filter((name) => !EXCLUDED_TABLES.includes(name));
+  const names = tableNames.map(({ name }) => name).filter((name) => !EXCLUDED_TABLES.includes(name));
   const { rows: types } = await sql<{ table_name: string; column_name: string; type: string }>`
     select table_name::text, column_name::text, data_type::text as type from information_schema.columns
     where table_schema = current_schema() order by table_name, ordinal_position`.execute(to);
   const tables = new Map<string, SourceTable>();
-  const referred = new Map<string, string[]>();
+  const references = new Map<string, string[]>();
   for (const name of names) {
     const { rows: columns } = await sql<{ name: string; pk: bigint }>`
       select name, pk from pragma_table_info(${name}) order by pk`.execute(from);
-    const { rows: others } = await sql<{ table: string }>`
+    const { rows: referenced } = await sql<{ table: string }>`
       select "table" from pragma_foreign_key_list(${name})`.execute(from);
-    const typed = types.filter(({ table_name }) => table_name === name);
-    const missing = columns.find((column) => !typed.some(({ column_name }) => column_name === column.name));
+    const columnTypes = types.filter(({ table_name }) => table_name === name);
+    const missing = columns.find((column) => !columnTypes.some(({ column_name }) => column_name === column.name));
     if (missing !== undefined) throw new StoreMigrationError(`PostgreSQL has no place for ${name}.${missing.name}`);
     tables.set(name, {
       name,
-      columns: typed.map(({ column_name, type }) => ({ name: column_name, type })),
+      columns: columnTypes.map(({ column_name, type }) => ({ name: column_name, type })),
       key: columns.filter(({ pk }) => pk > 0n).map((column) => column.name),
     });
-    referred.set(
+    references.set(
       name,
-      others.map(({ table }) => table).filter((other) => other !== name),
+      referenced.map(({ table }) => table).filter((reference) => reference !== name),
     );
   }
-  return dependencyOrder(tables, referred);
+  return dependencyOrder(tables, references);
 }
 
 function dependencyOrder(
   tables: ReadonlyMap<string, SourceTable>,
-  referred: ReadonlyMap<string, readonly string[]>,
+  references: ReadonlyMap<string, readonly string[]>,
 ): SourceTable[] {
   const sorted = new Set<SourceTable>();
-  const put = (name: string) => {
+  const visit = (name: string) => {
     const table = tables.get(name);
     if (table === undefined || sorted.has(table)) return;
-    for (const other of referred.get(name) ?? []) put(other);
+    for (const reference of references.get(name) ?? []) visit(reference);
     sorted.add(table);
   };
-  for (const name of tables.keys()) put(name);
+  for (const name of tables.keys()) visit(name);
   return [...sorted];
 }
 
-/** In pages along the primary key, each about as large as the others, whatever its rows hold. */
+/** Copies pages of similar size in bytes, by keyset pagination on the primary key. */
 async function copyTable(
   from: Kysely<Database>,
   to: Kysely<Database>,
@@ -205,15 +202,15 @@ async function copyTable(
   progress: (done: number) => void,
 ): Promise<void> {
   const names = columns.map((column) => sql.ref(column.name));
-  const place = sql.join(key.map((column) => sql.ref(column)));
+  const keyColumns = sql.join(key.map((column) => sql.ref(column)));
   const insert = `insert into ${quoteIdentifier(name)} (${columns.map((column) => quoteIdentifier(column.name)).join(", ")})
     overriding system value select * from unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(", ")})`;
   let after: readonly SourceValue[] | undefined;
   let limit = PAGE_ROWS_FIRST;
   for (let done = 0; ; ) {
-    const behind = after === undefined ? sql`` : sql`where (${place}) > (${sql.join(after)})`;
+    const afterKey = after === undefined ? sql`` : sql`where (${keyColumns}) > (${sql.join(after)})`;
     const { rows } = await sql<SourceRow>`
-      select ${sql.join(names)} from ${sql.table(name)} ${behind} order by ${place} limit ${sql.lit(limit)}`.execute(
+      select ${sql.join(names)} from ${sql.table(name)} ${afterKey} order by ${keyColumns} limit ${sql.lit(limit)}`.execute(
       from,
     );
     const last = rows.at(-1);
@@ -237,7 +234,7 @@ function bytesOf(row: SourceRow): number {
   );
 }
 
-/** PostgreSQL reads fields out of records, and stops at characters that it cannot have; and it has them whole. */
+/** PostgreSQL stores full records, and cannot extract fields from JSON with invalid escapes. */
 function toPostgresValue(table: string, column: string, value: SourceValue): SourceValue {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (column !== "record" || typeof value !== "string") return value;
@@ -245,14 +242,13 @@ function toPostgresValue(table: string, column: string, value: SourceValue): Sou
   return table !== "request_records" || hasOnlyValidEscapes(Buffer.from(whole)) ? whole : replaceInvalidEscapes(whole);
 }
 
-/** Days on which there were requests. */
 async function requestDays(from: Kysely<Database>): Promise<number[]> {
   const { rows } = await sql<{ day: bigint }>`
     select distinct created_at_ms - created_at_ms % ${sql.lit(DAY_MS)} as day from request_records`.execute(from);
   return rows.map(({ day }) => Number(day));
 }
 
-/** What counts up by itself goes on behind what is there. */
+/** Identity columns continue after the copied values. */
 async function setSequences(to: Kysely<Database>): Promise<void> {
   const { rows } = await sql<{ table_name: string; column_name: string }>`
     select table_name::text, column_name::text from information_schema.columns

@@ -1,16 +1,16 @@
 import { TypeOverrides, types } from "pg";
 import { StoreError } from "../store-error.ts";
 
-/** Whole numbers as `bigint`, whatever their size; `wholeNumbers` makes of them what the schema promises. */
+/** Parses integers as `bigint`; `bigintPlugin` converts them to the types of the schema. */
 export const integerTypes = new TypeOverrides();
 integerTypes.setTypeParser(types.builtins.INT8, (text) => BigInt(text));
-// The sum of a bigint column.
+// The type of sum(bigint).
 integerTypes.setTypeParser(types.builtins.NUMERIC, (text) => (/^-?\d+$/.test(text) ? BigInt(text) : Number(text)));
 
 const NUL = /\0/g;
 const REPLACEMENT = "\ufffd";
 
-/** What goes out. PostgreSQL has no place for U+0000 in a text: it becomes the mark of a character that was lost. */
+/** PostgreSQL cannot store U+0000 in text: it becomes U+FFFD. */
 export function toParameter(value: unknown): unknown {
   if (typeof value === "string") return value.includes("\0") ? value.replace(NUL, REPLACEMENT) : value;
   if (value === null || typeof value === "number" || typeof value === "bigint") return value;
@@ -19,13 +19,15 @@ export function toParameter(value: unknown): unknown {
   throw new StoreError("rejected", `a value of type ${typeof value} cannot be stored`);
 }
 
-/** A pair of surrogates, then a lone one or U+0000, then any other escape: each is looked at once, from left to right. */
+/** In this order: a surrogate pair, a lone surrogate or U+0000 (captured), any other escape. */
 const ESCAPES =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u0000|\\u[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
-/** The same for JSON that is kept as text: PostgreSQL reads fields out of it, and stops at characters it cannot have. */
+/** The same for JSON stored as text: PostgreSQL fails to extract fields when it contains an invalid escape. */
 export function replaceInvalidEscapes(text: string): string {
-  return text.replace(ESCAPES, (found: string, lost: string | undefined) => (lost === undefined ? found : "\\ufffd"));
+  return text.replace(ESCAPES, (match: string, invalid: string | undefined) =>
+    invalid === undefined ? match : "\\ufffd",
+  );
 }
 
 export function hasOnlyValidEscapes(bytes: Buffer): boolean {

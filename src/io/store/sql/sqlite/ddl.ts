@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
 
-// STRICT: a text can never end up in a money column. WITHOUT ROWID: one tree instead of two where rows are small.
+// STRICT enforces column types. WITHOUT ROWID stores small rows in one B-tree instead of two.
 export const sqliteDdl: Ddl = {
   integer: "integer",
   text: "text",

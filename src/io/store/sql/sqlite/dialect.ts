@@ -13,7 +13,7 @@ import type { StoreWorkerClient } from "../store-worker-client.ts";
 import type { SqlValue } from "../store-worker-protocol.ts";
 import type { Mutex } from "./mutex.ts";
 
-/** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
+/** The Kysely dialect on SQLite in a worker thread: one connection, used by one query or transaction at a time. */
 export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
@@ -26,7 +26,7 @@ export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Di
 function workerDriver(client: StoreWorkerClient, mutex: Mutex): Driver {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-      const { rows, changes } = await client.ask({ is: "query", sql, parameters: parameters.map(toSqlValue) });
+      const { rows, changes } = await client.call({ is: "query", sql, parameters: parameters.map(toSqlValue) });
       return { rows, numAffectedRows: changes };
     },
     streamQuery() {

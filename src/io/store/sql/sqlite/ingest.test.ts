@@ -46,7 +46,7 @@ async function expectBooked(records: readonly RequestRecord[]): Promise<void> {
 }
 
 describe("batches of every size", () => {
-  test("BILL-02 are charged and counted once, as new ones and when they come again", async () => {
+  test("BILL-02 are charged and counted once, as new ones and when repeated", async () => {
     const all: RequestRecord[] = [];
     for (const size of SIZES) {
       const batch = recordsOf(`size${size}`, size);
@@ -58,7 +58,7 @@ describe("batches of every size", () => {
     await expectBooked(all);
   });
 
-  test("BILL-02 are charged and counted once where some of them are there already, or twice in the batch", async () => {
+  test("BILL-02 are charged and counted once when some rows exist already or appear twice in the batch", async () => {
     const all: RequestRecord[] = [];
     for (const size of SIZES) {
       const batch = recordsOf(`size${size}`, size);
@@ -69,7 +69,7 @@ describe("batches of every size", () => {
     }
   });
 
-  test("BILL-02 that were refused leave nothing behind for the next one", async () => {
+  test("BILL-02 leave nothing for the next batch when rejected", async () => {
     const good = recordsOf("good", 60);
     for (const size of SIZES) {
       const batch = [...recordsOf("half", size), chargedRecord("bad", -5n)];

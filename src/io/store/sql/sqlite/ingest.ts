@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
 import { type IngestFields, parseIngestFields } from "../../../../domain/record/ingest-fields.ts";
 import { IngestFieldsReader } from "../../../../domain/record/ingest-fields-reader.ts";
@@ -15,43 +15,41 @@ import {
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { WalletDebits } from "../wallet-debits.ts";
-import { BulkInsert } from "./bulk-insert.ts";
 import { isUniqueViolation } from "./errors.ts";
 
-/** So many are written at a stretch. */
+/** Rows per insert statement, and rows between two yields. */
 const ROWS_PER_SLICE = 48;
 const YIELD_MS = 1;
 const neverNotified = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** Where this thread has no core of its own, a batch in one go would keep every request waiting that runs meanwhile. */
+/** On a machine without a spare core, a batch in one go would delay every request that runs meanwhile. */
 function yieldCore(): void {
   Atomics.wait(neverNotified, 0, 0, YIELD_MS);
 }
 
 type IngestStatements = ReturnType<typeof prepareStatements>;
 
-/** A finished request on its way; `owed` is its charge when that is more than nothing. */
-type Booking = {
+/** A finished request; `charge` is null unless it is more than zero. */
+type IngestRow = {
   readonly record: IngestFields;
-  readonly owed: ChargeRecord | null;
+  readonly charge: ChargeRecord | null;
   readonly nanos: bigint;
   readonly shape: number;
   readonly text: Buffer;
 };
 
 /**
- * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
- * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once. One that
- * was there as free and is charged now takes the place of its row.
- * Nearly every batch is new as a whole and is written as such; one that is not begins anew, with a look at each row.
+ * Writes log row, ledger transaction, wallet and roll-ups of finished requests in one transaction. Ingest is idempotent: a
+ * request counts once, and its charge moves money once. A row that was stored as free is replaced when its charge arrives.
+ * Nearly every batch is entirely new and is written as such; otherwise it is rolled back and repeated row by row.
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
-  const write = prepareStatements(db);
+  const statements = prepareStatements(db);
   const shapes = new ShapeIds();
   const reader = new IngestFieldsReader();
-  const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof insertNew) => {
+  const ingestAll = ({ bytes, bounds }: RecordBatch, insert: typeof insertNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const sums = new BatchSums();
+    const totals = new BatchTotals();
     db.exec("begin immediate");
     try {
       for (let at = 0; at < bounds.length; at += 2) {
@@ -59,77 +57,79 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = reader.read(text);
         const nanos = chargedNanosOf(record);
-        if (record.idempotency !== undefined && nanos > 0n) write.keyUse(record, record.idempotency, nanos);
-        const shape = shapes.idOf(record, (number, parts) => write.shape(record.workspaceId, number, parts));
-        book(write, { record, owed: nanos > 0n ? record.charge : null, nanos, shape, text }, sums);
+        if (record.idempotency !== undefined && nanos > 0n)
+          statements.idempotencyUse(record, record.idempotency, nanos);
+        const shape = shapes.idOf(record, (id, parts) => statements.shape(record.workspaceId, id, parts));
+        insert(statements, { record, charge: nanos > 0n ? record.charge : null, nanos, shape, text }, totals);
       }
-      write.rest();
-      sums.writeTo(write);
+      statements.flush();
+      totals.writeTo(statements);
       db.exec("commit");
     } catch (error) {
       shapes.clear();
-      write.forget();
+      statements.discard();
       if (db.isTransaction) db.exec("rollback");
       throw error;
     }
   };
   return (batch) => {
     try {
-      bookAll(batch, insertNew);
+      ingestAll(batch, insertNew);
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
-      bookAll(batch, insertIfAbsent);
+      ingestAll(batch, insertIfAbsent);
     }
   };
 }
 
-function insertNew(write: IngestStatements, booking: Booking, sums: BatchSums): void {
-  write.newRequest(booking);
-  if (booking.owed !== null) {
-    write.newCharge(booking, booking.owed);
-    sums.debit(booking, booking.owed);
+function insertNew(statements: IngestStatements, row: IngestRow, totals: BatchTotals): void {
+  statements.newRequest(row);
+  if (row.charge !== null) {
+    statements.newCharge(row, row.charge);
+    totals.debit(row, row.charge);
   }
-  sums.add(booking);
+  totals.add(row);
 }
 
-function insertIfAbsent(write: IngestStatements, booking: Booking, sums: BatchSums): void {
-  const { owed } = booking;
-  const isNew = write.request(booking);
-  const isBooked = owed !== null && write.charge(booking, owed);
-  if (isBooked) sums.debit(booking, owed);
-  if (isBooked && !isNew) sums.subtract(write.inPlaceOfFree(booking));
-  // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
-  if (owed === null ? isNew : isBooked) sums.add(booking);
+function insertIfAbsent(statements: IngestStatements, row: IngestRow, totals: BatchTotals): void {
+  const { charge } = row;
+  const isNew = statements.request(row);
+  const isCharged = charge !== null && statements.charge(row, charge);
+  if (isCharged) totals.debit(row, charge);
+  if (isCharged && !isNew) totals.subtract(statements.replaceFreeRow(row));
+  // Charged requests count with their charge, so that roll-ups equal the ledger; free ones count with their log row.
+  if (charge === null ? isNew : isCharged) totals.add(row);
 }
 
-/** What a batch comes to. */
-class BatchSums {
+/** Wallet debits and roll-ups of one batch. */
+class BatchTotals {
   readonly #daily = new DailyRollup();
   readonly #hourly = new HourlyRollup();
-  readonly #spent = new WalletDebits();
+  readonly #debits = new WalletDebits();
 
-  debit({ record, nanos }: Booking, { currency }: ChargeRecord): void {
-    this.#spent.add(record.workspaceId, currency, nanos);
+  debit({ record, nanos }: IngestRow, { currency }: ChargeRecord): void {
+    this.#debits.add(record.workspaceId, currency, nanos);
   }
 
-  add({ record, shape, nanos }: Booking): void {
+  add({ record, shape, nanos }: IngestRow): void {
     this.#daily.add(record, nanos);
     this.#hourly.add(record, shape, nanos);
   }
 
-  subtract({ record, shape }: Pick<Booking, "record" | "shape">): void {
+  subtract({ record, shape }: Pick<IngestRow, "record" | "shape">): void {
     this.#daily.subtract(record);
     this.#hourly.subtract(record, shape);
   }
 
-  writeTo(write: IngestStatements): void {
-    for (const { workspaceId, currency, nanos } of this.#spent.rows()) write.wallet(workspaceId, currency, -nanos);
-    for (const row of this.#daily.rows()) write.daily(row);
-    for (const row of this.#hourly.rows()) write.hourly(row);
+  writeTo(statements: IngestStatements): void {
+    for (const { workspaceId, currency, nanos } of this.#debits.rows())
+      statements.wallet(workspaceId, currency, -nanos);
+    for (const row of this.#daily.rows()) statements.daily(row);
+    for (const row of this.#hourly.rows()) statements.hourly(row);
   }
 }
 
-/** In the order of the columns. */
+/** In the order of `USAGE_COLUMNS`. */
 function usageValues(row: UsageSums) {
   return [
     row.requests,
@@ -149,90 +149,116 @@ function usageValues(row: UsageSums) {
   ];
 }
 
-const accumulateSql = (table: string, keys: number) =>
-  `insert into ${table} values (${Array(keys + USAGE_COLUMNS.length)
-    .fill("?")
-    .join(", ")}) on conflict do update
-   set ${USAGE_COLUMNS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`;
+const placeholders = (count: number) => `(${Array(count).fill("?").join(", ")})`;
 
-const REQUEST_ROW = "(?, ?, ?, cast(? as text), ?)";
+function insertSql(table: string, columns: readonly string[]): string {
+  return `insert into ${table} (${columns.join(", ")}) values ${placeholders(columns.length)}`;
+}
 
-function requestValues({ record, shape, text }: Booking) {
+function accumulateSql(table: string, keys: readonly string[]): string {
+  return `${insertSql(table, [...keys, ...USAGE_COLUMNS])} on conflict do update
+   set ${USAGE_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")}`;
+}
+
+const DAILY_KEYS = ["workspace_id", "day", "key_id", "model", "provider", "environment"] as const;
+const HOURLY_KEYS = ["workspace_id", "hour_ms", "shape"] as const;
+const SHAPE_COLUMNS = [
+  ...(["workspace_id", "id", "key_id", "member_id", "environment", "app"] as const),
+  ...(["model_requested", "model", "provider", "status", "surface"] as const),
+] as const;
+const IDEMPOTENCY_COLUMNS = [
+  ...(["key_digest", "body_digest", "workspace_id", "request_id"] as const),
+  ...(["status", "charged_nanos", "currency", "expires_at_ms"] as const),
+] as const;
+
+type RowTemplate = { readonly table: string; readonly columns: string; readonly values: string };
+
+const REQUEST_ROW: RowTemplate = {
+  table: "request_records",
+  columns: "id, workspace_id, created_at_ms, record, shape",
+  values: "(?, ?, ?, cast(? as text), ?)",
+};
+
+function requestValues({ record, shape, text }: IngestRow) {
   return [record.id, record.workspaceId, Math.trunc(record.createdAtMs), text, shape];
 }
 
-// No transfer can be out of balance; what is the same for every charge is a part of the statement.
-const CHARGE_ROW = `(?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)`;
+// A transfer has one amount, so it cannot be out of balance. Values that every charge shares are part of the statement.
+const CHARGE_ROW: RowTemplate = {
+  table: "ledger_transactions",
+  columns: "workspace_id, created_at_ms, id, kind, from_account, to_account, currency, moved_nanos, note, detail",
+  values: `(?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)`,
+};
 
-function chargeValues({ record, nanos }: Booking, { currency, price, rate, margin }: ChargeRecord) {
+function chargeValues({ record, nanos }: IngestRow, { currency, price, rate, margin }: ChargeRecord) {
   const detail = JSON.stringify({ price, rate, margin });
   return [record.workspaceId, Math.trunc(record.createdAtMs), chargeIdOf(record.id), currency, nanos, detail];
 }
 
 function prepareStatements(db: DatabaseSync) {
-  const request = db.prepare(`insert into request_records values ${REQUEST_ROW} on conflict do nothing`);
-  const newRequests = new BulkInsert(db, "request_records", REQUEST_ROW, ROWS_PER_SLICE);
-  const removed = db.prepare("delete from request_records where id = ? returning record, shape");
-  const shape = db.prepare(
-    "insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-  );
-  const charge = db.prepare(`insert into ledger_transactions values ${CHARGE_ROW} on conflict do nothing`);
-  const newCharges = new BulkInsert(db, "ledger_transactions", CHARGE_ROW, ROWS_PER_SLICE);
+  const insertIgnoring = ({ table, columns, values }: RowTemplate) =>
+    db.prepare(`insert into ${table} (${columns}) values ${values} on conflict do nothing`);
+  const request = insertIgnoring(REQUEST_ROW);
+  const newRequests = new BulkInsert(db, REQUEST_ROW, ROWS_PER_SLICE);
+  const removeRequest = db.prepare("delete from request_records where id = ? returning record, shape");
+  const shape = db.prepare(`${insertSql("request_shapes", SHAPE_COLUMNS)} on conflict do nothing`);
+  const charge = insertIgnoring(CHARGE_ROW);
+  const newCharges = new BulkInsert(db, CHARGE_ROW, ROWS_PER_SLICE);
   const wallet = db.prepare(
-    `insert into wallets values (?, ?, ?) on conflict do update
+    `${insertSql("wallets", ["workspace_id", "currency", "balance_nanos"])} on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
   );
-  // A key that is free again after its time may be there still; an old record that is sent again changes nothing.
-  const keyUse = db.prepare(
-    `insert into idempotency_keys values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update
+  // An expired key may still be stored and is overwritten; a record that is sent again changes nothing.
+  const idempotencyUse = db.prepare(
+    `${insertSql("idempotency_keys", IDEMPOTENCY_COLUMNS)} on conflict do update
      set body_digest = excluded.body_digest, request_id = excluded.request_id, status = excluded.status,
        charged_nanos = excluded.charged_nanos, currency = excluded.currency, expires_at_ms = excluded.expires_at_ms
      where excluded.expires_at_ms > expires_at_ms`,
   );
-  const daily = db.prepare(accumulateSql("requests_daily", 6));
-  const hourly = db.prepare(accumulateSql("requests_hourly", 3));
+  const daily = db.prepare(accumulateSql("requests_daily", DAILY_KEYS));
+  const hourly = db.prepare(accumulateSql("requests_hourly", HOURLY_KEYS));
   return {
-    shape(workspaceId: string, number: number, parts: RequestShape): void {
+    shape(workspaceId: string, id: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
-      const own = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
-      shape.run(workspaceId, number, ...own);
+      const values = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
+      shape.run(workspaceId, id, ...values);
     },
-    newRequest(booking: Booking): void {
-      newRequests.add(...requestValues(booking));
+    newRequest(row: IngestRow): void {
+      newRequests.add(...requestValues(row));
     },
-    newCharge(booking: Booking, owed: ChargeRecord): void {
-      newCharges.add(...chargeValues(booking, owed));
+    newCharge(row: IngestRow, owed: ChargeRecord): void {
+      newCharges.add(...chargeValues(row, owed));
     },
-    /** Those of the new ones that wait for more of their kind. */
-    rest(): void {
+    /** Writes the buffered new rows. */
+    flush(): void {
       newRequests.flush();
       newCharges.flush();
     },
-    forget(): void {
+    discard(): void {
       newRequests.discard();
       newCharges.discard();
     },
-    /** False: it is there already. */
-    request(booking: Booking): boolean {
-      return request.run(...requestValues(booking)).changes !== 0;
+    /** False when the row exists already. */
+    request(row: IngestRow): boolean {
+      return request.run(...requestValues(row)).changes !== 0;
     },
-    charge(booking: Booking, owed: ChargeRecord): boolean {
-      return charge.run(...chargeValues(booking, owed)).changes !== 0;
+    charge(row: IngestRow, owed: ChargeRecord): boolean {
+      return charge.run(...chargeValues(row, owed)).changes !== 0;
     },
-    /** The request was written as one that cost nothing, and its charge has come: the row that it had. */
-    inPlaceOfFree(booking: Booking): Pick<Booking, "record" | "shape"> {
-      const row = removed.get(booking.record.id);
-      this.request(booking);
-      return { record: parseIngestFields(Buffer.from(String(row?.["record"]))), shape: Number(row?.["shape"]) };
+    /** The request was stored as free and its charge has arrived: returns the replaced row. */
+    replaceFreeRow(row: IngestRow): Pick<IngestRow, "record" | "shape"> {
+      const removed = removeRequest.get(row.record.id);
+      this.request(row);
+      return { record: parseIngestFields(Buffer.from(String(removed?.["record"]))), shape: Number(removed?.["shape"]) };
     },
     wallet(workspaceId: string, currency: string, nanos: bigint): void {
       const { changes } = wallet.run(workspaceId, currency, nanos);
       if (changes === 0) throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
     },
-    keyUse(record: IngestFields, use: NonNullable<IngestFields["idempotency"]>, nanos: bigint): void {
+    idempotencyUse(record: IngestFields, use: NonNullable<IngestFields["idempotency"]>, nanos: bigint): void {
       const { id, workspaceId, status, charge } = record;
       const untilMs = Math.trunc(use.untilMs);
-      keyUse.run(use.key, use.body, workspaceId, id, status, nanos, charge?.currency ?? "", untilMs);
+      idempotencyUse.run(use.key, use.body, workspaceId, id, status, nanos, charge?.currency ?? "", untilMs);
     },
     daily(row: DailyUsage): void {
       const { workspaceId, day, keyId, model, provider, environment } = row;
@@ -242,4 +268,40 @@ function prepareStatements(db: DatabaseSync) {
       hourly.run(row.workspaceId, row.hourMs, row.shape, ...usageValues(row));
     },
   };
+}
+
+/** Buffers new rows and writes many per statement, because a statement costs as much as a row. A duplicate rolls back. */
+class BulkInsert {
+  readonly #one: StatementSync;
+  readonly #many: StatementSync;
+  readonly #columns: number;
+  readonly #rowsPerStatement: number;
+  #values: SQLInputValue[] = [];
+
+  constructor(db: DatabaseSync, { table, columns, values }: RowTemplate, rowsPerStatement: number) {
+    const many = Array(rowsPerStatement).fill(values).join(", ");
+    this.#one = db.prepare(`insert or rollback into ${table} (${columns}) values ${values}`);
+    this.#many = db.prepare(`insert or rollback into ${table} (${columns}) values ${many}`);
+    this.#columns = values.split("?").length - 1;
+    this.#rowsPerStatement = rowsPerStatement;
+  }
+
+  /** One value per placeholder of the row. */
+  add(...values: SQLInputValue[]): void {
+    this.#values.push(...values);
+    if (this.#values.length < this.#columns * this.#rowsPerStatement) return;
+    this.#many.run(...this.#values);
+    this.#values = [];
+  }
+
+  flush(): void {
+    const values = this.#values;
+    this.#values = [];
+    for (let at = 0; at < values.length; at += this.#columns) this.#one.run(...values.slice(at, at + this.#columns));
+  }
+
+  /** After a rollback, so that buffered rows do not leak into the next transaction. */
+  discard(): void {
+    this.#values = [];
+  }
 }

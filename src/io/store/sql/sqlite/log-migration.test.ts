@@ -30,7 +30,7 @@ function takeBack(folder: string): void {
   db.close();
 }
 
-test("LOG-02 requests from before are filtered, added up and removed like later ones", async () => {
+test("LOG-02 requests from before the migration are filtered, aggregated and removed like later ones", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const earlier = [

@@ -19,28 +19,33 @@ import { Mutex } from "./mutex.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
-/**
- * Opens the embedded store, takes the data directory for this process and brings the tables up to date. With `taken`
- * the process that started this one has the directory, and the tables are as they must be.
- */
-export async function openSqlite(dataDir: string, clock: Clock, directory: "take" | "taken" = "take"): Promise<Store> {
-  return sqlStore(await openSqliteEngine(dataDir, clock, directory));
+/** Opens the embedded store: locks the data directory and migrates. `inherited`: the parent process has done both. */
+export async function openSqlite(
+  dataDir: string,
+  clock: Clock,
+  dataDirLock: "acquire" | "inherited" = "acquire",
+): Promise<Store> {
+  return sqlStore(await openSqliteEngine(dataDir, clock, dataDirLock));
 }
 
-/** The same with its tables at hand, for who moves them elsewhere. */
-export async function openSqliteEngine(dataDir: string, clock: Clock, directory: "take" | "taken"): Promise<Engine> {
+/** Gives direct access to the tables, for the migration to another store. */
+export async function openSqliteEngine(
+  dataDir: string,
+  clock: Clock,
+  dataDirLock: "acquire" | "inherited",
+): Promise<Engine> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, DATABASE_FILE);
-  const lock = directory === "take" ? lockDataDir(dataDir) : undefined;
+  const lock = dataDirLock === "acquire" ? lockDataDir(dataDir) : undefined;
   createPrivateFile(file);
-  let isUp = false;
-  const engine = sqliteEngine(file, (why) => {
-    // Another thread could go on in the middle of a transaction: the process ends, and its journal has what is not here.
-    if (isUp) throw why;
+  let isMigrated = false;
+  const engine = sqliteEngine(file, (error) => {
+    // A new worker could not continue the transaction, so the process exits; the journal has what is not stored yet.
+    if (isMigrated) throw error;
   });
   try {
     await migrate(engine, MIGRATIONS, clock);
-    isUp = true;
+    isMigrated = true;
   } catch (error) {
     await engine.close().catch(() => {});
     lock?.release();
@@ -55,20 +60,20 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
   };
 }
 
-function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
-  const client = new StoreWorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
-  const turnstile = new Mutex();
-  const db = new Kysely<Database>({ dialect: sqliteWorkerDialect(client, turnstile), plugins: [bigintPlugin] });
+function sqliteEngine(file: string, onExit: (error: StoreError) => void): Engine {
+  const client = new StoreWorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, onExit);
+  const mutex = new Mutex();
+  const db = new Kysely<Database>({ dialect: sqliteWorkerDialect(client, mutex), plugins: [bigintPlugin] });
   return {
     db,
     ddl: sqliteDdl,
     encodeRecord: encodeCompact,
     normalizeRecordText: (text) => text,
-    // Through the turnstile like every query: a batch must not slip into a transaction that is open.
+    // Through the mutex like every query, so that a batch does not join an open transaction.
     ingest: (batch) =>
-      turnstile.pass(async () => {
-        await client.ask({ is: "ingest", batch });
+      mutex.pass(async () => {
+        await client.call({ is: "ingest", batch });
       }),
-    close: () => turnstile.pass(() => client.close()),
+    close: () => mutex.pass(() => client.close()),
   };
 }

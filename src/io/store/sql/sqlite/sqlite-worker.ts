@@ -14,13 +14,13 @@ import type {
 import { isUniqueViolation, sqliteErrorCode } from "./errors.ts";
 import { prepareIngest } from "./ingest.ts";
 
-// SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.
+// SQLite is synchronous, so it runs in a worker thread and the request path never waits for it.
 const { file }: SqliteWorkerData = workerData;
 const db = new DatabaseSync(file);
-// FULL, not NORMAL: a journal segment is deleted once its records are committed here, so a commit must be on the disk
-// when it returns. A commit covers a whole batch, which makes that one sync for hundreds of requests.
-// Pages of 16 KiB: log rows are more than a kilobyte, and small pages would hold few of them: a fifth of the work.
-// A cache of 64 MiB: an index by shape is written in many places at once.
+// synchronous = full: a journal segment is deleted once its records are committed here, so a commit must be durable when it
+// returns. One sync covers a whole batch.
+// page_size 16 KiB: log rows exceed a kilobyte, and larger pages save a fifth of the work.
+// cache_size 64 MiB: the index by shape is written in many places at once.
 db.exec(`
   pragma page_size = 16384;
   pragma journal_mode = wal;
@@ -47,21 +47,21 @@ function statementFor(sql: string): StatementSync {
 }
 
 function query(sql: string, parameters: readonly SqlValue[]) {
-  // A full disk takes the transaction back by itself; a failure of this would hide why.
+  // SQLite has already rolled back after a full disk; a failing rollback would hide the cause.
   if (sql === "rollback" && !db.isTransaction) return { rows: [], changes: 0n };
   const statement = statementFor(sql);
   if (statement.columns().length > 0) return { rows: statement.all(...parameters), changes: 0n };
   return { rows: [], changes: BigInt(statement.run(...parameters).changes) };
 }
 
-function execute(ask: StoreWorkerRequest) {
-  switch (ask.is) {
+function execute(request: StoreWorkerRequest) {
+  switch (request.is) {
     case "query":
-      return query(ask.sql, ask.parameters);
+      return query(request.sql, request.parameters);
     case "ingest":
-      // Prepared at first use, because the tables come with the migrations.
+      // Prepared at first use, because the migrations create the tables.
       ingest ??= prepareIngest(db);
-      ingest(ask.batch);
+      ingest(request.batch);
       return { rows: [], changes: 0n };
     case "close":
       db.close();
@@ -76,7 +76,7 @@ const MISMATCH_CODE = 20;
 function failureOf(error: unknown): StoreFailure {
   if (error instanceof StoreError) return error.failure;
   if (error instanceof UnbalancedTransaction) return "rejected";
-  // What JavaScript refused before SQLite saw it (a number out of range, a text that is no JSON) will not improve.
+  // Errors of JavaScript itself (a number out of range, invalid JSON) are permanent.
   if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError) return "rejected";
   if (isUniqueViolation(error)) return "conflict";
   const code = sqliteErrorCode(error);
@@ -87,16 +87,16 @@ function failureOf(error: unknown): StoreFailure {
 
 parentPort?.on("message", ({ id, request }: StoreWorkerCall) => {
   try {
-    const answer = { number: id, is: "done", ...execute(request) };
-    parentPort?.postMessage(answer);
+    const reply = { id, is: "done", ...execute(request) };
+    parentPort?.postMessage(reply);
     if (request.is === "close") parentPort?.close();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const answer: StoreWorkerReply = { number: id, is: "failed", failure: failureOf(error), message };
-    parentPort?.postMessage(answer);
+    const reply: StoreWorkerReply = { id, is: "failed", failure: failureOf(error), message };
+    parentPort?.postMessage(reply);
   }
 });
 
-/** By then the start is over, and what its migrations and first reads left behind can go. */
+/** After startup, the garbage of migrations and first reads can be collected. */
 const STARTUP_GC_DELAY_MS = 3_000;
 setTimeout(collectGarbage, STARTUP_GC_DELAY_MS).unref();

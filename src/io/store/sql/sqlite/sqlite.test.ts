@@ -10,7 +10,7 @@ import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { expectOneFactorEach } from "../../../../../tests/support/second-factors.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
-import { layTables } from "../../../../../tests/support/tables.ts";
+import { LEDGER_COLUMNS, layTables } from "../../../../../tests/support/tables.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
@@ -70,7 +70,7 @@ async function filledFolder(): Promise<string> {
 }
 
 describe("the file itself", () => {
-  test("LOG-01 a store of an earlier version comes up with all that is in it", async () => {
+  test("LOG-01 a store of an earlier version opens with all its data", async () => {
     const folder = freshFolder();
     onFile(folder, (db) => {
       for (const statement of oldStore(sqliteDdl, (hex) => `x'${hex}'`)) db.exec(statement);
@@ -80,7 +80,7 @@ describe("the file itself", () => {
     await store.close();
   });
 
-  test("PORTAL-11 of several second factors of a person the confirmed one stays, and no other comes", async () => {
+  test("PORTAL-11 of several second factors the confirmed one is kept, and no second one can be added", async () => {
     const folder = freshFolder();
     await expectOneFactorEach(
       () => openSqlite(folder, systemClock),
@@ -117,11 +117,11 @@ describe("the file itself", () => {
     ]);
   });
 
-  test("BILL-01 the audit names what was broken behind the store's back", async () => {
+  test("BILL-01 the audit reports rows that were corrupted outside the store", async () => {
     const folder = await filledFolder();
     onFile(folder, (db) => {
       db.exec("update wallets set balance_nanos = balance_nanos + 1");
-      const insert = "insert into ledger_transactions values ('ws_1', 2, ";
+      const insert = `insert into ledger_transactions ${LEDGER_COLUMNS} values ('ws_1', 2, `;
       const same = `${insert} 'same', 'charge', 'revenue', 'revenue', 'EUR', 5, null, null)`;
       const back = `${insert} 'back', 'charge', 'promotion', 'revenue', 'EUR', -5, null, null)`;
       for (const statement of [same, back]) expect(() => db.exec(statement)).toThrow("CHECK constraint failed");
@@ -156,7 +156,7 @@ describe("the file itself", () => {
     for (const [statement, problems] of ROLLUPS_BROKEN) expect(await found(statement), statement).toEqual(problems);
   });
 
-  test("KEY-01 a key is kept as its digest only: there is no column for it", async () => {
+  test("KEY-01 only the digest of a key is stored: there is no column for the key", async () => {
     const folder = await filledFolder();
     const columns = onFile(folder, (db) => db.prepare("select name from pragma_table_info('api_keys')").all());
     expect(columns.map(({ name }) => name)).not.toContain("key");
@@ -171,8 +171,8 @@ describe("the file itself", () => {
     await (await openSqlite(folder, systemClock)).close();
   });
 
-  test("a transaction that the disk had no room for says so, and the next one is done", async () => {
-    const engine = await openSqliteEngine(freshFolder(), systemClock, "take");
+  test("a transaction that finds the disk full fails, and the next one succeeds", async () => {
+    const engine = await openSqliteEngine(freshFolder(), systemClock, "acquire");
     const pagesMax = (pages: number) => sql.raw(`pragma max_page_count = ${pages}`).execute(engine.db);
     const keep = (value: string) =>
       engine.db.transaction().execute((trx) => trx.insertInto("meta").values({ name: "x", value }).execute());
@@ -188,7 +188,9 @@ describe("the file itself", () => {
     onFile(folder, (db) => db.exec("update schema_migrations set checksum = 'x'"));
     await expect(openSqlite(folder, systemClock)).rejects.toThrow("a released migration was changed");
     const newer = await filledFolder();
-    onFile(newer, (db) => db.exec("insert into schema_migrations values (999, 'later', 'x', 1)"));
+    onFile(newer, (db) =>
+      db.exec("insert into schema_migrations (number, name, checksum, applied_at_ms) values (999, 'later', 'x', 1)"),
+    );
     await expect(openSqlite(newer, systemClock)).rejects.toThrow("migration 999 (later)");
     // The refusal lets go of the folder again.
     onFile(newer, (db) => db.exec("delete from schema_migrations where number = 999"));
@@ -206,7 +208,7 @@ describe("one process for a data directory", () => {
     setInterval(() => {}, 1000);
   `;
 
-  test("a second one is refused by name, and a killed one blocks nobody", async () => {
+  test("a second gateway is refused with the holder's process id, and a killed one blocks nobody", async () => {
     const folder = freshFolder();
     const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", holder, folder], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -223,7 +225,7 @@ describe("one process for a data directory", () => {
     await store.close();
   });
 
-  test("BILL-07 without the thread that has the file, the process ends and says why: half a transaction may be lost with it", async () => {
+  test("BILL-07 the process exits with a reason when the SQLite worker thread dies", async () => {
     const ended = `
       const threads = [];
       process.on("worker", (thread) => threads.push(thread));
@@ -250,7 +252,7 @@ describe("one process for a data directory", () => {
     await store.close();
   });
 
-  test("a second one in the same process is refused too", async () => {
+  test("a second store in the same process is refused too", async () => {
     const folder = freshFolder();
     const store = await openSqlite(folder, systemClock);
     await expect(openSqlite(folder, systemClock)).rejects.toThrow(DataDirInUseError);
