@@ -67,8 +67,8 @@ const plan = {
   router: null,
   effort: null,
   decision: () => sample?.decision ?? { candidates: [], order: [] },
-  refusedNow: () => undefined,
-  unroutedNow: () => undefined,
+  recheckPolicy: () => undefined,
+  recheckRouter: () => undefined,
 } as const;
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-settlement-"));
 try {
@@ -153,7 +153,7 @@ function trailOf(): RequestTrace {
   trail.modelRequested = attempt.model.id;
   trail.servingAttempt = attempt;
   trail.plan = plan;
-  trail.terms = { currencies: snapshot.currencies, margin: NO_MARGIN, extras: undefined, limited: "yes" };
+  trail.terms = { currencies: snapshot.currencies, margin: NO_MARGIN, extras: undefined, hasOutputLimit: true };
   for (const tried of sample?.attempts ?? []) trail.addAttempt(tried);
   return trail;
 }

@@ -8,7 +8,7 @@ import { sha256Hex } from "../kit/secret.ts";
 
 /** Looks up nodes by token digest and takes over their connections. */
 export type NodeAcceptor = {
-  byDigest(digest: string): WorkspaceNode | undefined;
+  findByTokenDigest(digest: string): WorkspaceNode | undefined;
   accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
@@ -31,13 +31,13 @@ export function acceptNode(
 }
 
 function authenticateNode(
-  acceptor: Pick<NodeAcceptor, "byDigest">,
+  acceptor: Pick<NodeAcceptor, "findByTokenDigest">,
   { headers }: IncomingMessage,
 ): WorkspaceNode | Fault {
   // Only browsers send Origin, and nodes do not run in browsers.
   if (headers.origin !== undefined) return browserFault();
   const token = parseBearerToken(headers.authorization);
-  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? acceptor.byDigest(sha256Hex(token)) : undefined;
+  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? acceptor.findByTokenDigest(sha256Hex(token)) : undefined;
   if (node === undefined) return invalidTokenFault();
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
   if (!offered.includes(SUBPROTOCOL)) return protocolVersionFault();

@@ -59,7 +59,7 @@ beforeAll(async () => {
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
   url = await edge.listener.listen("127.0.0.1", 0);
   edge.open({
-    nodes: { byDigest: () => undefined, accept() {} },
+    nodes: { findByTokenDigest: () => undefined, accept() {} },
     secretsOf: () => [],
     personOf: async () => undefined,
     handlers,

@@ -147,7 +147,7 @@ function decode(world: World, visit: Visit, bytes: Buffer): DecodedRequest | Pro
 }
 
 /** Surfaces that keep their answers have something to do before and after. */
-function afterwards({ chance, scheduler, shape }: World): Pick<DecodedRequest, "admitted" | "keep"> {
+function afterwards({ chance, scheduler, shape }: World): Pick<DecodedRequest, "onAdmitted" | "storeResponse"> {
   if (chance.is(0.8)) return {};
   const aWhile = () => new Promise<void>((resolve) => void scheduler.after(chance.between(0, 40), resolve));
   const fails = !shape.isCalm && chance.is(0.1);

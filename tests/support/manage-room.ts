@@ -164,7 +164,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
-    tokens: tokenCounter(),
+    tokenCounter: tokenCounter(),
   };
 }
 

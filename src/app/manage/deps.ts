@@ -89,7 +89,7 @@ export type ManageDeps = TenancyDeps & {
   readonly payments: PaymentDeps;
   readonly connections: PlatformConnections;
   /** The planning of the request path. */
-  readonly planning: PlanningDeps & { readonly tokens: TokenCounter };
+  readonly planning: PlanningDeps & { readonly tokenCounter: TokenCounter };
   readonly decoders: RequestDecoders;
   /** The endpoint state of the request path. */
   readonly endpoints: {

@@ -29,43 +29,43 @@ const NOWHERE: ResponseSink = {
   onDisconnect: () => undefined,
 };
 
-function listening(room: CaptureMemory, heard: RecordedExchange[]) {
-  const told = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface: "chat" } as const;
-  const capturing = new CaptureRecorder(told, ITEM_MAX, room, (one) => heard.push(one));
+function listening(room: CaptureMemory, recorded: RecordedExchange[]) {
+  const target = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface: "chat" } as const;
+  const capturing = new CaptureRecorder(target, ITEM_MAX, room, (one) => recorded.push(one));
   return { capturing, sink: capturing.wrapSink(NOWHERE) };
 }
 
 test("LOG-03 two hundred long streams at once hold no more than their room; those without it are cut and say so", () => {
   const roomBytes = 1_000_000;
   const room = new CaptureMemory(roomBytes);
-  const heard: RecordedExchange[] = [];
-  const streams = Array.from({ length: 200 }, () => listening(room, heard));
+  const recorded: RecordedExchange[] = [];
+  const streams = Array.from({ length: 200 }, () => listening(room, recorded));
   const frame = `data: ${"x".repeat(994)}`;
   for (let frames = 0; frames < 50; frames += 1) for (const { sink } of streams) sink.write(frame);
   for (const { capturing } of streams) capturing.finish();
-  const held = heard.reduce((sum, { response }) => sum + (response?.length ?? 0), 0);
+  const held = recorded.reduce((sum, { response }) => sum + (response?.length ?? 0), 0);
   expect(held).toBeLessThanOrEqual(roomBytes);
   expect(held).toBeGreaterThan(roomBytes / 2);
-  for (const { response, cut } of heard) {
+  for (const { response, cut } of recorded) {
     expect(response?.length).toBeLessThan(50_000);
     expect(cut).toEqual([{ part: "answer", ofBytes: 50_000 }]);
   }
   // The room is free again when they are over, and what had a gap is not gone on with.
-  const { capturing, sink } = listening(room, heard);
+  const { capturing, sink } = listening(room, recorded);
   for (let frames = 0; frames < 50; frames += 1) sink.write(frame);
   capturing.finish();
-  expect(heard.at(-1)).toMatchObject({ answer: frame.repeat(50), cut: [] });
+  expect(recorded.at(-1)).toMatchObject({ answer: frame.repeat(50), cut: [] });
 });
 
 test("LOG-03 a call that is to be left out holds nothing from then on", () => {
   const room = new CaptureMemory(1000);
-  const heard: RecordedExchange[] = [];
-  const { capturing, sink } = listening(room, heard);
+  const recorded: RecordedExchange[] = [];
+  const { capturing, sink } = listening(room, recorded);
   sink.write("x".repeat(400));
   capturing.optOut();
   sink.write("x".repeat(600));
   capturing.finish();
-  expect(heard).toEqual([]);
+  expect(recorded).toEqual([]);
   expect(room.take(1000)).toBe("taken");
 });
 
@@ -78,10 +78,10 @@ test.each<[Surface, boolean]>([
   ["embeddings", false],
   ["speech", false],
 ])("LOG-03 the answer of %s is kept: %s. Sound never is, and vectors say nothing to people", (surface, isKept) => {
-  const heard: RecordedExchange[] = [];
-  const told = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
-  const capturing = new CaptureRecorder(told, ITEM_MAX, new CaptureMemory(1000), (one) => heard.push(one));
+  const recorded: RecordedExchange[] = [];
+  const target = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
+  const capturing = new CaptureRecorder(target, ITEM_MAX, new CaptureMemory(1000), (one) => recorded.push(one));
   capturing.wrapSink(NOWHERE).write("an answer");
   capturing.finish();
-  expect(heard).toMatchObject([{ answer: isKept ? "an answer" : null, cut: [] }]);
+  expect(recorded).toMatchObject([{ answer: isKept ? "an answer" : null, cut: [] }]);
 });

@@ -3,7 +3,7 @@ import { CAPTURED_PARTS, type CaptureWindow, type TruncatedPart } from "../../do
 import type { Surface } from "../../domain/record/record.ts";
 import type { ResponseSink } from "../exchange.ts";
 
-/** What was heard of one call, on its way to be kept. */
+/** The recorded content of one request. */
 export type RecordedExchange = {
   readonly requestId: string;
   readonly keyId: string;
@@ -11,14 +11,14 @@ export type RecordedExchange = {
   readonly atMs: number;
   readonly request: Buffer | null;
   readonly response: string | null;
-  /** JSON or events; or nothing but words, as transcripts can be. */
+  /** `words`: plain text, such as a transcript. */
   readonly responseFormat: "data" | "words";
   readonly cut: readonly TruncatedPart[];
 };
 
 type CaptureTarget = Pick<RecordedExchange, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };
 
-/** What running calls may hold of their answers, all together: a crowd of long streams must not fill the memory. */
+/** Memory limit for the buffered responses of all requests in flight. */
 export class CaptureMemory {
   #freeBytes: number;
 
@@ -37,46 +37,50 @@ export class CaptureMemory {
   }
 }
 
-/** Listens to one call for the window it is in. It holds references and counts; the work is done after the answer. */
+/** Records one request for a capture window; the work is done after the response. */
 export class CaptureRecorder {
   readonly #target: CaptureTarget;
   readonly #itemMaxBytes: number;
   readonly #memory: CaptureMemory;
   readonly #onFinish: (heard: RecordedExchange) => void;
-  /** Of an answer that is never kept nothing is held either: audio above all. */
+  /** Responses that are never stored, such as audio, are not buffered. */
   readonly #capturesResponse: boolean;
   #request: Buffer | null = null;
   #chunks: string[] = [];
-  /** Of the answer so far, and how much of that is held. */
+  /** Size of the response so far, and how much of it is buffered. */
   #responseBytes = 0;
   #bufferedBytes = 0;
   #wholeResponse: string | undefined;
   #responseFormat: RecordedExchange["responseFormat"] = "data";
-  #refused: "no" | "yes" = "no";
+  #isOptedOut = false;
 
-  constructor(told: CaptureTarget, itemMaxBytes: number, room: CaptureMemory, kept: (heard: RecordedExchange) => void) {
-    this.#target = told;
+  constructor(
+    target: CaptureTarget,
+    itemMaxBytes: number,
+    room: CaptureMemory,
+    kept: (heard: RecordedExchange) => void,
+  ) {
+    this.#target = target;
     this.#itemMaxBytes = itemMaxBytes;
     this.#memory = room;
     this.#onFinish = kept;
-    this.#capturesResponse = CAPTURED_PARTS[told.surface].includes("answer");
+    this.#capturesResponse = CAPTURED_PARTS[target.surface].includes("answer");
   }
 
   setRequest(body: Buffer): void {
     this.#request = body;
   }
 
-  /** The caller itself demands that nothing is kept. */
+  /** The request demands zero data retention. */
   optOut(): void {
-    this.#refused = "yes";
+    this.#isOptedOut = true;
   }
 
-  /** The answer as one text; it stands for whatever was sent of it in pieces. */
+  /** Replaces the recorded chunks by the whole response. */
   setResponse(text: string): void {
     this.#wholeResponse = text;
   }
 
-  /** The same sink, listened to. */
   wrapSink(sink: ResponseSink): ResponseSink {
     const begun = (contentType: string | undefined) => {
       if (contentType?.startsWith("text/plain") === true) this.#responseFormat = "words";
@@ -84,18 +88,18 @@ export class CaptureRecorder {
     return new RecordingSink(sink, begun, (chunk) => this.#addChunk(chunk));
   }
 
-  /** The call is over, however it ended. */
+  /** Called once at the end of the request. */
   finish(): void {
     this.#memory.give(this.#bufferedBytes);
-    if (this.#refused === "yes") return;
-    const { surface, ...told } = this.#target;
+    if (this.#isOptedOut) return;
+    const { surface, ...target } = this.#target;
     const parts = CAPTURED_PARTS[surface];
     const answer = this.#wholeResponse ?? (this.#chunks.length === 0 ? null : this.#chunks.join(""));
     const isCut =
       this.#wholeResponse === undefined &&
       (this.#responseBytes > this.#itemMaxBytes || this.#bufferedBytes < this.#responseBytes);
     this.#onFinish({
-      ...told,
+      ...target,
       request: parts.includes("request") ? this.#request : null,
       response: this.#capturesResponse ? answer : null,
       responseFormat: this.#wholeResponse === undefined ? this.#responseFormat : "data",
@@ -104,12 +108,11 @@ export class CaptureRecorder {
   }
 
   #addChunk(chunk: Buffer | string): void {
-    // Pieces are whole events: one that would go beyond what is kept is counted and let go.
+    // Chunks are whole events: the chunk that exceeds the limit is counted but not stored.
     const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
     const isWhole = this.#bufferedBytes === this.#responseBytes;
     this.#responseBytes += bytes;
-    if (this.#refused === "yes" || !this.#capturesResponse || !isWhole || this.#bufferedBytes >= this.#itemMaxBytes)
-      return;
+    if (this.#isOptedOut || !this.#capturesResponse || !isWhole || this.#bufferedBytes >= this.#itemMaxBytes) return;
     if (this.#memory.take(bytes) === "full") return;
     this.#chunks.push(chunk.toString());
     this.#bufferedBytes += bytes;
@@ -153,7 +156,7 @@ class RecordingSink implements ResponseSink {
   }
 
   write(chunk: Buffer | string): boolean {
-    // A client that has gone sees nothing more.
+    // Output after a disconnect was never seen by the client.
     if (!this.#sink.disconnected) this.#onChunk(chunk);
     return this.#sink.write(chunk);
   }

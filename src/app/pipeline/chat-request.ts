@@ -4,13 +4,10 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import { acceptsEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import { adapterFor, isEffortConflicting } from "../../io/upstream/adapter-for.ts";
+import { dialectSupport } from "../../io/upstream/dialect-support.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
-import {
-  adapterFor,
-  dialectSupport,
-  isEffortConflicting,
-  maxOutputTokensFor,
-} from "../../io/upstream/upstream-adapters.ts";
+import { maxOutputTokensFor } from "../../io/upstream/usage-ceiling.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/countable-input.ts";
 import {

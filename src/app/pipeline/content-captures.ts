@@ -19,7 +19,7 @@ export type CaptureDeps = {
   readonly store: Pick<CaptureStore, "add" | "openAt" | "openWithin" | "sweep">;
   readonly clock: Clock;
   readonly limits: CaptureLimits;
-  /** False under a policy of zero data retention: nothing of such a call is kept, whatever window is open. */
+  /** False under a policy of zero data retention. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
   readonly warn: Log["warn"];
 };
@@ -29,15 +29,15 @@ type CaptureCaller = {
   readonly workspace: Pick<Principal["workspace"], "id">;
 };
 
-/** What waits to be written has an end: a store that is slow or away costs captured contents, and never a request. */
+/** A slow or unavailable store loses captures, never requests. */
 const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
 const BUFFERED_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Capture windows on the request path. While none is open a request pays one look-up; writing is never waited for. */
+/** Capture windows on the request path: without an open window a request costs one lookup, and writes are never awaited. */
 export class ContentCaptures {
   readonly #deps: CaptureDeps;
   readonly #windows = new OpenCaptureWindows();
-  /** Closed by hand or by a policy: what was under way then is not kept either. */
+  /** Closed early: requests that were in flight then are not stored either. */
   readonly #endedWindows = new Set<string>();
   readonly #fullWindows = new Set<string>();
   readonly #skipped = new Map<string, number>();
@@ -50,20 +50,20 @@ export class ContentCaptures {
     this.#deps = deps;
   }
 
-  /** Before the first request: what expired while nobody was there goes, and windows that are open are known. */
+  /** Called before the first request. */
   async load(): Promise<void> {
     const nowMs = this.#deps.clock.nowMs();
     await this.#deps.store.sweep(nowMs);
     for (const window of await this.#deps.store.openAt(nowMs)) this.#windows.set(window);
   }
 
-  /** The windows of a workspace as the store has them now: others may have opened some, and closed some. */
+  /** Reloads the windows of a workspace, which other instances may have changed. */
   async reload(workspaceId: string): Promise<void> {
     const { store, clock } = this.#deps;
     const changes = this.#changes;
     const nowMs = clock.nowMs();
     const open = await store.openWithin(workspaceId, nowMs, nowMs + 1);
-    // What was opened here meanwhile is not in what was read, and has not been closed.
+    // A window opened here during the read is missing from the result, so the read is repeated.
     if (this.#changes !== changes) return this.reload(workspaceId);
     for (const { id, closesAtMs } of this.#windows.openFor(workspaceId)) {
       if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.windowClosed(id);
@@ -83,8 +83,8 @@ export class ContentCaptures {
     }
     if (!this.#deps.mayKeep(workspace.id, key.id)) return undefined;
     const { itemMaxBytes } = this.#deps.limits;
-    const told = { requestId, keyId: key.id, window, atMs, surface };
-    return new CaptureRecorder(told, itemMaxBytes, this.#memory, (heard) => this.#enqueue(heard));
+    const target = { requestId, keyId: key.id, window, atMs, surface };
+    return new CaptureRecorder(target, itemMaxBytes, this.#memory, (recorded) => this.#enqueue(recorded));
   }
 
   windowOpened(window: CaptureWindow): void {
@@ -97,12 +97,12 @@ export class ContentCaptures {
     this.#endedWindows.add(windowId);
   }
 
-  /** How many calls were in the window and were not kept since the start: it was full, or the store was away. */
+  /** Requests in the window that were not stored since the start, because it was full or the store failed. */
   skippedCount(windowId: string): number {
     return this.#skipped.get(windowId) ?? 0;
   }
 
-  /** Resolves when everything that was to be kept at the call has been written, or was let go. */
+  /** Resolves when every capture queued before the call is written or dropped. */
   flushed(): Promise<void> {
     return this.#written;
   }
@@ -113,40 +113,40 @@ export class ContentCaptures {
     try {
       await store.sweep(clock.nowMs());
     } catch (error) {
-      warn({ err: error }, "expired captured contents could not be removed yet; they cannot be read any more");
+      warn({ err: error }, "captures: sweep of expired items failed");
     }
   }
 
-  #enqueue(heard: RecordedExchange): void {
-    const bytes = capturedBytes(heard);
+  #enqueue(recorded: RecordedExchange): void {
+    const bytes = capturedBytes(recorded);
     if (this.#queuedBytes + bytes > QUEUED_BYTES_MAX) {
-      this.#countSkipped(heard.window.id);
+      this.#countSkipped(recorded.window.id);
       return;
     }
     this.#queuedBytes += bytes;
     this.#written = this.#written.then(async () => {
-      // After this turn, so that the end of the answer has gone out first.
+      // In the next tick, so that the end of the response is sent first.
       await new Promise((resolve) => setImmediate(resolve));
-      await this.#store(heard);
+      await this.#store(recorded);
       this.#queuedBytes -= bytes;
     });
   }
 
-  async #store(heard: RecordedExchange): Promise<void> {
+  async #store(recorded: RecordedExchange): Promise<void> {
     const { store, limits, mayKeep, warn } = this.#deps;
-    const { window, keyId, requestId } = heard;
+    const { window, keyId, requestId } = recorded;
     if (this.#endedWindows.has(window.id) || !mayKeep(window.workspaceId, keyId)) return;
-    // A request that was refused before its wishes were read has them all the same.
-    if (heard.request !== null && requestsZeroRetention(heard.request.toString("utf8"))) return;
+    // A refused request may opt out in its undecoded body.
+    if (recorded.request !== null && requestsZeroRetention(recorded.request.toString("utf8"))) return;
     try {
-      const outcome = await store.add(capturedItem(heard, limits.itemMaxBytes), limits.windowMaxBytes);
+      const outcome = await store.add(capturedItem(recorded, limits.itemMaxBytes), limits.windowMaxBytes);
       if (outcome === "kept") return;
       if (outcome === "full") this.#fullWindows.add(window.id);
       this.#countSkipped(window.id);
     } catch (error) {
       this.#countSkipped(window.id);
       const err = error instanceof Error ? error.message : "unknown";
-      warn({ requestId, window: window.id, err }, "a call in a capture window could not be kept");
+      warn({ requestId, window: window.id, err }, "captures: item not stored");
     }
   }
 
@@ -159,14 +159,16 @@ function capturedBytes({ request, response }: RecordedExchange): number {
   return (request?.length ?? 0) + (response?.length ?? 0);
 }
 
-function capturedItem(heard: RecordedExchange, maxBytes: number): CapturedRequest {
-  const { requestId, keyId, window, atMs } = heard;
+function capturedItem(recorded: RecordedExchange, maxBytes: number): CapturedRequest {
+  const { requestId, keyId, window, atMs } = recorded;
   const request =
-    heard.request === null ? undefined : truncatePart("request", redactAudio(heard.request.toString("utf8")), maxBytes);
-  const silenced = heard.responseFormat === "words" ? redactAudioInText : redactAudio;
-  // Without sound first: half of it would be taken for words.
-  const answer = heard.response === null ? undefined : truncatePart("answer", silenced(heard.response), maxBytes);
-  const counted = heard.cut.map(({ part }) => part);
+    recorded.request === null
+      ? undefined
+      : truncatePart("request", redactAudio(recorded.request.toString("utf8")), maxBytes);
+  const silenced = recorded.responseFormat === "words" ? redactAudioInText : redactAudio;
+  // Audio is removed before truncation, because truncated audio is not recognized any more.
+  const answer = recorded.response === null ? undefined : truncatePart("answer", silenced(recorded.response), maxBytes);
+  const counted = recorded.cut.map(({ part }) => part);
   return {
     requestId,
     windowId: window.id,
@@ -176,13 +178,12 @@ function capturedItem(heard: RecordedExchange, maxBytes: number): CapturedReques
     expiresAtMs: atMs + window.retentionMs,
     request: request?.text ?? null,
     answer: answer?.text ?? null,
-    cut: [...heard.cut, ...[request, answer].flatMap((one) => (one?.cut === undefined ? [] : [one.cut]))].filter(
-      (one, place) => place < heard.cut.length || !counted.includes(one.part),
+    cut: [...recorded.cut, ...[request, answer].flatMap((one) => (one?.cut === undefined ? [] : [one.cut]))].filter(
+      (one, place) => place < recorded.cut.length || !counted.includes(one.part),
     ),
   };
 }
 
-/** Within the bytes that are kept of one part. */
 function truncatePart(
   part: "request" | "answer",
   text: string,
@@ -190,7 +191,7 @@ function truncatePart(
 ): { text: string; cut?: TruncatedPart } {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return { text };
-  // A sign that was cut in two is left out.
+  // The streaming decoder drops a character that was cut in two.
   return {
     text: new TextDecoder("utf-8").decode(bytes.subarray(0, maxBytes), { stream: true }),
     cut: { part, ofBytes: bytes.length },

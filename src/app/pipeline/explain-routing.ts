@@ -5,27 +5,27 @@ import { resolveTarget } from "../../domain/routing/routing-target.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
-import type { ChatInferenceRequest } from "./chat-request.ts";
+import { type ChatInferenceRequest, chooseReasoning } from "./chat-request.ts";
+import type { ReasoningChoice } from "./inference-request.ts";
 import { isTooLong, type PlannedRequest, type PlanningDeps, type PlanningRequest, planOutline } from "./plan.ts";
-import { chooseReasoning, type ReasoningChoice } from "./reasoning-choice.ts";
 import { toHeaderText } from "./response-headers.ts";
 
-/** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
+/** The routing decision for a call and its reasons; no provider is called and nothing is held or stored. */
 export type RoutingExplanation = {
   readonly decision: DecisionRecord | null;
-  /** The line of X-Svc-Route-Reason; null when the call would be refused. */
+  /** The value of X-Svc-Route-Reason; null when the call would be refused. */
   readonly routeReason: string | null;
   readonly refusal: Fault | null;
-  /** It would perhaps be served if it were shorter than its estimate. */
+  /** An exact token count might make the call fit. */
   readonly tooLong: boolean;
-  /** The workspace's own router that decides. */
+  /** The workspace's router, if the call names one. */
   readonly router: Router | undefined;
   readonly policy: Policy;
   readonly rules: readonly PolicyRuleSource[];
   readonly thinking: ReasoningChoice | undefined;
 };
 
-/** Through the very planner that a real request goes through. */
+/** Uses the same planner as real requests. */
 export function explainRouting(
   planning: PlanningDeps,
   from: Omit<PlanningRequest, "outline">,

@@ -29,72 +29,70 @@ import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { ContentCaptures } from "./content-captures.ts";
 
-/** Everything the request path is given. Built once, in main.ts. */
+/** Dependencies of the request pipeline; built once by the composition root. */
 export type GatewayDeps = {
   readonly clock: Clock;
-  /** The waiting of the request path; work in the background waits by timers of its own. */
+  /** Timers of the request path; background jobs have their own. */
   readonly timers: Timers;
-  /** When the requests that run have to be over. */
+  /** Deadlines of the requests in flight. */
   readonly deadlines: DeadlineQueue;
-  /** When callers whose stream is silent are told that it goes on. */
+  /** Keep-alive times of the open streams. */
   readonly keepAlives: DeadlineQueue;
   readonly snapshot: () => CatalogueSnapshot;
   readonly connections: ProviderConnections;
   readonly reachability: Reachability;
-  /** Workspaces' own keys at providers. */
+  /** Provider keys that workspaces bring. */
   readonly ownKeys: Pick<OwnKeys, "of">;
-  /** Workspaces' own machines. */
-  readonly nodes: Pick<NodeRegistry, "layerOf" | "held" | "lied" | "absent">;
+  /** Nodes that workspaces connect. */
+  readonly nodes: Pick<NodeRegistry, "overlayFor" | "entry" | "reportImplausible" | "unavailableModel">;
   readonly health: LatencyTracker;
   readonly trafficStats: TrafficStats;
   readonly sessions: SessionAffinity;
-  /** Who is set aside; told of every attempt. */
   readonly breakers: CircuitBreakers;
-  /** The bound of requests at once, and the wait before it. */
+  /** Limits the requests in flight. */
   readonly queue: AdmissionQueue;
-  /** The bound of attempts that are not a request's first. */
+  /** Limits further attempts over all requests. */
   readonly retryBudget: RetryBudget;
-  /** The bound of requests at one endpoint. */
+  /** Limits the concurrent requests per endpoint. */
   readonly endpointSlots: ConcurrencyLimiter;
-  /** From 0 up to 1: for waits that should not all end at once. */
+  /** From 0 up to 1, for jitter. */
   readonly random: () => number;
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
-  /** Credentials at providers, the platform's and those of the workspace: no word of a provider is passed on with one in it. */
+  /** Credentials of the platform and of a workspace at providers; they are redacted from provider messages. */
   readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
   readonly tokenCounter: TokenCounter;
-  /** Throws when the key was revoked or narrowed since the call began: asked again before every attempt. */
+  /** Throws when the key was revoked or narrowed; called before every attempt. */
   readonly recheckKey: (exchange: Exchange) => void;
-  /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */
+  /** The current policy of a workspace and one of its keys. */
   readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;
-  /** The router in force now; undefined for one that this workspace does not have. */
+  /** The current router; undefined when the workspace has none of that name. */
   readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
-  /** The spend limits in force now for a caller. */
+  /** The current spend limits of a caller. */
   readonly spenderOf: (principal: Principal) => SpendScope;
-  /** What is added to providers' prices, and for whom. */
+  /** Margins on provider prices. */
   readonly margins: MarginRegistry;
   readonly limits: RequestLimits;
-  /** Calls that are made once, however often they are sent. */
   readonly idempotency: IdempotencyLookup;
-  /** What is kept of requests and answers while someone has opened a window for it. */
+  /** Open capture windows. */
   readonly captures: Pick<ContentCaptures, "begin">;
   /**
-   * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
-   * used is. Absent: no request is ever another's.
+   * Called after the last attempt and before settlement; may run more than once. Returns a fault when another run of the
+   * same background job owns the settlement. Absent: every request settles itself.
    */
-  readonly beforeSettlement?: (requestId: string, made: ResponseCompleteness) => Promise<Fault | undefined>;
-  /** Told of every finished request, for metrics and the log. */
+  readonly beforeSettlement?: (requestId: string, completeness: ResponseCompleteness) => Promise<Fault | undefined>;
+  /** For metrics and the log. */
   readonly onRequestFinished: (record: RequestRecord) => void;
-  /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */
-  readonly traceparentFor?: (requestId: string, trace: string | undefined, attempt: number) => string;
+  /** The traceparent header for one attempt; absent: none is sent. */
+  readonly traceparentFor?: (requestId: string, callerTraceparent: string | undefined, attempt: number) => string;
   readonly loopDetection: {
-    /** Names this deployment to gateways that a request is sent on to: all instances have the same. */
+    /** Identifies this deployment in the hop header; the same on all instances. */
     readonly mark: string;
-    /** The catalogue is the operator's own: every address in it may be a gateway. */
+    /** True for a custom catalogue, in which every address may be a gateway. */
     readonly everywhere: boolean;
   };
-  /** Told of what the operator should know and no record of a request shows. */
+  /** Events for the operator that no request record shows. */
   readonly onNotice: (notice: OperatorEvent) => void;
 };
 

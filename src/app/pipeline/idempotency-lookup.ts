@@ -23,18 +23,18 @@ const SWEPT_ROWS_MAX = 10_000;
 
 type RememberedKeysDeps = Pick<IdempotencyLookupDeps, "store" | "clock"> & {
   readonly state: Pick<SharedState, "recordKeyUse">;
-  /** As many as the state keeps. */
+  /** Capacity of the shared state. */
   readonly keysMax: number;
 };
 
-/** Puts what SQL remembers into a shared state that is new. */
+/** Loads charged keys from SQL into a new shared state. */
 export async function loadRememberedKeys({ store, state, clock, keysMax }: RememberedKeysDeps): Promise<void> {
-  // One more than there is room for: with it the state knows that it does not have all.
+  // One more than fits, so that the state knows that it is incomplete.
   const newest = await store.newest(clock.nowMs(), keysMax + 1);
   for (const use of newest.reverse()) await state.recordKeyUse(use);
 }
 
-/** Finds what has no place in the shared state. */
+/** Looks up charged keys that do not fit into the shared state. */
 export function idempotencyLookup(deps: IdempotencyLookupDeps): IdempotencyLookup {
   const { store, clock } = deps;
   return {
@@ -42,7 +42,7 @@ export function idempotencyLookup(deps: IdempotencyLookupDeps): IdempotencyLooku
     async find(key) {
       const known = await store.find(key, clock.nowMs());
       if (known !== undefined) return known;
-      // Who cannot be told apart from a charged call is refused: a second charge would be worse.
+      // A request that might have been charged is refused, because a second charge would be worse.
       await requireIngested(
         deps,
         "The books are behind at the moment, so it is not known whether this Idempotency-Key was charged before. Try again shortly.",
@@ -55,13 +55,13 @@ export function idempotencyLookup(deps: IdempotencyLookupDeps): IdempotencyLooku
       try {
         await store.sweep(clock.nowMs(), SWEPT_ROWS_MAX);
       } catch (error) {
-        deps.warn({ err: error }, "idempotency keys that have had their time could not be removed yet");
+        deps.warn({ err: error }, "idempotency: sweep of expired keys failed");
       }
     },
   };
 }
 
-/** What is known of a call can be said without who served it: while SQL is away nobody waits longer for that. */
+/** The provider headers are optional, so an unavailable SQL store delays a replay only this long. */
 const LOG_WAIT_MS_MAX = 10_000;
 
 async function findServedCall(

@@ -22,7 +22,7 @@ import { settleUncharged } from "./settle.ts";
 const HEADER = "idempotency-key";
 const RETRY_AFTER_SECONDS = 1;
 
-/** Headers that change what is answered. */
+/** Headers that change the reply. */
 const FINGERPRINTED_HEADERS = ["anthropic-version", "anthropic-beta"] as const;
 
 export function hasIdempotencyKey({ headers }: Exchange): boolean {
@@ -30,21 +30,21 @@ export function hasIdempotencyKey({ headers }: Exchange): boolean {
 }
 
 /**
- * Takes the caller's key for this request, before anything is planned or held. Answers with the charged call that the
- * key stands for already, if there is one; a twin that runs and another body are refused.
+ * Claims the idempotency key before anything is planned or held. Returns the charged request that already used the key, if
+ * any; throws when that request is still running or had a different body.
  */
 export async function claimIdempotencyKey(
   gateway: Pick<GatewayDeps, "state" | "idempotency">,
-  trail: RequestTrace,
+  trace: RequestTrace,
   exchange: Exchange,
   body: Buffer,
 ): Promise<ChargedKeyUse | undefined> {
-  const use = keyUseFor(trail, exchange, body);
+  const use = keyUseFor(trace, exchange, body);
   const keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
   const { run = "first" } = exchange;
-  // Its end frees what it may have from before, whatever is heard of it now.
-  if (run === "again") trail.idempotencyClaim = keyUse;
-  const verdict = await gateway.state.claimIdempotencyKey(use, trail.requestId, run);
+  // A resumed job may still own the claim of its first run, so it is released at the end in any case.
+  if (run === "again") trace.idempotencyClaim = keyUse;
+  const verdict = await gateway.state.claimIdempotencyKey(use, trace.requestId, run);
   switch (verdict.is) {
     case "remembered":
       return verdict.first;
@@ -53,7 +53,7 @@ export async function claimIdempotencyKey(
     case "other_body":
       throw keyReusedFault(verdict.requestId);
     case "claimed": {
-      trail.idempotencyClaim = keyUse;
+      trace.idempotencyClaim = keyUse;
       if (verdict.known === "all") return undefined;
       const first = await gateway.idempotency.find(use.key);
       if (first !== undefined && first.body !== use.body) throw keyReusedFault(first.requestId);
@@ -103,33 +103,32 @@ function keyReusedFault(requestId: string): Fault {
 
 type ReplayRequest = {
   readonly gateway: GatewayDeps;
-  readonly trail: RequestTrace;
+  readonly trace: RequestTrace;
   readonly exchange: Exchange;
   readonly sink: ResponseSink;
   readonly surface: Surface;
-  /** What was sent, as the log may see it. */
   readonly loggableBody: Buffer;
 };
 
-/** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
+/** Replays a charged request: the stored response if there is one, else a notice with its id and cost. */
 export async function replayResponse(call: ReplayRequest, first: ChargedKeyUse): Promise<void> {
-  const { gateway, trail, exchange, sink, surface, loggableBody } = call;
+  const { gateway, trace, exchange, sink, surface, loggableBody } = call;
   gateway.recheckKey(exchange);
   const problem = replayFault(first, surface);
-  const isStream = trail.streaming && first.status === ANSWERED;
-  // Its caller left before it was whole: there is no answer to repeat.
+  const isStream = trace.streaming && first.status === ANSWERED;
+  // The first response was never complete, so there is nothing to replay.
   if (first.status === CUT_SHORT || (!isStream && requiresFullResponse(first, surface, loggableBody))) throw problem;
-  const kept = isStream ? undefined : await findStoredResponse(gateway, first);
-  // One that was declined did not say who served it either.
+  const stored = isStream ? undefined : await findStoredResponse(gateway, first);
+  // A declined request had no provider headers either.
   const served =
     first.status === ANSWERED ? (first.served ?? (await gateway.idempotency.servedCall(first.requestId))) : undefined;
   await settleUncharged(
     gateway,
-    trail,
-    trail.finishedRecord({ status: first.status, errorCode: problem.code, usage: null, charge: null }),
+    trace,
+    trace.finishedRecord({ status: first.status, errorCode: problem.code, usage: null, charge: null }),
   );
   const notice = isStream ? replayErrorFrame(problem, first.requestId, surface) : replayNotice(problem, first, surface);
-  const { text, headers } = kept ?? { text: notice, headers: {} };
+  const { text, headers } = stored ?? { text: notice, headers: {} };
   sink.start(first.status, {
     ...exchange.baseHeaders,
     ...servedByHeaders(served),
@@ -145,8 +144,8 @@ export async function replayResponse(call: ReplayRequest, first: ChargedKeyUse):
 const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] satisfies TranscriptFormat[]);
 
 /**
- * Audio and bare transcripts are saved before anybody reads them: what is said in their place would be played, or shown as
- * subtitles. Of decisions every question is answered, or the request fails.
+ * Clients save audio and plain transcripts without reading them, so a notice would be played or shown as subtitles.
+ * Decisions must answer every question or fail.
  */
 function requiresFullResponse({ status }: ChargedKeyUse, surface: Surface, asked: Buffer): boolean {
   if (surface === "speech") return true;
@@ -161,12 +160,12 @@ function servedByHeaders(served: ServedCall | undefined): Record<string, string>
   return { "x-svc-model": model, "x-svc-provider": provider, "x-svc-sovereignty-level": level, ...where };
 }
 
-/** The id under which log and cost are found is the first one's. */
+/** The id of the first request, under which log and cost are found. */
 function requestIdHeaders(id: string): Record<string, string> {
   return { "x-svc-request-id": id, "x-request-id": id, "request-id": id };
 }
 
-/** How a call can end that is charged; with any other status it was declined, and paid for having been read. */
+/** Statuses of charged requests; any other one was declined and charged for its input. */
 const ANSWERED = 200;
 const CUT_SHORT = 499;
 const OUTCOME_PHRASES: Readonly<Record<number, string>> = {
@@ -191,12 +190,12 @@ async function findStoredResponse(
   try {
     return await gateway.idempotency.storedReply(workspaceId, requestId);
   } catch {
-    // What is known of it can be said without its contents.
+    // The notice needs no content.
     return undefined;
   }
 }
 
-/** It has no `choices`, `content` or `output`, so that nobody takes it for an answer that says nothing; what was declined is an error. */
+/** Has no `choices`, `content` or `output`, so that clients do not mistake it for an empty reply. */
 function replayNotice(problem: Fault, first: ChargedKeyUse, surface: Surface): string {
   const { requestId: id, status, nanos, currency } = first;
   if (status !== ANSWERED) return errorBody(problem, id, surface);
@@ -212,7 +211,7 @@ function replayNotice(problem: Fault, first: ChargedKeyUse, surface: Surface): s
   });
 }
 
-/** A stream that says nothing would look like an empty answer, so it ends with an error at once. */
+/** An empty stream would look like an empty reply, so it ends with an error frame. */
 function replayErrorFrame(problem: Fault, requestId: string, surface: Surface): string {
   if (surface === "messages") return `event: error\ndata: ${errorBody(problem, requestId, surface)}\n\n`;
   const envelope = envelopeOf(problem, requestId);

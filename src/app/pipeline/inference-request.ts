@@ -1,47 +1,62 @@
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Requirements } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { Effort } from "../../language/canon/call.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
-import type { RequestOutline } from "./plan.ts";
-import type { EndpointAdapter } from "./reasoning-choice.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
-/** The most that a request can use: what is reserved for it. `inputTokens` is an estimate, and gets a margin. */
+/** The part of a request that planning reads; it contains no content. */
+export type RequestOutline = {
+  readonly model: string;
+  readonly requirements: Omit<Requirements, "modelChosenBy" | "outputLimitKind">;
+  readonly routingHints?: RoutingHints | undefined;
+};
+
+/** Upper bound of what a request can use, for its hold. `inputTokens` is an estimate and gets a margin. */
 export type UsageBound = {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly characters?: number;
   readonly seconds?: number;
-  /** The longest time for which something is to be kept in a cache. */
+  /** The longest cache lifetime that the request asks for. */
   readonly cacheTtl?: "5m" | "1h";
-  /** How many prompts of this size it is; absent: one. */
+  /** Number of prompts of this size; absent: one. */
   readonly prompts?: number;
 };
 
-/** A request of any surface, as far as the pipeline has to know it. */
+/** Which party chose the reasoning effort of one attempt. */
+export type ReasoningChoice =
+  | { readonly by: "caller" | "router"; readonly effort: Effort }
+  /** The router chose an effort that this endpoint does not accept. */
+  | { readonly by: "provider_default" };
+
+/** The adapter of one attempt. */
+export type EndpointAdapter = { readonly adapter: UpstreamAdapter; readonly reasoning: ReasoningChoice | undefined };
+
+/** A request of any surface, as the pipeline sees it. */
 export type InferenceRequest = {
-  /** What planning has to know. */
   readonly outline: RequestOutline;
-  /** The answer goes out piece by piece, as it is made. */
   readonly streaming: boolean;
-  /** The input, estimated: billed where a provider that may be billed by an estimate reports nothing. */
+  /** Estimated; billed when the provider reports no usage. */
   readonly inputTokens: number;
-  /** The same with its input counted, where only the estimate says that it is too long; absent: nobody counts it. */
+  /** Returns the request with exact token counts, for an input that only its estimate makes too long. */
   readonly withCountedInput?: (tokens: TokenCounter) => Promise<InferenceRequest>;
-  /** What the log says of it beside everything that is the same for all: never content. */
+  /** Surface-specific fields of the log record; never content. */
   readonly detail?: JsonObject | undefined;
   usageBoundAt(attempt: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound;
-  /** The way to one endpoint and back. Throws a fault for what cannot be said to it. */
+  /** Throws a fault when the request cannot be encoded for the endpoint. */
   adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter;
-  /** The request may name things that one provider keeps, and another has never heard of. */
+  /** True when the request may reference files or other state that only one provider stores. */
   referencesProviderState(): boolean;
 };
 
-/** What the answer of one endpoint says of itself, whatever is in it. */
-export function responseHeadFor(
+export function replyHeadFor(
   { receivedAtMs }: Exchange,
   { requestId }: RequestTrace,
   { inputTokens }: InferenceRequest,

@@ -2,10 +2,10 @@ import { fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 
-/** The gateways that a request has passed, each by the mark of its deployment. Nodes and providers may be gateways, too. */
+/** Lists the deployments that a request has passed; nodes and providers may be gateways, too. */
 export const HOP_HEADER = "x-svc-hop";
 
-const MARK = /^[\w-]{1,64}$/;
+const DEPLOYMENT_MARK = /^[\w-]{1,64}$/;
 const HOPS_MAX = 8;
 const NONE: readonly string[] = [];
 
@@ -14,10 +14,10 @@ export function parseHops(header: string | string[] | undefined): readonly strin
   return String(header)
     .split(",")
     .map((one) => one.trim())
-    .filter((one) => MARK.test(one));
+    .filter((one) => DEPLOYMENT_MARK.test(one));
 }
 
-/** A request that its own route leads back here would go round until no place is free. */
+/** Rejects a request that this deployment sent itself, or that passed too many gateways. */
 export function rejectLoop(hops: readonly string[], mark: string): void {
   if (hops.includes(mark))
     throw fault("loop_detected", {
@@ -34,7 +34,7 @@ export function appendHop(hops: readonly string[], mark: string): string {
   return hops === NONE ? mark : [...hops, mark].join(", ");
 }
 
-/** Whoever may be a gateway is told, and everybody whom a request reaches that has passed one. */
+/** The header is sent to addresses that may be gateways, and always once a request has passed one. */
 export function shouldSendHops(
   hops: readonly string[],
   { everywhere }: GatewayDeps["loopDetection"],
@@ -45,7 +45,9 @@ export function shouldSendHops(
 
 type HopTarget = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
 
-/** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
-function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: home } }: HopTarget): boolean {
-  return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
+/** True for the catalogue's own address, or a cloud project below it; such addresses are no gateways. */
+function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: catalogueUrl } }: HopTarget): boolean {
+  return (
+    node === undefined && catalogueUrl !== null && (baseUrl === catalogueUrl || baseUrl.startsWith(`${catalogueUrl}/`))
+  );
 }

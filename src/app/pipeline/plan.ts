@@ -1,6 +1,7 @@
+import { fault } from "../../contract/faults.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
+import { isChatLike } from "../../domain/catalogue/callability.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import type { Requirements } from "../../domain/routing/capability.ts";
 import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
 import { type Plan, type PlanningContext, type PlanRefusal, planAttempts } from "../../domain/routing/plan.ts";
@@ -9,20 +10,22 @@ import { type RoutingTarget, resolveTarget } from "../../domain/routing/routing-
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { dialectSupport } from "../../io/upstream/upstream-adapters.ts";
+import { dialectSupport } from "../../io/upstream/dialect-support.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
+import type { InferenceRequest, RequestOutline } from "./inference-request.ts";
+import type { PricingTerms, RequestTrace } from "./request-trace.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 
-/** What planning reads of the gateway. Nothing here changes anything. */
+/** Read-only dependencies of planning. */
 export type PlanningDeps = Pick<
   GatewayDeps,
   | "clock"
   | "snapshot"
   | "connections"
-  | "reach"
+  | "reachability"
   | "health"
-  | "learned"
+  | "trafficStats"
   | "sessions"
   | "policyOf"
   | "routerOf"
@@ -30,41 +33,76 @@ export type PlanningDeps = Pick<
   | "margins"
 > & {
   readonly breakers: CircuitStateReader;
-  readonly nodes: Pick<GatewayDeps["nodes"], "layerOf" | "absent">;
+  readonly nodes: Pick<GatewayDeps["nodes"], "overlayFor" | "unavailableModel">;
   readonly limits: Pick<GatewayDeps["limits"], "attemptsMax">;
 };
 
-/** Whose call it is, and where it came in. */
 type PlanningCaller = {
   readonly surface: Surface;
   readonly workspace: Workspace;
-  /** Null: a question of the workspace itself, without a key. */
+  /** Null: a preview by the workspace itself, without a key. */
   readonly keyId: string | null;
-};
-
-/** What planning has to know of a call: nothing of its content. */
-export type RequestOutline = {
-  readonly model: string;
-  readonly requirements: Omit<Requirements, "modelBy" | "limitIs">;
-  readonly routingHints?: RoutingHints | undefined;
 };
 
 export type PlanningRequest = PlanningCaller & { readonly outline: RequestOutline };
 
 export type PlannedRequest = {
   readonly plan: Plan | PlanRefusal;
-  /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
+  /** The current policy of workspace, key, router and request; undefined when the workspace was deleted. */
   readonly currentPolicy: () => Policy | undefined;
-  /** The router of this moment, where it is another than the plan was made by. */
+  /** The current router, if it changed since the plan was made. */
   readonly changedRouter: () => RouterSpec | undefined;
 };
 
-/** Who may serve a request, and in which order. Throws only for a router that is not there. */
-export function planOutline(planning: PlanningDeps, asked: PlanningRequest): PlannedRequest {
-  const { workspace, surface, outline } = asked;
+/** The plan stage. Also notes in the trace what is known of the request from here on. */
+export function planRequest(
+  gateway: PlanningDeps,
+  trace: RequestTrace,
+  surface: Surface,
+  request: InferenceRequest,
+): PlannedRequest {
+  const { outline } = request;
+  trace.modelRequested = outline.model;
+  trace.streaming = request.streaming;
+  trace.detail = request.detail;
+  requireModelId(outline.model, surface);
+  const { workspace, key } = trace.principal;
+  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline });
+  trace.plan = planned.plan;
+  // In the same tick as the plan: a later change of a rate or margin applies to the next request.
+  trace.terms = pricingTermsFor(gateway, workspace.id, outline);
+  return planned;
+}
+
+/** Surfaces other than chat need a model id, not a router. */
+function requireModelId(model: string, surface: Surface): void {
+  if (isChatLike(surface) || (model !== AUTO_ROUTER && !model.startsWith("@"))) return;
+  throw fault("router_not_supported", {
+    message: `"${model.slice(0, 128)}" is a router, and ${surface} needs one model by its id. GET /v1/models lists those with svc_surfaces "${surface}".`,
+    param: "model",
+  });
+}
+
+function pricingTermsFor(
+  gateway: Pick<GatewayDeps, "snapshot" | "margins">,
+  workspaceId: string,
+  { requirements: { extras, maxOutputTokens } }: RequestOutline,
+): PricingTerms {
+  const margin = gateway.margins.marginFor(workspaceId);
+  return {
+    currencies: gateway.snapshot().currencies,
+    margin,
+    extras,
+    hasOutputLimit: maxOutputTokens !== undefined,
+  };
+}
+
+/** Orders the eligible endpoints. Throws only for an unknown router. */
+export function planOutline(planning: PlanningDeps, request: PlanningRequest): PlannedRequest {
+  const { workspace, surface, outline } = request;
   const { routingHints: hints } = outline;
   const target = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
-  const currentPolicy = () => policyInForce(planning, asked, target);
+  const currentPolicy = () => policyInForce(planning, request, target);
   const nowMs = planning.clock.nowMs();
   const plan = planAttempts(
     {
@@ -74,19 +112,19 @@ export function planOutline(planning: PlanningDeps, asked: PlanningRequest): Pla
       requirements: {
         ...outline.requirements,
         modelChosenBy: target.is === "router" ? "router" : "caller",
-        // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
+        // In the messages dialect `max_tokens` is mandatory, so it is only an upper bound there.
         outputLimitKind: surface === "messages" ? "bound" : "wanted",
       },
       hints,
       session:
         hints?.sessionId === undefined ? undefined : planning.sessions.find(workspace.id, hints.sessionId, nowMs),
     },
-    planningContext(planning, asked, nowMs),
+    planningContext(planning, request, nowMs),
   );
-  return { plan, currentPolicy, changedRouter: () => changedRouter(planning, asked, target) };
+  return { plan, currentPolicy, changedRouter: () => changedRouter(planning, request, target) };
 }
 
-/** Whether a request would perhaps be served if it were shorter than its estimate. */
+/** True when an exact token count might make the request fit. */
 export function isTooLong(plan: Plan | PlanRefusal): boolean {
   return plan.is === "refused" && plan.isTooLong;
 }
@@ -104,7 +142,7 @@ function planningContext(
   const reach = nodes?.reachabilityOver(base) ?? base;
   return {
     snapshot,
-    // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
+    // A connected node counts as a real provider, so that `auto` never picks a simulated model.
     hasRealProvider:
       planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
     absentModel: (modelId) => {
@@ -122,39 +160,38 @@ function planningContext(
       outline.routingHints?.provider?.maxPrice === undefined
         ? undefined
         : exchangeRate(snapshot.currencies, "USD", currency),
-    priceFactor: priceTimesOf(planning.margins.marginFor(workspace.id)),
+    priceFactor: priceFactorOf(planning.margins.marginFor(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };
 }
 
-function priceTimesOf(margin: Margin): number {
+function priceFactorOf(margin: Margin): number {
   return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
-function policyInForce(planning: PlanningDeps, asked: PlanningRequest, route: RoutingTarget): Policy | undefined {
-  const { workspace, keyId, outline } = asked;
+function policyInForce(planning: PlanningDeps, request: PlanningRequest, target: RoutingTarget): Policy | undefined {
+  const { workspace, keyId, outline } = request;
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
-  const policy = combinedPolicy(own, route, outline.routingHints);
-  // What either version keeps out stays out.
-  const now = changedRouter(planning, asked, route);
+  const policy = combinedPolicy(own, target, outline.routingHints);
+  // Both versions of the router apply.
+  const now = changedRouter(planning, request, target);
   return now === undefined ? policy : tightenPolicy(policy, policyOfRouter(now));
 }
 
-/** The router may be another since the plan was made, or the first. */
 function changedRouter(
   planning: PlanningDeps,
   { workspace }: PlanningRequest,
-  route: RoutingTarget,
+  target: RoutingTarget,
 ): RouterSpec | undefined {
-  if (route.is === "model") return undefined;
-  const now = planning.routerOf(workspace.id, route.router?.slug ?? AUTO_ROUTER);
-  return now === route.router ? undefined : now?.spec;
+  if (target.is === "model") return undefined;
+  const now = planning.routerOf(workspace.id, target.router?.slug ?? AUTO_ROUTER);
+  return now === target.router ? undefined : now?.spec;
 }
 
-function combinedPolicy(own: Policy, route: RoutingTarget, wishes: RoutingHints | undefined): Policy {
-  const router = route.is === "router" ? route.router : undefined;
+function combinedPolicy(own: Policy, target: RoutingTarget, hints: RoutingHints | undefined): Policy {
+  const router = target.is === "router" ? target.router : undefined;
   const routed = router === undefined ? own : tightenPolicy(own, policyOfRouter(router.spec));
-  return wishes === undefined ? routed : tightenPolicy(routed, policyFromHints(wishes));
+  return hints === undefined ? routed : tightenPolicy(routed, policyFromHints(hints));
 }

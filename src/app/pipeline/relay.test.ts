@@ -8,7 +8,7 @@ import type { ResponseSink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
 
 const KEEP_ALIVE_MS = 100;
-const LANE: UpstreamAdapter = {
+const ADAPTER: UpstreamAdapter = {
   surface: "chat",
   path: "/chat/completions",
   auth: "bearer",
@@ -51,7 +51,7 @@ function openRelay() {
     ...{
       holdOutputTokens: 1,
       requestTimeoutMs: 1000,
-      answerMaxBytes: 1,
+      responseMaxBytes: 1,
       frameMaxChars: 10_000,
       attemptsMax: 1,
       queueWaitMs: 1,
@@ -71,7 +71,7 @@ function openRelay() {
   );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
-  const attempt = () => relay.streamReader({ headers, call, lane: LANE, provider: "p", resolve() {} });
+  const attempt = () => relay.streamReader({ headers, call, adapter: ADAPTER, provider: "p", resolve() {} });
   let reader = attempt();
   const send = (data: object) => reader.onData(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });

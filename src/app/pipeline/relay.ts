@@ -20,56 +20,55 @@ import type { GatewayDeps } from "./gateway-deps.ts";
 type StreamReading = {
   readonly headers: IncomingHttpHeaders;
   readonly call: UpstreamCall;
-  readonly lane: UpstreamAdapter;
+  readonly adapter: UpstreamAdapter;
   readonly provider: string;
   readonly resolve: (outcome: AttemptOutcome) => void;
 };
 
-/** Each is called once. `commit` right before the first byte: it writes the head and the open record. */
+/** Each is called at most once. */
 type RelayEvents = {
+  /** Called right before the first byte is sent. */
   readonly onCommit: () => void;
-  /** The model's first word is there. */
+  /** Called at the first content of the model. */
   readonly onFirstContent: () => void;
 };
 
-/** Far more than any provider says before its model speaks: what is kept back meanwhile has an end. */
+/** Limit of the events that are held back before the first content. */
 const PREAMBLE_CHARS_MAX = 1024 * 1024;
-/** Beside what was asked: three events may repeat it, with every letter written as six. */
+/** Three preamble events may echo the request, with every character escaped to six. */
 const ECHO_FACTOR_MAX = 18;
-/** How long the figures of an answer are waited for that was whole but for them when its client left. */
+/** Wait for the usage of a finished reply whose client has disconnected. */
 const USAGE_WAIT_MS = 1000;
 const COMMENT_KEEP_ALIVE = ": keep-alive\n\n";
-/** Why an attempt ended that nobody is to blame for. */
+/** The reason in the record of an attempt that was cut by the deadline. */
 export const TIMEOUT_REASON = "the time of the request was up";
 
 /**
- * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
- * can still move to another endpoint; from then on it can only finish or end with an error. A client that would wait for
- * too long is told that the answer has begun, and is bound to its endpoint by that: models think for minutes, and whatever
- * stands in between gives up a connection on which nothing is heard.
+ * Relays a provider's stream to the client. Nothing is sent before the first content, so that the request can still move to
+ * another endpoint; after this commit point it can only finish or fail. A keep-alive also commits: models reason for minutes,
+ * and proxies close idle connections.
  */
 export class Relay {
   readonly #sink: ResponseSink;
-  readonly #gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">;
+  readonly #gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "keepAlives">;
   readonly #events: RelayEvents;
   #committed = false;
-  /** Whether anything that the model said was sent, and anything that its provider did. */
-  #spoke: "no" | "yes" = "no";
-  #begun: "no" | "yes" = "no";
-  /** What the provider said before its model spoke. */
+  /** Content of the model was sent; the provider's stream has begun. */
+  #hasContent = false;
+  #hasBegun = false;
+  /** Events before the first content. */
   #preamble: string[] = [];
   #pace: "provider" | "client" = "provider";
-  /** Who is waited for now: a provider, or a client that has to take what it was sent. */
+  /** The side that the stream currently waits for. */
   #waitingFor: "provider" | "client" = "provider";
-  /** How long the client was waited for before. */
+  /** Total time spent waiting for the client. */
   #clientWaitMs = 0;
-  #left: "no" | "yes" = "no";
-  #time: "left" | "up" = "left";
+  #hasStoppedReading = false;
+  #isExpired = false;
   #cancel: (() => void) | undefined;
-  /** What hanging up on the provider that is asked now would spare: the rest of its answer, or nothing. */
+  /** Whether the current provider bills a cancelled reply in full. */
   #billing: "until_cancelled" | "to_the_end" = "until_cancelled";
   #keepAlive: Disposable | undefined;
-  /** When the client was last sent something. */
   #lastSentMs = 0;
   #stream: ReplyStream | undefined;
   #usageTimer: Timer | undefined;
@@ -77,7 +76,7 @@ export class Relay {
 
   constructor(
     sink: ResponseSink,
-    gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">,
+    gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "keepAlives">,
     told: RelayEvents,
   ) {
     this.#sink = sink;
@@ -90,9 +89,9 @@ export class Relay {
     return this.#sink.disconnected;
   }
 
-  /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
+  /** The client disconnected, or read so slowly that the deadline passed. */
   get clientStoppedReading(): boolean {
-    return this.#left === "yes" || this.disconnected;
+    return this.#hasStoppedReading || this.disconnected;
   }
 
   get committed(): boolean {
@@ -100,22 +99,22 @@ export class Relay {
   }
 
   get hasSentContent(): boolean {
-    return this.#spoke === "yes";
+    return this.#hasContent;
   }
 
-  /** Who the stream waited for: its client, if it was ever slower than the provider. */
+  /** `client` once the client was slower than the provider. */
   get pace(): "provider" | "client" {
     return this.#pace;
   }
 
-  /** What stops the attempt that is running now, and how far its provider bills it then. */
+  /** Sets how the current attempt is cancelled, and what its provider bills then. */
   setCancel(cancel: () => void, billed: "until_cancelled" | "to_the_end" = "until_cancelled"): void {
     this.#cancel = cancel;
     this.#billing = billed;
     if (this.disconnected) cancel();
   }
 
-  /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
+  /** After the model's last content a cancel would only lose the usage, so it waits for that briefly. */
   cancel(): void {
     if (this.#isReadToEnd) return;
     if (this.#stream?.isFinished === true && this.#stream.usage === undefined)
@@ -123,21 +122,22 @@ export class Relay {
     else this.#cancel?.();
   }
 
-  /** A client left in the middle of an answer whose provider bills all of it: it is heard to its end, within its time. */
+  /** The provider bills the whole reply anyway, so the stream is read to its end for the usage. */
   get #isReadToEnd(): boolean {
-    const isLeft = this.#sink.disconnected && this.#sink.unattended !== true && this.#time === "left";
-    return isLeft && this.#billing === "to_the_end" && this.#stream !== undefined && this.hasSentContent;
+    const isAbandoned = this.#sink.disconnected && this.#sink.unattended !== true && !this.#isExpired;
+    return isAbandoned && this.#billing === "to_the_end" && this.#stream !== undefined && this.hasSentContent;
   }
 
   /**
-   * The time of the request is up. A client that keeps everybody waiting, or did so for most of the time and took
-   * something right before its end, has left: else it would not pay.
+   * The deadline passed. A client that was waited for at the end, or for most of the time, counts as disconnected and pays
+   * for the partial output.
    */
   expire(): void {
-    const isSlow = this.#waitingFor === "client" || 2 * this.#clientWaitMs > this.#gateway.limits.requestTimeoutMs;
-    // Who was sent nothing of the model's has nothing to pay for, and is told that the time is up.
-    if (isSlow && this.hasSentContent && this.#sink.unattended !== true) this.#left = "yes";
-    this.#time = "up";
+    const isClientSlow =
+      this.#waitingFor === "client" || 2 * this.#clientWaitMs > this.#gateway.limits.requestTimeoutMs;
+    // Without content there is nothing to charge, and the client gets the timeout fault.
+    if (isClientSlow && this.hasSentContent && this.#sink.unattended !== true) this.#hasStoppedReading = true;
+    this.#isExpired = true;
     this.cancel();
   }
 
@@ -146,7 +146,7 @@ export class Relay {
     cancelTimer(this.#usageTimer);
   }
 
-  /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
+  /** The first bytes are the commit point. False: wait for the drain. */
   sendBytes(bytes: Buffer): boolean {
     if (this.disconnected) return true;
     this.#markContent();
@@ -157,20 +157,18 @@ export class Relay {
     return this.#sink.write(bytes);
   }
 
-  /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
+  /** The provider failed, or the gateway itself ended the response. */
   brokenOutcome(stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {
     const { refusal } = this.#sink;
-    const ended: FailureVerdict | undefined =
-      this.#time === "up"
-        ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
-        : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
-    return { is: "broke", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
+    const ended: FailureVerdict | undefined = this.#isExpired
+      ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
+      : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
+    return { is: "broken", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
   }
 
-  /** The client is slower than the provider. */
   resumeWhenDrained(then: () => void): void {
     this.#pace = "client";
-    // What was read already when the provider was held back still comes: whoever waits first goes on for all of it.
+    // Bytes that were read before the pause still arrive; the first waiter resumes for all of them.
     if (this.#waitingFor === "client") return;
     const { clock } = this.#gateway;
     const sinceMs = clock.monotonicMs();
@@ -182,36 +180,36 @@ export class Relay {
     });
   }
 
-  streamReader({ headers, call, lane, provider, resolve }: StreamReading): UpstreamBodyHandler {
-    if (!String(headers["content-type"]).includes(lane.streamContentType)) {
+  streamReader({ headers, call, adapter, provider, resolve }: StreamReading): UpstreamBodyHandler {
+    if (!String(headers["content-type"]).includes(adapter.streamContentType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
       call.abort();
       return { onData: () => "more", onEnd() {}, onFailure() {} };
     }
-    this.#dialectKeepAlive = lane.keepAliveFrame;
-    const stream = lane.openReplyStream();
+    this.#dialectKeepAlive = adapter.keepAliveFrame;
+    const stream = adapter.openReplyStream();
     this.#stream = stream;
-    const events = lane.openFrameReader(this.#gateway.limits.frameMaxChars);
+    const events = adapter.openFrameReader(this.#gateway.limits.frameMaxChars);
     this.#preamble = [];
-    this.#begun = "no";
+    this.#hasBegun = false;
     this.#lastSentMs = this.#gateway.clock.monotonicMs();
     this.#scheduleKeepAlive(this.#lastSentMs + this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
-    const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (lane.echoedChars ?? 0);
-    let over = false;
+    const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (adapter.echoedChars ?? 0);
+    let isEnded = false;
     const finish = (outcome: AttemptOutcome) => {
-      over = true;
+      isEnded = true;
       this.#stream = undefined;
       this.stop();
       resolve(outcome);
     };
-    /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
+    /** Before the commit point the next endpoint is tried; after it the stream breaks. */
     const fail = (verdict: FailureVerdict) => {
-      if (over) return;
-      if (this.clientStoppedReading) finish({ is: "gone", stream });
+      if (isEnded) return;
+      if (this.clientStoppedReading) finish({ is: "disconnected", stream });
       else if (this.#committed) finish(this.brokenOutcome(stream, verdict));
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
-      // Last, because an abort is heard here as a failure of its own.
+      // Last, because the abort is reported here as a failure.
       call.abort();
     };
     const take = (frames: readonly StreamFrame[]): "more" | "pause" => {
@@ -221,11 +219,11 @@ export class Relay {
       for (const frame of frames) {
         const piece = stream.read(frame);
         if (piece.is === "content") {
-          // What comes after the caller has left is nobody's output.
+          // Output after a disconnect is not charged.
           if (!this.disconnected) this.#markContent();
           text += piece.text;
         } else if (piece.is === "preamble") {
-          if (piece.text !== "") this.#begun = "yes";
+          if (piece.text !== "") this.#hasBegun = true;
           if (this.#committed) text += piece.text;
           else {
             this.#preamble.push(piece.text);
@@ -239,17 +237,17 @@ export class Relay {
         else if (piece.is === "malformed") failure = classifyMalformed("a frame that is not of its dialect", provider);
         if (ended || failure !== undefined) break;
       }
-      const room = text === "" ? true : this.#send(text);
+      const hasRoom = text === "" ? true : this.#send(text);
       if (failure !== undefined) fail(failure);
       else if (ended) this.#finishStream(stream, provider, finish, fail);
-      if (room || over) return "more";
+      if (hasRoom || isEnded) return "more";
       this.resumeWhenDrained(() => call.resume());
       return "pause";
     };
     return {
       onData: (chunk) => {
-        if (over) {
-          // Who talks on after the end is not listened to: the connection is given up, not read to nobody's use.
+        if (isEnded) {
+          // Bytes after the end of the stream: the connection is closed instead of drained.
           call.abort();
           return "more";
         }
@@ -261,14 +259,14 @@ export class Relay {
         }
       },
       onEnd: () => {
-        if (over) return;
+        if (isEnded) return;
         try {
           take(events.end());
         } catch (error) {
           fail(classifyMalformed(describeReadError(error), provider));
         }
-        if (over) return;
-        // Some servers forget their end marker: the model's own stop is as good.
+        if (isEnded) return;
+        // Some servers omit the end marker: the model's stop reason is enough.
         if (stream.isFinished) this.#finishStream(stream, provider, finish, fail);
         else fail(classifyMalformed("the stream ended without its end marker", provider));
       },
@@ -286,15 +284,15 @@ export class Relay {
       fail(classifyMalformed("an empty stream", provider));
       return;
     }
-    // An answer without a word is heard when it ends.
+    // An empty reply has its first byte at its end.
     if (!this.hasSentContent) this.#events.onFirstContent();
     if (!this.#committed) this.#send("");
-    finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
+    finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "disconnected", stream });
   }
 
   #send(text: string): boolean {
     if (!this.#committed) {
-      // What comes after the caller has left is nobody's output.
+      // Output after a disconnect is not charged.
       if (this.disconnected) return true;
       this.#committed = true;
       this.#events.onCommit();
@@ -305,25 +303,25 @@ export class Relay {
   }
 
   #markContent(): void {
-    if (this.#spoke === "yes") return;
-    this.#spoke = "yes";
-    this.#begun = "yes";
+    if (this.#hasContent) return;
+    this.#hasContent = true;
+    this.#hasBegun = true;
     this.#events.onFirstContent();
   }
 
-  /** The dialect's own comes after its beginning; before that there are comments, which are part of no dialect. */
+  /** The dialect's keep-alive event is valid only after its first event; before that an SSE comment is sent. */
   #keepAliveText(): string {
-    return this.#begun === "yes" || this.#dialectKeepAlive === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
+    return this.#hasBegun || this.#dialectKeepAlive === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
   }
 
-  /** One look a period: a wait that is begun anew with every frame would cost more than the frame. */
+  /** One timer per period: restarting a timer with every frame would cost more than the frame. */
   #scheduleKeepAlive(atMs: number): void {
     const { keepAlives, clock, limits } = this.#gateway;
     this.#keepAlive = keepAlives.at(atMs, () => {
       const nowMs = clock.monotonicMs();
       if (nowMs - this.#lastSentMs < limits.keepAliveMs)
         return this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
-      // Where nobody waits, the request stays free to move on.
+      // An unattended request stays uncommitted, so that it can still move to another endpoint.
       if (this.#committed || this.#sink.unattended !== true) this.#send(this.#keepAliveText());
       this.#scheduleKeepAlive(nowMs + limits.keepAliveMs);
     });
@@ -340,7 +338,7 @@ function timeoutFault(): Fault {
   });
 }
 
-/** An error inside a stream is judged as if it had come as a status. */
+/** Classifies an error event like an HTTP status. */
 export function classifyProblem(problem: UpstreamProblem, provider: string): FailureVerdict {
   return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
 }

@@ -29,17 +29,17 @@ const UPSTREAM_ID_CHARS_MAX = 256;
 
 type RequestEnd = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
 
-/** What a request is priced by, beside the price row of who serves it. */
+/** Pricing inputs of a request besides the endpoint's price. */
 export type PricingTerms = {
   readonly currencies: CurrencyTable;
   readonly margin: Margin;
-  /** What it asks for that is billed apart. */
+  /** Requested features that are billed separately. */
   readonly extras: readonly BillableExtra[] | undefined;
-  /** Whether the request states a limit of its output: only then what is reserved is a bound. */
-  readonly limited: "yes" | "no";
+  /** Only with an output limit the hold is an upper bound. */
+  readonly hasOutputLimit: boolean;
 };
 
-/** Collects what happened to one request, and becomes its record. It never sees content. */
+/** Collects what happens to one request and builds its record; it never contains content. */
 export class RequestTrace {
   readonly requestId: string;
   readonly principal: Principal;
@@ -52,23 +52,22 @@ export class RequestTrace {
   plan: Plan | PlanRefusal | undefined;
   servingAttempt: Attempt | undefined;
   upstreamId: string | null = null;
-  /** What its surface says of it, for the log: never content. */
+  /** Surface-specific fields of the record; never content. */
   detail: JsonObject | undefined;
   #terms: PricingTerms | undefined;
-  /** What was reserved for it. */
   heldNanos = 0n;
-  /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
+  /** Why the hold was refused; the request continues on own keys and nodes, which need none. */
   holdRefusal: Fault | undefined;
-  /** Own keys of the workspace that it was asked with in vain, because of the key. */
+  /** Own keys that the provider rejected during this request. */
   readonly failedOwnKeys: OwnKey[] = [];
-  /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
+  /** The claimed `Idempotency-Key`, and how long a charge is remembered under it. */
   idempotencyClaim: (IdempotencyKeyUse & { readonly ttlMs: number }) | undefined;
   #skippedCount = 0;
-  /** Of endpoints that were sent the input and did not serve it. */
+  /** Of endpoints that received the input and failed. */
   #failedSovereignties: Sovereignty[] | undefined;
   #firstByteMs: number | null = null;
   #attemptStartedMs: number | null = null;
-  /** An endpoint was asked and its line is not here yet. */
+  /** An attempt runs whose record is not added yet. */
   #isAttemptOpen = false;
 
   constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
@@ -79,15 +78,15 @@ export class RequestTrace {
     this.#clock = clock;
   }
 
-  /** What the caller says of the trace that this is part of; undefined: nothing that can be read. */
+  /** The caller's trace context; undefined when absent or invalid. */
   get traceparent(): string | undefined {
-    const said = this.#exchange.headers["traceparent"];
-    if (typeof said !== "string") return undefined;
-    const read = parseTraceparent(said);
+    const header = this.#exchange.headers["traceparent"];
+    if (typeof header !== "string") return undefined;
+    const read = parseTraceparent(header);
     return read === undefined ? undefined : formatTraceparent(read);
   }
 
-  /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
+  /** Fixed at planning: later changes of rates or margins do not apply. */
   get terms(): PricingTerms {
     if (this.#terms === undefined)
       throw new Error(`${this.requestId} is not planned: nothing is reserved or charged for it`);
@@ -98,39 +97,36 @@ export class RequestTrace {
     this.#terms = terms;
   }
 
-  /** The gateways that it has passed before this one. */
+  /** The deployments that the request passed before this one. */
   get hops(): readonly string[] {
     return parseHops(this.#exchange.headers[HOP_HEADER]);
   }
 
-  /** The attempt that is made now, counted from one. */
+  /** One-based number of the current attempt. */
   get attemptNumber(): number {
     return this.#attempts.length + 1;
   }
 
-  /** What is reserved for it goes by this. */
   get hold(): HoldRef {
     return { requestId: this.requestId, workspaceId: this.principal.workspace.id };
   }
 
-  /** When it began: the day it is counted in. */
+  /** Decides the day and month of the charge. */
   get createdAtMs(): number {
     return this.#exchange.receivedAtMs;
   }
 
-  /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
-  get attemptCounts(): { readonly failed: number; readonly untried: number } {
+  get attemptCounts(): { readonly failed: number; readonly skipped: number } {
     const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
-    return { failed: notServed - this.#skippedCount, untried: this.#skippedCount };
+    return { failed: notServed - this.#skippedCount, skipped: this.#skippedCount };
   }
 
-  /** An endpoint is about to be asked. */
   beginAttempt(elapsedMs: number): void {
     this.#attemptStartedMs = elapsedMs;
     this.#isAttemptOpen = true;
   }
 
-  /** How long the endpoint that was asked last took, without what came before it. */
+  /** Timings of the latest attempt. */
   get attemptTimings(): { readonly firstByteMs: number; readonly totalMs: number } {
     const { startedMs } = this.#exchange;
     const triedAtMs = this.#attemptStartedMs ?? startedMs;
@@ -139,8 +135,8 @@ export class RequestTrace {
   }
 
   /**
-   * What the gateway itself has taken so far, without the time that providers had. Of a stream that is the part before
-   * its first byte: the endpoint that serves it has no line yet, and all since it was asked is its own.
+   * Time spent in the gateway so far, without the attempts. While an attempt runs, the time since its start belongs to the
+   * provider.
    */
   get overheadMs(): number {
     const untilMs = this.#isAttemptOpen
@@ -156,15 +152,15 @@ export class RequestTrace {
     this.#attempts.push(record);
   }
 
-  /** An endpoint failed that had been sent the input, or may have been. */
+  /** Notes where a failed endpoint may have processed the input. */
   addProcessingLocation({ sovereignty }: Attempt["endpoint"]): void {
     this.#failedSovereignties ??= [];
     this.#failedSovereignties.push(sovereignty);
   }
 
   /**
-   * Every country the input may have been processed in: by who served it, and by those that had it before and failed.
-   * Empty where they are not all known, null where nobody had it.
+   * Every country in which the input may have been processed, failed attempts included. Empty when one is unknown; null when
+   * no endpoint received the input.
    */
   get countries(): readonly string[] | null {
     const served = this.servingAttempt?.endpoint.sovereignty;
@@ -174,18 +170,17 @@ export class RequestTrace {
     return [...new Set(all.flatMap(knownCountries))];
   }
 
-  /** An endpoint had its turn and was not asked. */
+  /** For an endpoint that was skipped without an upstream call. */
   addSkippedAttempt(record: AttemptRecord): void {
     this.addAttempt(record);
     this.#skippedCount += 1;
   }
 
-  /** The first byte of the answer is on its way to the client. */
   markFirstByte(): void {
     this.#firstByteMs ??= this.#clock.monotonicMs() - this.#exchange.startedMs;
   }
 
-  /** The record of a request that is not over: what a restart finds of it. */
+  /** The record of a stream in flight, as a restart finds it in the journal. */
   openRecord(): RequestRecord {
     return this.#buildRecord({ status: 200, errorCode: null, usage: null, charge: null });
   }
@@ -194,13 +189,13 @@ export class RequestTrace {
     if (this.idempotencyClaim === undefined || end.charge === null || end.charge.nanos === "0")
       return this.#buildRecord(end);
     const { key, body, ttlMs } = this.idempotencyClaim;
-    // The charge and the memory of it are one entry of the journal.
+    // One journal entry holds the charge and the idempotency key.
     return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#buildRecord(end) };
   }
 
   refusedRecord(problem: Fault): RequestRecord {
     const record = this.#buildRecord({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
-    // Rows are added up by these labels, and whoever has the key could make up new ones for ever.
+    // Rollups group by this label, and the holder of a revoked key could create any number of labels.
     const isKeptOut = problem.status === REJECTED_KEY_STATUS || problem.code === "ip_not_allowed";
     return isKeptOut ? { ...record, app: null } : record;
   }
@@ -211,12 +206,12 @@ export class RequestTrace {
     const { countries } = this;
     const totalMs = this.#clock.monotonicMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
-    // What each request has of its own comes first, then what many have in common: the books are quicker to read so.
+    // Request-specific fields come first: the ledger's reader caches the common rest of the record.
     return {
       id: this.requestId,
       createdAtMs: this.createdAtMs,
       clientRequestId: sanitizeLabel(this.#exchange.headers["x-client-request-id"]),
-      // A provider's own word, and nobody said how long it may be.
+      // Chosen by the provider and of unbounded length.
       upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
       ttfbMs: this.#firstByteMs === null ? null : roundToTenths(this.#firstByteMs),
       totalMs: roundToTenths(totalMs),
@@ -233,7 +228,7 @@ export class RequestTrace {
       provider: endpoint?.provider ?? null,
       endpoint: endpoint?.id ?? null,
       level: endpoint?.sovereignty.level ?? null,
-      // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
+      // A copy: a frozen array takes JSON.stringify off its fast path for the whole record.
       countries: countries === null ? null : [...countries],
       router: this.plan?.router ?? null,
       streaming: this.streaming,
@@ -252,7 +247,6 @@ export class RequestTrace {
 
 const roundToTenths = (ms: number) => Math.round(ms * 10) / 10;
 
-/** A free label of the caller: bounded, control characters stripped. */
 function sanitizeLabel(header: string | string[] | undefined): string | null {
   if (typeof header !== "string") return null;
   const clean = decodeHeader(header)
@@ -263,7 +257,7 @@ function sanitizeLabel(header: string | string[] | undefined): string | null {
   return clean === "" ? null : clean;
 }
 
-/** Header bytes arrive as Latin-1; clients write UTF-8. What is not valid UTF-8 was meant as it is. */
+/** Node decodes headers as Latin-1 while clients send UTF-8; invalid UTF-8 is left as it is. */
 function decodeHeader(header: string): string {
   if (/^[\0-\x7f]*$/.test(header)) return header;
   const bytes = Buffer.from(header, "latin1");

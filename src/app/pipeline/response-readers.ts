@@ -1,6 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { classifyMalformed, classifyStatus, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import {
+  classifyFailure,
+  classifyMalformed,
+  classifyStatus,
+  type FailureVerdict,
+} from "../../io/upstream/classify-failure.ts";
 import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";

@@ -175,7 +175,7 @@ export class RetryLoop {
     const own =
       node === undefined
         ? ownKeys.of(ownKey?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
-        : nodes.held(node.id)?.breakers;
+        : nodes.entry(node.id)?.breakers;
     // The key or node was removed while the request ran, so its result is discarded.
     return own ?? new CircuitBreakers(clock);
   }
@@ -183,7 +183,7 @@ export class RetryLoop {
   /** The limiter counts the platform's own use of an endpoint; an own key is not limited, and a node limits all its models together. */
   #slotsFor({ ownKey, node }: Attempt): AttemptSlots | undefined {
     const { endpointSlots, nodes } = this.#deps.gateway;
-    if (node !== undefined) return nodes.held(node.id);
+    if (node !== undefined) return nodes.entry(node.id);
     return ownKey === undefined ? endpointSlots : undefined;
   }
 
@@ -310,7 +310,7 @@ export class RetryLoop {
     if (outcome?.is !== "failed" && outcome?.is !== "broken") return;
     const { verdict } = outcome;
     if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
-    nodes.held(nodeId)?.recordError(verdict.why);
+    nodes.entry(nodeId)?.recordError(verdict.why);
     if (verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
   }
 

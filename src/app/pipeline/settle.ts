@@ -2,7 +2,7 @@ import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
 import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { Verdict } from "../../io/upstream/classify-failure.ts";
+import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
 import type { ReplyStream, ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
 import { toFault } from "../to-fault.ts";
 import type { AdmittedRequest } from "./admit.ts";
@@ -262,11 +262,11 @@ export async function settleUncharged(
 }
 
 /** The provider's own message is passed on only when it concerns the request itself. */
-function brokenStreamFault(verdict: Verdict): Fault {
+function brokenStreamFault(verdict: FailureVerdict): Fault {
   if (verdict.is === "stop") return verdict.fault;
   if (verdict.is === "busy") return streamBrokeFault();
-  if (verdict.leaving === true) return verdict.last;
-  return verdict.last.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
+  if (verdict.isPeerStopping === true) return verdict.finalFault;
+  return verdict.finalFault.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
 }
 
 function slowReaderFault(): Fault {

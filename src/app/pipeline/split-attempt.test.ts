@@ -5,7 +5,7 @@ import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { runParts } from "./split-attempt.ts";
 
 const answer = { usage: undefined, outputWeight: 0, upstreamId: null, render: () => "" };
-const WHOLE: AttemptOutcome = { is: "whole", answer, upstreamStatus: 200 };
+const WHOLE: AttemptOutcome = { is: "complete", reply: answer, upstreamStatus: 200 };
 const UNSAYABLE: AttemptOutcome = {
   is: "failed",
   verdict: classifyUnencodable(fault("invalid_value", { message: "no words" })),

@@ -1,57 +1,55 @@
 import type { WholeReply } from "../../language/canon/reply.ts";
 import { type AttemptOutcome, type FailedAttempt, isMaybeAccepted } from "./attempt-outcome.ts";
 
-/** So many parts of one answer are asked for at once. */
-const AT_ONCE_MAX = 8;
+const CONCURRENT_PARTS_MAX = 8;
 
 type PartsRun = {
   readonly count: number;
-  /** Asks for one part. */
-  runPart(at: number): Promise<AttemptOutcome>;
-  /** Nothing more is wanted: what is under way ends. */
+  runPart(index: number): Promise<AttemptOutcome>;
+  /** Cancels the parts in flight. */
   cancel(): void;
-  /** Places that parts beside the first need, where who is asked has so many and no more. */
+  /** Concurrency slots for parts beyond the first; undefined: unlimited. */
   readonly slots: PartSlots | undefined;
 };
 
-export type PartSlots = { takeFurther(): "taken" | "full"; give(): void };
+export type PartSlots = { acquireExtra(): "taken" | "full"; release(): void };
 
-type AllParts = { readonly is: "all"; readonly answers: readonly WholeReply[] };
-type IncompleteParts = Exclude<AttemptOutcome, { is: "whole" }>;
+type AllParts = { readonly is: "all"; readonly replies: readonly WholeReply[] };
+type IncompleteParts = Exclude<AttemptOutcome, { is: "complete" }>;
 
-/** All parts of one answer, or nothing: with the first that fails the others are given up. */
+/** Runs all parts; the first failure cancels the others. */
 export async function runParts({ count, runPart, cancel, slots }: PartsRun): Promise<AllParts | IncompleteParts> {
-  const waiting = Array.from({ length: count }, (_, at) => at);
+  const waiting = Array.from({ length: count }, (_, index) => index);
   const outcomes: AttemptOutcome[] = [];
   let failure: IncompleteParts | undefined;
-  const work = async (beside: "others" | "nobody"): Promise<void> => {
+  const work = async (peers: "some" | "none"): Promise<void> => {
     while (failure === undefined) {
-      const at = waiting.shift();
-      if (at === undefined) return;
-      const outcome = await runPart(at);
-      outcomes[at] = outcome;
-      if (outcome.is === "whole") continue;
-      if (beside === "others" && isBusy(outcome)) {
-        // There is room for fewer than it seemed: those who are left do it, at last one alone.
-        waiting.unshift(at);
+      const index = waiting.shift();
+      if (index === undefined) return;
+      const outcome = await runPart(index);
+      outcomes[index] = outcome;
+      if (outcome.is === "complete") continue;
+      if (peers === "some" && isBusy(outcome)) {
+        // The endpoint accepts fewer concurrent parts: this worker stops and leaves its part to the others.
+        waiting.unshift(index);
         return;
       }
       failure ??= outcome;
       cancel();
     }
   };
-  const helpers: Promise<void>[] = [];
-  while (helpers.length < Math.min(AT_ONCE_MAX, count) - 1 && slots?.takeFurther() !== "full")
-    helpers.push(work("others").finally(() => slots?.give()));
+  const workers: Promise<void>[] = [];
+  while (workers.length < Math.min(CONCURRENT_PARTS_MAX, count) - 1 && slots?.acquireExtra() !== "full")
+    workers.push(work("some").finally(() => slots?.release()));
   try {
-    await Promise.all([...helpers, work(helpers.length === 0 ? "nobody" : "others")]);
-    await work("nobody");
+    await Promise.all([...workers, work(workers.length === 0 ? "none" : "some")]);
+    await work("none");
   } catch (error) {
     cancel();
     throw error;
   }
   if (failure === undefined)
-    return { is: "all", answers: outcomes.flatMap((one) => (one.is === "whole" ? [one.answer] : [])) };
+    return { is: "all", replies: outcomes.flatMap((one) => (one.is === "complete" ? [one.reply] : [])) };
   const others = outcomes.filter((one) => one !== failure);
   return failure.is === "failed" && others.some(mayHaveReceivedInput) ? withPartsAccepted(failure) : failure;
 }
@@ -64,11 +62,11 @@ function mayHaveReceivedInput(outcome: AttemptOutcome): boolean {
   return outcome.is !== "failed" || outcome.upstreamStatus !== null || isMaybeAccepted(outcome);
 }
 
-/** It fails as a request that was sent does: it is repeated only where the endpoint itself asked for that. */
+/** Fails like a sent request: it is retried only if the endpoint itself asked for it. */
 function withPartsAccepted(failure: FailedAttempt): FailedAttempt {
   const { verdict, upstreamStatus } = failure;
   if (verdict.is !== "next") return { ...failure, partsAccepted: true };
   const retrySameAfterMs = upstreamStatus === null ? undefined : verdict.retrySameAfterMs;
-  const told = { ...verdict, ...verdict.afterPartialSend };
-  return { ...failure, verdict: { ...told, mayHaveBeenAccepted: true, retrySameAfterMs }, partsAccepted: true };
+  const reported = { ...verdict, ...verdict.afterPartialSend };
+  return { ...failure, verdict: { ...reported, mayHaveBeenAccepted: true, retrySameAfterMs }, partsAccepted: true };
 }

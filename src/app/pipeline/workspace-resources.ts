@@ -5,33 +5,30 @@ import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
 import type { NodeOverlay } from "../../io/tunnel/node-overlay.ts";
-import { connectionsWith } from "../../io/upstream/own-keys.ts";
+import { overlayConnections } from "../../io/upstream/own-keys.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
-// What a workspace has of its own stands on top of the platform: keys at providers, then nodes. Most have neither, and
-// then everything here is the platform's own object.
+// A workspace's own keys and nodes overlay the platform's resources. Without any, these functions return the platform's
+// own objects.
 
-/** The catalogue as a workspace sees it. */
 export function snapshotFor({ snapshot, nodes }: ResourceLayers<"snapshot">, workspaceId: string): CatalogueSnapshot {
   return nodes.overlayFor(workspaceId)?.snapshot ?? snapshot();
 }
 
-/** What a workspace can call. */
 export function reachabilityFor(
-  { reachability, ownKeys, nodes }: ResourceLayers<"reach" | "ownKeys">,
+  { reachability, ownKeys, nodes }: ResourceLayers<"reachability" | "ownKeys">,
   workspaceId: string,
 ): ReachabilitySource {
   const base = ownKeys.of(workspaceId)?.reach ?? reachability;
   return nodes.overlayFor(workspaceId)?.reachabilityOver(base) ?? base;
 }
 
-/** For asking whether a workspace can call something at all. */
 export function connectionsFor(
   { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
   workspaceId: string,
 ): ProviderConnections {
-  const base = connectionsWith(connections, ownKeys.of(workspaceId));
+  const base = overlayConnections(connections, ownKeys.of(workspaceId));
   const own = nodes.overlayFor(workspaceId)?.connections;
   if (own === undefined) return base;
   return {
@@ -41,7 +38,7 @@ export function connectionsFor(
   };
 }
 
-/** Whose connections an attempt is made with; undefined when its workspace has no such key or node any more. */
+/** Undefined when the workspace's key or node was removed. */
 export function connectionsOfAttempt(
   { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
   { ownKey, node }: Attempt,
@@ -52,23 +49,23 @@ export function connectionsOfAttempt(
 
 type OwnKeyDeps = Pick<GatewayDeps, "ownKeys">;
 
-/** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
+/** The current setting of an own key; of a removed key its last one. */
 export function currentKeyUse({ ownKeys }: OwnKeyDeps, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
   return ownKeys.of(workspaceId)?.keys.get(provider)?.key.use ?? use;
 }
 
-/** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
+/** An own key with `use: only` that failed: the platform's endpoints must not be tried after it. */
 export function failedExclusiveKey(
   keys: OwnKeyDeps,
-  { failedOwnKeys }: Pick<RequestTrace, "keysOut">,
+  { failedOwnKeys }: Pick<RequestTrace, "failedOwnKeys">,
 ): OwnKey | undefined {
   return failedOwnKeys.find((own) => currentKeyUse(keys, own) === "only");
 }
 
-/** The own key that keeps an attempt with the platform's key from being made now. */
+/** The own key that forbids an attempt with the platform's key. */
 export function exclusiveKeyBarring(
   keys: OwnKeyDeps,
-  { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "keysOut">,
+  { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "failedOwnKeys">,
   attempt: Attempt,
 ): OwnKey | undefined {
   if (isOwnResource(attempt)) return undefined;
@@ -76,7 +73,7 @@ export function exclusiveKeyBarring(
   return own?.use === "only" ? own : failedExclusiveKey(keys, { failedOwnKeys });
 }
 
-/** The row of an attempt's endpoint as it is now. */
+/** The attempt's endpoint in the current catalogue. */
 export function currentEndpoint(
   { snapshot, nodes }: ResourceLayers<"snapshot">,
   { endpoint: { id }, node }: Attempt,
@@ -84,7 +81,7 @@ export function currentEndpoint(
   return (node === undefined ? snapshot() : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
 }
 
-/** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
+/** Node names are unique per workspace only, so each node keeps its own statistics. */
 export function healthWithNodes(
   health: Pick<LatencyTracker, "estimate">,
   nodes: NodeOverlay,
@@ -93,11 +90,11 @@ export function healthWithNodes(
 }
 
 export function breakersWithNodes(breakers: CircuitStateReader, nodes: NodeOverlay): CircuitStateReader {
-  // Who asks for everybody asks for nodes, too.
+  // A reader that ignores all circuits ignores those of nodes, too.
   if (breakers === ALL_CLOSED) return breakers;
   return { circuitStateOf: (endpoint) => (nodes.entryFor(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
 }
 
 type ResourceLayers<Name extends keyof GatewayDeps> = Pick<GatewayDeps, Name> & {
-  readonly nodes: Pick<GatewayDeps["nodes"], "layerOf">;
+  readonly nodes: Pick<GatewayDeps["nodes"], "overlayFor">;
 };

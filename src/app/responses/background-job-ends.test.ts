@@ -12,19 +12,19 @@ import { fault } from "../../contract/faults.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { Job } from "./background-job.ts";
-import type { Jobs } from "./background-jobs.ts";
+import { BackgroundJob } from "./background-job.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
 import { endWork } from "./end-work.ts";
 
-let room: JobsRoom;
+let context: JobsRoom;
 let store: ResponseStore;
-let jobs: Jobs;
+let jobs: BackgroundJobs;
 
 beforeEach(async () => {
-  room = await openJobsRoom();
-  ({ store, jobs } = room);
+  context = await openJobsRoom();
+  ({ store, jobs } = context);
 });
-afterEach(() => room.close());
+afterEach(() => context.close());
 
 const begun = () => begunJob(jobs);
 
@@ -43,7 +43,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
     expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
     // It is over, so nobody stops it any more.
     await jobs.stopUnwanted();
-    expect(jobs.isTakenUp("resp_1")).toBe(false);
+    expect(jobs.isTakenOver("resp_1")).toBe(false);
     const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
     job.keep(JSON.stringify(response));
     const { finish } = store;
@@ -61,19 +61,19 @@ test("RESP-05 BILL-02 the end of work is one run's, which is asked before anythi
   const failed = await begun();
   await store.startRun("resp_1");
   expect(await code("less")).toBe("service_unavailable");
-  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true]);
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenOver("resp_1")]).toEqual([true, true]);
   await jobs.finish(failed, new Error("the provider is away"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
   // The other one has its answer, and has not stored it yet.
-  const second = new Job({ ...failed.stored, runs: 2 });
+  const second = new BackgroundJob({ ...failed.stored, runs: 2 });
   jobs.reopen(second);
   second.begin(2);
   expect(await store.claimEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
   for (const made of ["less", "all"] as const) expect(await code(made)).toBe("service_unavailable");
-  expect(jobs.isTakenUp("resp_1")).toBe(true);
+  expect(jobs.isTakenOver("resp_1")).toBe(true);
   await jobs.finish(second, undefined);
   // Whoever deletes it pays for what there is of it.
-  const deleted = new Job({ ...failed.stored, runs: 2 });
+  const deleted = new BackgroundJob({ ...failed.stored, runs: 2 });
   jobs.reopen(deleted);
   deleted.begin(2);
   await store.remove("ws_1", "resp_1", 2000);
@@ -89,7 +89,7 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   let away = 2;
   store.claimEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : claimEnd(...end));
   expect((await jobs.takeEnd("resp_1", "all"))?.code).toBe("service_unavailable");
-  expect([away, jobs.isTakenUp("resp_1")]).toEqual([-1, false]);
+  expect([away, jobs.isTakenOver("resp_1")]).toEqual([-1, false]);
   await jobs.finish(job, undefined);
   await store.remove("ws_1", "resp_1", 2000);
   // A process that ends does not wait: what it could not ask about is the next one's, and is free.
@@ -113,7 +113,7 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
       store.claimEnd = unheard;
       expect((await jobs.takeEnd("resp_1", made))?.code).toBe(code);
       store.claimEnd = claimEnd;
-      expect(jobs.isTakenUp("resp_1")).toBe(made === "less");
+      expect(jobs.isTakenOver("resp_1")).toBe(made === "less");
       await jobs.finish(job, undefined);
       await store.remove("ws_1", "resp_1", 2000);
     }
@@ -174,7 +174,7 @@ test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, 
   const job = await begun();
   expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
   jobs.abandon();
-  expect([jobs.isTakenUp("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
+  expect([jobs.isTakenOver("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
   await jobs.finish(job, new Error("the provider is away"));
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed" });
 });
@@ -186,7 +186,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
     await store.startRun("resp_1");
     stopping.abandon();
     expect(await stopping.takeEnd("resp_1", "less")).toBeUndefined();
-    expect([stopping.isTakenUp("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
+    expect([stopping.isTakenOver("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
     await stopping.finish(job, undefined);
     await store.remove("ws_1", "resp_1", 2000);
   }
@@ -194,7 +194,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   const made = await begun();
   jobs.abandon();
   expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
-  expect(jobs.isTakenUp("resp_1")).toBe(false);
+  expect(jobs.isTakenOver("resp_1")).toBe(false);
   await jobs.finish(made, undefined);
 });
 
@@ -211,10 +211,10 @@ test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of lea
   const first = await begun();
   expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
   const others = jobsWith(store);
-  const second = new Job({ ...first.stored, runs: 1 });
+  const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
   await others.begin(second);
-  expect([second.run, second.sink.disconnected, others.isTakenUp("resp_1")]).toEqual([undefined, true, true]);
+  expect([second.run, second.sink.disconnected, others.isTakenOver("resp_1")]).toEqual([undefined, true, true]);
   await others.finish(second, undefined);
   await jobs.finish(first, new Error("the provider is away"));
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", runs: 1 });
@@ -223,14 +223,14 @@ test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of lea
 /** Another instance has read the row after its first run, and fails: before it begins, or without hearing that it has. */
 async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
   const others = jobsWith(store);
-  const job = new Job(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
+  const job = new BackgroundJob(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
   others.reopen(job);
   const { startRun } = store;
   store.startRun = async (id) => Promise.reject(new Error(`the connection was lost: ${(await startRun(id)).is}`));
   if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
   store.startRun = startRun;
   const why = await others.takeEnd("resp_1", "less");
-  const left = [why?.code, others.isTakenUp("resp_1"), others.isUnrecorded("resp_1")];
+  const left = [why?.code, others.isTakenOver("resp_1"), others.isUnrecorded("resp_1")];
   await others.finish(job, new Error("the queue is full"));
   return left;
 }
@@ -242,7 +242,7 @@ test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to
   expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
   for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
   const others = jobsWith(store);
-  const second = new Job({ ...first.stored, runs: 1 });
+  const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
   await others.finish(second, new Error("the queue is full"));
   first.keep(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
@@ -271,7 +271,7 @@ test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is
   ] as const) {
     const row = storedResponse("resp_1", { status, runs });
     await store.add(row, REQUEST);
-    const job = new Job(row);
+    const job = new BackgroundJob(row);
     jobs.reopen(job);
     const { startRun, claimEnd } = store;
     store.startRun = () => Promise.reject(new Error("the connection was lost"));
@@ -310,7 +310,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
   await jobs.stopUnwanted();
   expect([job.sink.disconnected, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
   // The journal has it as begun, so its end is written there, and is free.
-  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenOver("resp_1")]).toEqual([false, false]);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
 });

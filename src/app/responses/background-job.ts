@@ -11,63 +11,63 @@ import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
 import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import { JobSink } from "./job-sink.ts";
 import { eventOf } from "./response-events.ts";
-import { servedByIn } from "./served-by.ts";
+import { servedByHeaders } from "./served-by.ts";
 
 /** Upper bound of the stored output of one job. */
-const KEPT_CHARS_MAX = 64 * 1024 * 1024;
+const STORED_CHARS_MAX = 64 * 1024 * 1024;
 /** Backpressure applies to the provider while unstored events exceed this size. */
-const HELD_CHARS_MAX = 1024 * 1024;
+const BUFFERED_CHARS_MAX = 1024 * 1024;
 
 /**
- * `abandoned`: the process shuts down before the job ends. `taken_up`: a newer run owns the job. `ended_elsewhere`: another
+ * `abandoned`: the process shuts down before the job ends. `taken_over`: a newer run owns the job. `ended_elsewhere`: another
  * run has stored the end.
  */
-type Phase = "running" | "abandoned" | "taken_up" | "ended_elsewhere" | "over";
+type JobPhase = "running" | "abandoned" | "taken_over" | "ended_elsewhere" | "over";
 
 /** One background response: its events as they arrive, and its state. */
-export class Job {
+export class BackgroundJob {
   readonly stored: StoredResponse;
   readonly sink: JobSink;
   /** Events that are not stored yet, in order. */
   #events: ResponseEvent[] = [];
   /** Number of earlier events; those are read from the store. */
-  #forgotten: number;
-  #heldChars = 0;
-  #room = Promise.withResolvers<void>();
+  #storedCount: number;
+  #bufferedChars = 0;
+  #drained = Promise.withResolvers<void>();
   /** Events that are not published yet. */
-  readonly #fresh: ResponseEvent[] = [];
+  readonly #unpublished: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
-  readonly #done: JsonObject[] = [];
+  readonly #doneItems: JsonObject[] = [];
   #run: number | undefined;
-  readonly #answering = Promise.withResolvers<void>();
+  readonly #begun = Promise.withResolvers<void>();
   #servedBy: ServedBy | undefined;
   readonly #over = Promise.withResolvers<void>();
   #sequence = 0;
-  #chars = 0;
+  #totalChars = 0;
   #last: readonly ParsedBody[] = [];
   #final: JsonObject | undefined;
-  #cancelled: "no" | "yes" = "no";
-  #phase: Phase = "running";
-  #end: "open" | "taken" = "open";
+  #isCancelled = false;
+  #phase: JobPhase = "running";
+  #ownsEnd = false;
   /** Number of events that belong to the response; undefined: all. */
-  #lasting: number | undefined;
+  #persistentCount: number | undefined;
 
   /** `eventsBefore`: number of events stored by an earlier run. */
   constructor(stored: StoredResponse, eventsBefore = 0) {
     this.stored = stored;
     this.sink = new JobSink({
       started: (headers) => {
-        this.#servedBy = servedByIn(headers);
-        this.#answering.resolve();
+        this.#servedBy = servedByHeaders(headers);
+        this.#begun.resolve();
       },
-      event: (event) => this.#take(event),
+      event: (event) => this.#receive(event),
       ended: (last) => {
         this.#last = last;
       },
       hasRoom: () => !this.isFull,
-      room: () => this.#room.promise,
+      room: () => this.#drained.promise,
     });
-    this.#forgotten = eventsBefore;
+    this.#storedCount = eventsBefore;
     this.#sequence = eventsBefore;
     if (eventsBefore > 0) return;
     this.#add("response.created", { response: stored.response });
@@ -76,19 +76,22 @@ export class Job {
 
   /** `stored`: read it from the store; undefined: not produced yet. */
   eventAt(number: number): ResponseEvent | "stored" | undefined {
-    return number < this.#forgotten ? "stored" : this.#events[number - this.#forgotten];
+    return number < this.#storedCount ? "stored" : this.#events[number - this.#storedCount];
   }
 
   get unstored(): readonly ResponseEvent[] {
-    return this.#events.slice(0, this.#lasting === undefined ? undefined : this.#lasting - this.#forgotten);
+    return this.#events.slice(
+      0,
+      this.#persistentCount === undefined ? undefined : this.#persistentCount - this.#storedCount,
+    );
   }
 
   /** Drops the first events from memory once they are stored. */
   forget(count: number): void {
-    for (const { text } of this.#events.slice(0, count)) this.#heldChars -= text.length;
+    for (const { text } of this.#events.slice(0, count)) this.#bufferedChars -= text.length;
     this.#events = this.#events.slice(count);
-    this.#forgotten += count;
-    if (!this.isFull) this.#giveRoom();
+    this.#storedCount += count;
+    if (!this.isFull) this.#signalDrained();
   }
 
   /** Undefined before the job has begun. */
@@ -106,34 +109,34 @@ export class Job {
   }
 
   get isFull(): boolean {
-    return this.#heldChars > HELD_CHARS_MAX;
+    return this.#bufferedChars > BUFFERED_CHARS_MAX;
   }
 
-  get phase(): Phase {
+  get phase(): JobPhase {
     return this.#phase;
   }
 
   /** Another run owns the job, its hold and its idempotency claim. */
-  get isTakenUp(): boolean {
-    return this.#phase === "taken_up" && this.#end === "open";
+  get isTakenOver(): boolean {
+    return this.#phase === "taken_over" && !this.#ownsEnd;
   }
 
   /** The process shuts down first, and this run does not own the end. */
-  get isGivenUp(): boolean {
-    return this.#phase === "abandoned" && this.#end === "open";
+  get isAbandoned(): boolean {
+    return this.#phase === "abandoned" && !this.#ownsEnd;
   }
 
-  get isTaken(): boolean {
-    return this.#end === "taken";
+  get ownsEnd(): boolean {
+    return this.#ownsEnd;
   }
 
   /** True when the provider's reply is complete. */
-  get isMade(): boolean {
+  get isComplete(): boolean {
     return this.#final !== undefined && responseStatusOf(this.#final) !== "failed";
   }
 
   get answering(): Promise<void> {
-    return this.#answering.promise;
+    return this.#begun.promise;
   }
 
   /** Undefined before the response begins. */
@@ -148,36 +151,36 @@ export class Job {
 
   /** Receives the complete response before its last events. */
   keep(final: string): void {
-    this.#final = this.answerIn(final);
+    this.#final = this.parseReply(final);
   }
 
-  answerIn(final: string): JsonObject | undefined {
+  parseReply(final: string): JsonObject | undefined {
     const response = parsePreciseJson(final);
-    return isJsonObject(response) ? this.#dated(response) : undefined;
+    return isJsonObject(response) ? this.#withRequestTime(response) : undefined;
   }
 
   cancel(): void {
-    this.#cancelled = "yes";
+    this.#isCancelled = true;
     this.sink.stop();
-    this.#giveRoom();
+    this.#signalDrained();
   }
 
   /** Shutdown: the row stays unfinished, so that the next start resumes it. */
   abandon(): void {
-    this.#giveUp("abandoned", STOPPING);
+    this.#abandonAs("abandoned", SHUTDOWN_MESSAGE);
   }
 
   /** This run owns the end, even if another run exists. */
   take(): void {
-    this.#end = "taken";
+    this.#ownsEnd = true;
   }
 
   /** Gives the job to another run, unless this run owns the end. */
-  leave(phase: "taken_up" | "ended_elsewhere"): void {
-    if (this.#phase !== "running" || this.#end === "taken") return;
-    this.#giveUp(phase, ELSEWHERE);
+  leave(phase: "taken_over" | "ended_elsewhere"): void {
+    if (this.#phase !== "running" || this.#ownsEnd) return;
+    this.#abandonAs(phase, TAKEN_OVER_MESSAGE);
     // The client is still connected, so partial output is not charged; without output no further attempt is made.
-    if (this.sink.started) this.sink.refuse(LEFT);
+    if (this.sink.started) this.sink.refuse(TAKEN_OVER);
     else this.sink.stop();
   }
 
@@ -186,22 +189,27 @@ export class Job {
     this.#publish();
     const final = this.#final;
     if (final !== undefined) {
-      const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
+      const last = this.#storesEvents ? this.#last.map((event) => this.#renumber(event)) : [];
       return { status: responseStatusOf(final), response: final, last };
     }
-    const problem = this.#cancelled === "yes" ? null : (this.sink.refusal ?? problemOf(failure));
+    const problem = this.#isCancelled ? null : (this.sink.refusal ?? faultOfFailure(failure));
     const status = problem === null ? "cancelled" : "failed";
     const error = problem === null ? null : { code: problem.code, message: problem.message };
-    const response = { ...this.stored.response, status, error, output: this.#done };
-    if (!this.#keepsEvents) return { status, response, last: [] };
-    const said = problem === null ? [] : [this.#event("error", this.#told(problem))];
+    const response = { ...this.stored.response, status, error, output: this.#doneItems };
+    if (!this.#storesEvents) return { status, response, last: [] };
+    const said = problem === null ? [] : [this.#event("error", this.#errorFields(problem))];
     return { status, response, last: [...said, this.#event(`response.${status}`, { response })] };
   }
 
   /** Builds the end when zero data retention was switched on meanwhile: followers get the events, nothing is stored. */
-  unkept(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+  endUnstored(
+    failure: unknown,
+  ): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
     const { last } = this.end(failure);
-    const error = { code: "invalid_value", message: this.isMade ? `${UNKEPT} ${CHARGED}` : UNKEPT };
+    const error = {
+      code: "invalid_value",
+      message: this.isComplete ? `${UNSTORED_MESSAGE} ${CHARGED_MESSAGE}` : UNSTORED_MESSAGE,
+    };
     return { status: "failed", response: { ...this.stored.response, status: "failed", error }, last };
   }
 
@@ -209,11 +217,11 @@ export class Job {
   close(last: readonly ResponseEvent[]): void {
     this.#phase = "over";
     for (const event of last) this.#events.push(event);
-    this.#tell();
+    this.#notifyWatchers();
     this.#over.resolve();
   }
 
-  news(withinMs: number): Promise<"news" | "silence"> {
+  waitForEvents(withinMs: number): Promise<"news" | "silence"> {
     return new Promise((resolve) => {
       const finish = (what: "news" | "silence") => {
         clearTimeout(timer);
@@ -226,114 +234,115 @@ export class Job {
     });
   }
 
-  #giveUp(phase: Phase, why: string): void {
+  #abandonAs(phase: JobPhase, why: string): void {
     if (this.#phase !== "running") return;
     this.#publish();
     this.#phase = phase;
     const events = this.#events.length;
-    this.#add("error", this.#told(fault("service_unavailable", { message: why })));
+    this.#add("error", this.#errorFields(fault("service_unavailable", { message: why })));
     // Followers get this event; it is not part of the stored response.
-    this.#lasting = this.#forgotten + events;
+    this.#persistentCount = this.#storedCount + events;
     this.#sequence = this.#sequence - (this.#events.length - events);
-    this.#giveRoom();
+    this.#signalDrained();
     this.#over.resolve();
   }
 
-  get #keepsEvents(): boolean {
+  get #storesEvents(): boolean {
     return this.stored.background === "streamed";
   }
 
-  #take(event: ParsedBody): void {
+  #receive(event: ParsedBody): void {
     const { type, item } = event.value;
     // The job emitted its own at creation.
     if (type === "response.created" || type === "response.queued") return;
-    if (type === "response.output_item.done" && isJsonObject(item)) this.#done.push(item);
-    this.#chars += this.#keepsEvents ? event.text.length : answerChars(event);
-    if (this.#chars > KEPT_CHARS_MAX) {
-      this.sink.refuse(TOO_LARGE);
-      this.#giveRoom();
+    if (type === "response.output_item.done" && isJsonObject(item)) this.#doneItems.push(item);
+    this.#totalChars += this.#storesEvents ? event.text.length : replyChars(event);
+    if (this.#totalChars > STORED_CHARS_MAX) {
+      this.sink.refuse(TOO_LARGE_FAULT);
+      this.#signalDrained();
     }
-    if (!this.#keepsEvents || this.#phase !== "running") return;
-    this.#fresh.push(this.#held(this.#numbered(event)));
+    if (!this.#storesEvents || this.#phase !== "running") return;
+    this.#unpublished.push(this.#buffer(this.#renumber(event)));
     // Published only after the journal's group write at the end of this tick: output that a client has seen is never
     // generated again after a restart.
-    if (this.#fresh.length === 1) setImmediate(() => this.#publish());
+    if (this.#unpublished.length === 1) setImmediate(() => this.#publish());
   }
 
   #publish(): void {
-    if (this.#fresh.length === 0) return;
-    for (const event of this.#fresh.splice(0)) this.#events.push(event);
-    this.#tell();
+    if (this.#unpublished.length === 0) return;
+    for (const event of this.#unpublished.splice(0)) this.#events.push(event);
+    this.#notifyWatchers();
   }
 
   #add(type: string, more: JsonObject): void {
-    if (!this.#keepsEvents) return;
-    this.#events.push(this.#held(this.#event(type, more)));
-    this.#tell();
+    if (!this.#storesEvents) return;
+    this.#events.push(this.#buffer(this.#event(type, more)));
+    this.#notifyWatchers();
   }
 
-  #held(event: ResponseEvent): ResponseEvent {
-    this.#heldChars += event.text.length;
+  #buffer(event: ResponseEvent): ResponseEvent {
+    this.#bufferedChars += event.text.length;
     return event;
   }
 
-  #giveRoom(): void {
-    this.#room.resolve();
-    this.#room = Promise.withResolvers<void>();
+  #signalDrained(): void {
+    this.#drained.resolve();
+    this.#drained = Promise.withResolvers<void>();
   }
 
   #event(type: string, more: JsonObject): ResponseEvent {
     return eventOf(type, this.#sequence++, more);
   }
 
-  #told(problem: Fault): JsonObject {
+  #errorFields(problem: Fault): JsonObject {
     return errorFields(envelopeOf(problem, this.stored.id).error);
   }
 
   /** Renumbers a pipeline event within the sequence of this response. */
-  #numbered(event: ParsedBody): ResponseEvent {
+  #renumber(event: ParsedBody): ResponseEvent {
     const sequence = this.#sequence++;
     const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
     const { response } = event.value;
-    if (isJsonObject(response) && this.#dated(response) !== response)
-      patches.push({ key: "response", json: JSON.stringify(this.#dated(exactResponse(event, response))) });
+    if (isJsonObject(response) && this.#withRequestTime(response) !== response)
+      patches.push({ key: "response", json: JSON.stringify(this.#withRequestTime(exactResponse(event, response))) });
     const data = patchMembers(event, patches);
     return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
   }
 
   /** `created_at` is the time of the request, not of the provider's reply. */
-  #dated(response: JsonObject): JsonObject {
+  #withRequestTime(response: JsonObject): JsonObject {
     const { created_at } = this.stored.response;
     return response["created_at"] === created_at ? response : { ...response, created_at };
   }
 
-  #tell(): void {
+  #notifyWatchers(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
 }
 
-const STOPPING = "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
+const SHUTDOWN_MESSAGE =
+  "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
 
-const ELSEWHERE =
+const TAKEN_OVER_MESSAGE =
   "Another instance of the gateway has taken up this response while this one could not be heard of. Follow it again.";
 
-export const LEFT = fault("service_unavailable", { message: ELSEWHERE });
+export const TAKEN_OVER = fault("service_unavailable", { message: TAKEN_OVER_MESSAGE });
 
-const UNKEPT =
+const UNSTORED_MESSAGE =
   "The workspace or the key has come to demand zero data retention while this response was made, so the answer was not kept.";
-const CHARGED = "What was made of it is charged, as where work is cancelled.";
+const CHARGED_MESSAGE = "What was made of it is charged, as where work is cancelled.";
 
-const TOO_LARGE = fault("upstream_error", {
+const TOO_LARGE_FAULT = fault("upstream_error", {
   message: "The answer was larger than this gateway keeps. What was made of it is not charged.",
 });
 
 /** Characters an event adds to the reply; without stored events only those count. */
-function answerChars({ text, value: { type, delta } }: ParsedBody): number {
+function replyChars({ text, value: { type, delta } }: ParsedBody): number {
   if (type === "response.output_item.done") return text.length;
   return typeof delta === "string" ? delta.length : 0;
 }
 
-function problemOf(failure: unknown): Fault {
+function faultOfFailure(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;
   return fault("internal_error", { message: "The gateway failed on this response. Try again." });
 }

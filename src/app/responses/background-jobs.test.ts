@@ -15,22 +15,22 @@ import { memoryCoordinationStore } from "../../io/workers/memory-coordination-st
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { ResponseSink } from "../exchange.ts";
-import { Job } from "./background-job.ts";
-import type { Jobs } from "./background-jobs.ts";
+import { BackgroundJob } from "./background-job.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
 import { endWork } from "./end-work.ts";
 import { followJob, followStored } from "./follow-response.ts";
-import { WorkElsewhere } from "./remote-jobs.ts";
-import { eventOf, eventsAfter, eventsOf, itemsDone } from "./response-events.ts";
+import { RemoteJobs } from "./remote-jobs.ts";
+import { eventOf, eventsAfter, eventsOf, missingDoneEvents } from "./response-events.ts";
 
-let room: JobsRoom;
+let context: JobsRoom;
 let store: ResponseStore;
-let jobs: Jobs;
+let jobs: BackgroundJobs;
 
 beforeEach(async () => {
-  room = await openJobsRoom();
-  ({ store, jobs } = room);
+  context = await openJobsRoom();
+  ({ store, jobs } = context);
 });
-afterEach(() => room.close());
+afterEach(() => context.close());
 
 const queued = () => queuedJob(jobs);
 const begun = () => begunJob(jobs);
@@ -84,7 +84,7 @@ test("RESP-05 an item that was told to be done is not told so again, and one tha
   await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
   const told = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
   expect(told).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
-  expect(itemsDone([{ id: "a" }, { id: "b" }, { id: "c" }], told)).toEqual([
+  expect(missingDoneEvents([{ id: "a" }, { id: "b" }, { id: "c" }], told)).toEqual([
     eventOf("response.output_item.done", 1, { output_index: 0, item: { id: "a" } }),
     eventOf("response.output_item.done", 2, { output_index: 2, item: { id: "c" } }),
   ]);
@@ -107,12 +107,12 @@ test("RESP-05 time in which instances could not say what they work on does not c
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock, jobs, warn: () => undefined };
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
-    const elsewhere = new WorkElsewhere({
+    const remoteJobs = new RemoteJobs({
       ...shared,
       store: { ...store, unfinished: async () => left },
       resume: async (ids) => void taken.push([...ids]),
     });
-    elsewhere.start();
+    remoteJobs.start();
     const lookAfter = async (ms: number) => {
       nowMs += ms;
       await vi.advanceTimersByTimeAsync(3000);
@@ -131,7 +131,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
     expect(taken.slice(1)).toEqual([["resp_1"]]);
     await lookAfter(1000);
     expect(taken.slice(2).map((ids) => ids.toSorted())).toEqual([["resp_1", "resp_new"]]);
-    await elsewhere.stop();
+    await remoteJobs.stop();
   } finally {
     vi.useRealTimers();
   }
@@ -146,13 +146,13 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
   const told: string[] = [];
   const put: typeof board.put = async (...fact) => void told.push(fact[1]);
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock: systemClock };
-  const elsewhere = new WorkElsewhere({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
+  const remoteJobs = new RemoteJobs({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
-    elsewhere.start();
+    remoteJobs.start();
     for (let looks = 0; looks < 5; looks += 1) await vi.advanceTimersByTimeAsync(3000);
     expect(told).toEqual(Array.from({ length: 5 }, () => '["resp_1"]'));
-    await elsewhere.stop();
+    await remoteJobs.stop();
   } finally {
     vi.useRealTimers();
   }
@@ -169,8 +169,8 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
   const clock = { ...systemClock, nowMs: () => 2000 };
   const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
   const fleetOf = (id: string) => ({ fleet: { id, isLeader: false } });
-  const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, subscribe } });
-  const asks = new WorkElsewhere({
+  const works = new RemoteJobs({ ...shared, ...fleetOf("works"), jobs, board: { ...board, subscribe } });
+  const asks = new RemoteJobs({
     ...shared,
     ...fleetOf("asks"),
     jobs: jobsWith(store),
@@ -184,7 +184,7 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
 });
 
 test("RESP-05 that an answer has begun is in the store at once, also where no event of it is", async () => {
-  const polled = new Job(storedResponse("resp_1", { status: "queued", background: "polled" }));
+  const polled = new BackgroundJob(storedResponse("resp_1", { status: "queued", background: "polled" }));
   await jobs.open(polled, REQUEST);
   const answering = async () => (await store.unfinished())[0]?.hasStartedAnswering;
   expect(await answering()).toBe(false);
@@ -218,7 +218,7 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
   const fleet = { id: "asks", isLeader: false };
   const resume = async () => undefined;
-  const elsewhere = new WorkElsewhere({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
+  const remoteJobs = new RemoteJobs({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
   const state = memoryState(clock);
   await state.credit("ws_1", 7n);
   const hold = { workspaceId: "ws_1", keyId: "key_1", memberId: null, atMs: 2000, limits: [] };
@@ -229,8 +229,8 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   ] as const)
     await state.hold({ ...hold, requestId, nanos });
   const ending = { jobs, store, clock, gateway: { state } };
-  await endWork({ ...ending, elsewhere }, "ws_1", "resp_1");
-  await endWork({ ...ending, elsewhere }, "ws_1", "resp_2");
+  await endWork({ ...ending, remoteJobs }, "ws_1", "resp_1");
+  await endWork({ ...ending, remoteJobs }, "ws_1", "resp_2");
   // Alone, there is nobody else who could work on it.
   await endWork(ending, "ws_1", "resp_3");
   expect(await state.wallet("ws_1")).toEqual({ balanceNanos: 7n, heldNanos: 2n });
@@ -240,12 +240,12 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   const events = await store.events("ws_1", "resp_1", 0);
   expect(events).toMatchObject([{ sequence: 1, text: expect.stringContaining("event: response.cancelled\n") }]);
   expect(await store.unfinished()).toMatchObject([{ id: "resp_2", isCalledOff: true }]);
-  await elsewhere.stop();
+  await remoteJobs.stop();
 });
 
 test("RESP-04 work that was called off, ended or deleted without being told is stopped by the next look, board or no board", async () => {
   const ids = ["resp_off", "resp_over", "resp_gone", "resp_new", "resp_fine"];
-  const made = ids.map((id) => new Job(storedResponse(id, { status: "queued", background: "polled" })));
+  const made = ids.map((id) => new BackgroundJob(storedResponse(id, { status: "queued", background: "polled" })));
   for (const job of made) {
     await jobs.open(job, REQUEST);
     if (job.stored.id !== "resp_new") await jobs.begin(job);
@@ -259,12 +259,12 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   const put = () => Promise.reject(new Error("away"));
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: false }, clock: systemClock };
   const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };
-  const elsewhere = new WorkElsewhere({ ...shared, ...deps });
-  elsewhere.start();
+  const remoteJobs = new RemoteJobs({ ...shared, ...deps });
+  remoteJobs.start();
   const stopped = () => made.filter(({ sink }) => sink.disconnected).map(({ stored }) => stored.id);
   // One that is about to begin is not in the store yet, or finds out when it does.
   await expect.poll(stopped, { timeout: 10_000 }).toEqual(["resp_off", "resp_over", "resp_gone"]);
-  await elsewhere.stop();
+  await remoteJobs.stop();
   await Promise.all(made.map((job) => jobs.finish(job, undefined)));
   expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
 }, 15_000);
@@ -276,9 +276,9 @@ test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and 
   reader.hurry();
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
   await jobs.stopUnwanted();
-  expect([job.sink.disconnected, jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true, true]);
+  expect([job.sink.disconnected, jobs.isUnrecorded("resp_1"), jobs.isTakenOver("resp_1")]).toEqual([true, true, true]);
   await followed;
-  // Who follows it hears that it is to be followed elsewhere.
+  // Who follows it hears that it is to be followed remoteJobs.
   expect([reader.numbers, reader.ended]).toEqual([[0, 1, 2], "whole"]);
   await jobs.finish(job, undefined);
   expect(jobs.ids).toEqual([]);
@@ -336,7 +336,7 @@ test("RESP-04 a job holds about a mebibyte of events: its provider waits until t
 
 test("RESP-04 what is kept of a job has a limit: all events of one that is followed, of another the answer alone", async () => {
   const [followed, polled] = (["streamed", "polled"] as const).map((background) => {
-    const job = new Job(storedResponse("resp_1", { status: "queued", background }));
+    const job = new BackgroundJob(storedResponse("resp_1", { status: "queued", background }));
     const filler = JSON.stringify({ type: "response.in_progress", filler: "x".repeat(MIB) });
     for (let count = 0; count < 65; count += 1) job.sink.write(`event: response.in_progress\ndata: ${filler}\n\n`);
     return job;
@@ -350,9 +350,9 @@ test("RESP-04 a job that is stopped waits for no store", async () => {
   const job = await begun();
   store.appendEvents = () => Promise.reject(new Error("the store is away"));
   while (job.sink.write(delta(MIB / 8)));
-  const room = job.sink.drained();
+  const context = job.sink.drained();
   job.cancel();
-  await room;
+  await context;
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
 });

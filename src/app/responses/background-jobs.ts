@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
 import {
   type BackgroundRequest,
@@ -9,33 +9,33 @@ import {
 } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
-import { type Job, LEFT } from "./background-job.ts";
+import { type BackgroundJob, TAKEN_OVER } from "./background-job.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
-import { noRoomFault, noRoomFor } from "./storage-quota.ts";
+import { storageFault, storageRefusalFor } from "./storage-quota.ts";
 
 /** Events are written in batches: one commit costs the same for one event as for many. */
 const FLUSH_EVERY_MS = 500;
 /** A charged response is retried this long while the store is unavailable. */
-const SAVE_FOR_MS = 15 * 60_000;
+const SAVE_TIMEOUT_MS = 15 * 60_000;
 /** Maximum delay of a charge while its response is being stored. */
-const MADE_WAIT_MS = 5000;
-const UNHEARD_FIRST_WAIT_MS = 100;
-const UNHEARD_MOST_WAIT_MS = 5000;
+const REPLY_WAIT_MS = 5000;
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5000;
 /** Shorter than the orphan timeout of `RemoteJobs`. */
-const REFUSE_WAITS_MS = [0, 500, 2000];
+const REFUSE_DELAYS_MS = [0, 500, 2000];
 const RETRY_AFTER_SECONDS = 5;
-const LAST_WORDS_MS = 1000;
+const SHUTDOWN_GRACE_MS = 1000;
 
 /** The background jobs that run in this process; finished ones are only in the store. */
-export class Jobs {
+export class BackgroundJobs {
   readonly #deps: ResponsesDeps;
-  readonly #running = new Map<string, Work>();
+  readonly #running = new Map<string, JobWriter>();
 
   constructor(deps: ResponsesDeps) {
     this.#deps = deps;
   }
 
-  find(workspaceId: string, id: string): Job | undefined {
+  find(workspaceId: string, id: string): BackgroundJob | undefined {
     const job = this.#running.get(id)?.job;
     return job?.stored.workspaceId === workspaceId ? job : undefined;
   }
@@ -45,21 +45,21 @@ export class Jobs {
   }
 
   /** Reserves a job slot and stores the response as queued. */
-  async open(job: Job, request: BackgroundRequest): Promise<void> {
+  async open(job: BackgroundJob, request: BackgroundRequest): Promise<void> {
     const { stored } = job;
-    this.#checkRoom(stored.workspaceId);
+    this.#checkLimits(stored.workspaceId);
     // Concurrent requests may have used up the quota since it was checked. An accepted job is stored to its end.
-    const noRoom = noRoomFor(this.#deps, stored.workspaceId, 2 * request.body.length);
-    if (noRoom !== undefined) throw noRoomFault(noRoom, "background");
-    const work = new Work(job, this.#deps);
+    const noRoom = storageRefusalFor(this.#deps, stored.workspaceId, 2 * request.body.length);
+    if (noRoom !== undefined) throw storageFault(noRoom, "background");
+    const work = new JobWriter(job, this.#deps);
     this.#running.set(stored.id, work);
     try {
       await this.#deps.store.add(stored, request);
     } catch (error) {
-      work.rest();
+      work.stopFlushing();
       this.#running.delete(stored.id);
       job.close([]);
-      const refusal = unstorable(error);
+      const refusal = storeUnavailableFault(error);
       void this.#refuse(stored, refusal);
       throw refusal;
     }
@@ -72,7 +72,7 @@ export class Jobs {
   async #refuse({ id, workspaceId, response }: StoredResponse, { code, message }: Fault): Promise<void> {
     const { store, warn } = this.#deps;
     const failed = { ...response, status: "failed", error: { code, message } };
-    for (const waitMs of REFUSE_WAITS_MS) {
+    for (const waitMs of REFUSE_DELAYS_MS) {
       await sleep(waitMs);
       try {
         await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
@@ -84,20 +84,20 @@ export class Jobs {
   }
 
   /** Registers a job that an earlier process had begun. */
-  reopen(job: Job): void {
-    this.#running.set(job.stored.id, new Work(job, this.#deps));
+  reopen(job: BackgroundJob): void {
+    this.#running.set(job.stored.id, new JobWriter(job, this.#deps));
   }
 
   /** Begins the job, or stops it if it was cancelled since it was queued. */
-  async begin(job: Job): Promise<void> {
+  async begin(job: BackgroundJob): Promise<void> {
     const begun = await this.#deps.store.startRun(job.stored.id).catch((error: unknown) => {
       // The update may have succeeded although it reported an error.
       job.begin(job.ownRun);
       throw error;
     });
     if (begun.is === "begun") job.begin(begun.run);
-    else if (begun.is === "anothers") job.leave("taken_up");
-    else await this.#stop(job);
+    else if (begun.is === "anothers") job.leave("taken_over");
+    else await this.#stopOrLeave(job);
   }
 
   /** Claims the end before settlement; returns a fault when another run owns it. Never rejects. */
@@ -106,24 +106,24 @@ export class Jobs {
   }
 
   /** Stores a complete response before it is charged. Never rejects. */
-  async made(job: Job, final: string): Promise<void> {
+  async made(job: BackgroundJob, final: string): Promise<void> {
     await this.#running.get(job.stored.id)?.made(final);
   }
 
   /** Stores the end after settlement; `failure` is what the pipeline threw. Never rejects. */
-  async finish(job: Job, failure: unknown): Promise<void> {
+  async finish(job: BackgroundJob, failure: unknown): Promise<void> {
     await this.#running.get(job.stored.id)?.finish(failure);
     this.#running.delete(job.stored.id);
   }
 
   /** Resolves when the end is stored. */
-  async cancel(job: Job): Promise<void> {
+  async cancel(job: BackgroundJob): Promise<void> {
     job.cancel();
     await job.over;
   }
 
   async cancelAll(workspaceId: string): Promise<void> {
-    await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
+    await Promise.all(this.#jobsOf(workspaceId).map((job) => this.cancel(job)));
   }
 
   /** Stops jobs that another instance has cancelled, ended, deleted or taken over. */
@@ -135,22 +135,22 @@ export class Jobs {
     for (const job of begun) {
       const newest = wanted.get(job.stored.id);
       // The stored run is older when this run's begin failed; such a job ends by itself.
-      if (newest === undefined || newest > job.ownRun) await this.#stop(job);
+      if (newest === undefined || newest > job.ownRun) await this.#stopOrLeave(job);
     }
   }
 
   /** Partial output is charged only after a cancellation or deletion; a stored end has its own charge. */
-  async #stop(job: Job): Promise<void> {
+  async #stopOrLeave(job: BackgroundJob): Promise<void> {
     const { workspaceId, id } = job.stored;
     const { store, clock } = this.#deps;
     const stored = await store.find(workspaceId, id, clock.nowMs());
     if (stored !== undefined && !isUnfinished(stored)) job.leave("ended_elsewhere");
-    else if (stored !== undefined && job.run !== undefined && stored.runs > job.run) job.leave("taken_up");
+    else if (stored !== undefined && job.run !== undefined && stored.runs > job.run) job.leave("taken_over");
     else job.cancel();
   }
 
   async drain(timeoutMs: number): Promise<void> {
-    await this.#idle(timeoutMs);
+    await this.#waitUntilIdle(timeoutMs);
   }
 
   /** Abandons the remaining jobs; called before upstream connections are closed. */
@@ -160,16 +160,16 @@ export class Jobs {
 
   /** Resolves when no job runs any more, or after a grace period. */
   async settled(): Promise<void> {
-    await this.#idle(LAST_WORDS_MS);
+    await this.#waitUntilIdle(SHUTDOWN_GRACE_MS);
   }
 
   /**
    * True when another run owns the job's hold and idempotency claim. With several instances that also applies to a job
    * abandoned here, since another instance may resume it at once.
    */
-  isTakenUp(id: string): boolean {
+  isTakenOver(id: string): boolean {
     const job = this.#running.get(id)?.job;
-    return job?.isTakenUp === true || (job?.isGivenUp === true && this.#deps.instances === "several");
+    return job?.isTakenOver === true || (job?.isAbandoned === true && this.#deps.instances === "several");
   }
 
   /**
@@ -178,102 +178,106 @@ export class Jobs {
    */
   isUnrecorded(id: string): boolean {
     const job = this.#running.get(id)?.job;
-    return job?.isGivenUp === true || (job?.isTakenUp === true && !job.sink.started);
+    return job?.isAbandoned === true || (job?.isTakenOver === true && !job.sink.started);
   }
 
-  async #idle(timeoutMs: number): Promise<void> {
+  async #waitUntilIdle(timeoutMs: number): Promise<void> {
     const { clock } = this.#deps;
     const deadline = clock.monotonicMs() + timeoutMs;
     while (this.#running.size > 0 && clock.monotonicMs() < deadline) await sleep(20);
   }
 
-  #checkRoom(workspaceId: string): void {
+  #checkLimits(workspaceId: string): void {
     const { all, workspace } = this.#deps.jobsMax;
-    if (this.#of(workspaceId).length >= workspace)
-      throw full(
+    if (this.#jobsOf(workspaceId).length >= workspace)
+      throw limitFault(
         `This workspace has ${pluralize(workspace, "background response")} under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
       );
     if (this.#running.size >= all)
-      throw full(
+      throw limitFault(
         `The gateway has ${pluralize(all, "background response")} under way, its limit (GATEWAY_BACKGROUND_MAX).`,
       );
   }
 
-  #of(workspaceId: string): Job[] {
+  #jobsOf(workspaceId: string): BackgroundJob[] {
     const jobs = [...this.#running.values()].map(({ job }) => job);
     return jobs.filter(({ stored }) => stored.workspaceId === workspaceId);
   }
 }
 
 /** Writes one job to the store while it runs. */
-class Work {
-  readonly job: Job;
+class JobWriter {
+  readonly job: BackgroundJob;
   readonly #deps: ResponsesDeps;
   readonly #timer: NodeJS.Timeout;
   #writing: Promise<void> | undefined;
 
-  constructor(job: Job, deps: ResponsesDeps) {
+  constructor(job: BackgroundJob, deps: ResponsesDeps) {
     this.job = job;
     this.#deps = deps;
     this.#timer = setInterval(() => this.#flush(), FLUSH_EVERY_MS);
-    void job.answering.then(() => this.#mark());
+    void job.answering.then(() => this.#markBegun());
   }
 
-  rest(): void {
+  stopFlushing(): void {
     clearInterval(this.#timer);
   }
 
   async takeEnd(made: ResponseCompleteness): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
-    const { stored, run, ownRun, phase, isTaken } = this.job;
+    const { stored, run, ownRun, phase, ownsEnd } = this.job;
     if (instances === "one" && made === "all") this.job.take();
-    if (instances === "one" || isTaken) return undefined;
+    if (instances === "one" || ownsEnd) return undefined;
     // An abandoned job settles as such; a complete reply is stored unless another run has ended the response.
-    if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
+    if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
     const own = { id: stored.id, run: ownRun };
-    const heard = this.#untilHeard(
+    const claim = this.#retryStore(
       "responses: claim of the end failed",
       () => store.claimEnd(own, run === undefined ? "unbegun" : made),
       endWaitMs,
     );
     // A single query may block for longer than the limit.
-    const end = await Promise.race([heard, sleep(endWaitMs, undefined, { ref: false })]);
+    const end = await Promise.race([claim, sleep(endWaitMs, undefined, { ref: false })]);
     // The store did not answer in time: a complete reply is stored unless another end is known; anything else is left to
     // the run that resumes the job, as after a crash.
-    const isOpen = this.job.phase === "running" || this.job.phase === "taken_up";
+    const isOpen = this.job.phase === "running" || this.job.phase === "taken_over";
     const isKept = end === undefined && made === "all" && isOpen;
     if (end === "taken" || end === "deleted" || isKept) {
       this.job.take();
       return undefined;
     }
-    this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
-    if (end !== undefined) return LEFT;
+    this.job.leave(end === "over" ? "ended_elsewhere" : "taken_over");
+    if (end !== undefined) return TAKEN_OVER;
     // The abandoned query can still claim the end, now or later, so the claim is returned. A run number that was never
     // begun may belong to another run by now and is left alone.
-    if (run !== undefined) void this.#giveEndBack(own);
-    void heard.then((late) => (late === "taken" || late === undefined ? this.#giveEndBack(own) : undefined));
-    return LEFT;
+    if (run !== undefined) void this.#returnEnd(own);
+    void claim.then((late) => (late === "taken" || late === undefined ? this.#returnEnd(own) : undefined));
+    return TAKEN_OVER;
   }
 
   /** Never rejects. */
-  async #giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
-    await this.#untilHeard("responses: return of the end failed", () => this.#deps.store.releaseEnd(run), SAVE_FOR_MS);
+  async #returnEnd(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
+    await this.#retryStore(
+      "responses: return of the end failed",
+      () => this.#deps.store.releaseEnd(run),
+      SAVE_TIMEOUT_MS,
+    );
   }
 
   /** Events are stored before the reply, so that a resumed end has them all. */
   async made(final: string): Promise<void> {
-    const answer = this.job.answerIn(final);
+    const answer = this.job.parseReply(final);
     const { workspaceId, keyId } = this.job.stored;
     if (answer === undefined || !this.#deps.mayKeep(workspaceId, keyId)) return;
-    await Promise.race([this.#storeMade(answer), sleep(MADE_WAIT_MS, undefined, { ref: false })]);
+    await Promise.race([this.#storeReply(answer), sleep(REPLY_WAIT_MS, undefined, { ref: false })]);
   }
 
-  async #storeMade(response: JsonObject): Promise<void> {
+  async #storeReply(response: JsonObject): Promise<void> {
     const { store, warn } = this.#deps;
     const { stored, servedBy } = this.job;
     try {
       // The newest events are published in the next tick.
-      await nextTurn();
+      await nextTick();
       await this.#writing;
       this.#flush();
       await this.#writing;
@@ -284,10 +288,10 @@ class Work {
   }
 
   async finish(failure: unknown): Promise<void> {
-    this.rest();
+    this.stopFlushing();
     await this.#writing;
     // An abandoned job has no end to store, unless its reply completed and was charged after all.
-    if (this.job.phase === "running" || this.job.isTaken || this.job.isMade) await this.#save(failure);
+    if (this.job.phase === "running" || this.job.ownsEnd || this.job.isComplete) await this.#save(failure);
   }
 
   #flush(): void {
@@ -299,7 +303,7 @@ class Work {
   }
 
   /** Marks that output has begun, so that a resume does not generate it twice. */
-  async #mark(): Promise<void> {
+  async #markBegun(): Promise<void> {
     const { store, warn } = this.#deps;
     const { id } = this.job.stored;
     while (this.job.phase === "running") {
@@ -317,8 +321,8 @@ class Work {
     const { id, workspaceId, keyId } = this.job.stored;
     const events = this.job.unstored;
     try {
-      const keeps = mayKeep(workspaceId, keyId);
-      const kept = keeps ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
+      const mayStore = mayKeep(workspaceId, keyId);
+      const kept = mayStore ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
       // Followers have these events already, or are too slow for events that cannot be stored.
       if (kept === "stored" || this.job.isFull) this.job.forget(events.length);
     } catch (error) {
@@ -330,26 +334,26 @@ class Work {
     const { id, workspaceId, keyId } = this.job.stored;
     const { store, warn, mayKeep } = this.#deps;
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
-      warn({ err: failure, requestId: id, ...detailOf(failure) }, "responses: job failed");
-    const keeps = mayKeep(workspaceId, keyId);
-    const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept(failure);
-    const events = keeps ? [...this.job.unstored, ...last] : [];
+      warn({ err: failure, requestId: id, ...faultDetail(failure) }, "responses: job failed");
+    const mayStore = mayKeep(workspaceId, keyId);
+    const { status, response, last } = mayStore ? this.job.end(failure) : this.job.endUnstored(failure);
+    const events = mayStore ? [...this.job.unstored, ...last] : [];
     // A complete reply is charged and therefore stored by any run; any other end must not overwrite a newer run.
-    const run = this.job.isMade ? undefined : this.job.ownRun;
+    const run = this.job.isComplete ? undefined : this.job.ownRun;
     const { servedBy } = this.job;
-    await this.#untilHeard(
+    await this.#retryStore(
       "responses: end not stored",
       () => store.finish({ id, workspaceId, run, status, response, events, servedBy }),
-      SAVE_FOR_MS,
+      SAVE_TIMEOUT_MS,
     );
     this.job.close(last);
   }
 
   /** Retries a store call; undefined at the deadline or at shutdown. */
-  async #untilHeard<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
+  async #retryStore<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
     const { clock, warn } = this.#deps;
     const deadline = clock.monotonicMs() + forMs;
-    for (let waitMs = UNHEARD_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, UNHEARD_MOST_WAIT_MS)) {
+    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
       try {
         return await ask();
       } catch (error) {
@@ -361,18 +365,18 @@ class Work {
   }
 }
 
-function detailOf(failure: unknown): object {
+function faultDetail(failure: unknown): object {
   return failure instanceof Fault ? { code: failure.code, detail: failure.detail } : {};
 }
 
-function full(sentence: string): Fault {
+function limitFault(sentence: string): Fault {
   return fault("rate_limit_exceeded", {
     message: `${sentence} Wait until one of them is over, or cancel one.`,
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
   });
 }
 
-function unstorable(error: unknown): Fault {
+function storeUnavailableFault(error: unknown): Fault {
   return fault("service_unavailable", {
     message: "The gateway cannot store the response now, and background work needs that. Try again shortly.",
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },

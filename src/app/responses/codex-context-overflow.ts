@@ -1,7 +1,7 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
-import type { Asked } from "./responses-context.ts";
+import type { ResponsesCall } from "./responses-context.ts";
 
 /** Provider error texts for a prompt beyond the context window. */
 const TOO_LONG = /context (?:window|length)|(?:prompt|input) is too long|token count .*exceeds/i;
@@ -10,8 +10,13 @@ const TOO_LONG = /context (?:window|length)|(?:prompt|input) is too long|token c
  * Codex compacts a conversation only when a stream fails with `context_length_exceeded`; after an HTTP error status it gives
  * up. Undefined: the regular error response applies.
  */
-export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined, error: unknown): Fault | undefined {
-  if (asked?.inbound.call.stream !== true || asked.background !== "none" || !(error instanceof Fault)) return undefined;
+export function codexOverflowFault(
+  { headers }: Exchange,
+  decoded: ResponsesCall | undefined,
+  error: unknown,
+): Fault | undefined {
+  if (decoded?.inbound.call.stream !== true || decoded.background !== "none" || !(error instanceof Fault))
+    return undefined;
   if (!String(headers["originator"] ?? "").startsWith("codex")) return undefined;
   const { code, message, param } = error;
   if (code === "context_length_exceeded") return error;
@@ -20,7 +25,12 @@ export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined,
 }
 
 /** Sends a stream that fails at its first event. */
-export function sendFailed(exchange: Exchange, sink: ResponseSink, { inbound, request }: Asked, problem: Fault): void {
+export function sendFailedStream(
+  exchange: Exchange,
+  sink: ResponseSink,
+  { inbound, request }: ResponsesCall,
+  problem: Fault,
+): void {
   const { requestId, receivedAtMs, baseHeaders } = exchange;
   const createdSeconds = Math.floor(receivedAtMs / 1000);
   const head = { id: requestId, createdSeconds, model: request.model, inputTokens: 0 };

@@ -6,9 +6,9 @@ import { printable } from "../printable.ts";
 
 const REFERENCES_MAX = 1000;
 /** References are expanded before the request is sent, so repeats count each time. */
-const REFERRED_CHARS_MAX = 64 * 1024 * 1024;
+const REFERENCED_CHARS_MAX = 64 * 1024 * 1024;
 
-type Asked = {
+type ConversationQuery = {
   readonly workspaceId: string;
   readonly previousId: string | undefined;
   /** The new input items, before references are resolved. */
@@ -17,36 +17,40 @@ type Asked = {
 };
 
 /** Returns the history followed by the new input, with every item reference resolved. */
-export async function conversationOf(store: ResponseStore, asked: Asked): Promise<readonly JsonObject[]> {
-  const { workspaceId, previousId, input, nowMs } = asked;
-  const history = previousId === undefined ? [] : await historyOf(store, workspaceId, previousId, nowMs);
+export async function resolveConversation(
+  store: ResponseStore,
+  query: ConversationQuery,
+): Promise<readonly JsonObject[]> {
+  const { workspaceId, previousId, input, nowMs } = query;
+  const history = previousId === undefined ? [] : await loadHistory(store, workspaceId, previousId, nowMs);
   const ids = [...history, ...input].flatMap((item) => referenceOf(item) ?? []);
   if (ids.length === 0) return previousId === undefined ? input : [...history, ...input];
-  if (ids.length > REFERENCES_MAX) throw tooManyReferences(`more than ${REFERENCES_MAX} items are given by reference`);
+  if (ids.length > REFERENCES_MAX)
+    throw tooManyReferencesFault(`more than ${REFERENCES_MAX} items are given by reference`);
   const found = await store.items(workspaceId, [...new Set(ids)], nowMs);
-  if (found === undefined || charsOf(found, ids) > REFERRED_CHARS_MAX)
-    throw tooManyReferences("the items given by reference are more than this gateway puts together");
+  if (found === undefined || referencedChars(found, ids) > REFERENCED_CHARS_MAX)
+    throw tooManyReferencesFault("the items given by reference are more than this gateway puts together");
   const resolved = (item: JsonObject, missing: () => Fault): JsonObject => {
     const id = referenceOf(item);
-    const meant = id === undefined ? item : found.get(id);
-    if (meant === undefined) throw missing();
-    return meant;
+    const target = id === undefined ? item : found.get(id);
+    if (target === undefined) throw missing();
+    return target;
   };
   return [
     // A deleted item inside the history counts as a deleted response.
-    ...history.map((item) => resolved(item, () => notFound(previousId ?? ""))),
-    ...input.map((item, at) => resolved(item, () => noSuchItem(at, String(item["id"])))),
+    ...history.map((item) => resolved(item, () => previousNotFoundFault(previousId ?? ""))),
+    ...input.map((item, at) => resolved(item, () => itemNotFoundFault(at, String(item["id"])))),
   ];
 }
 
-async function historyOf(
+async function loadHistory(
   store: ResponseStore,
   workspaceId: string,
   previousId: string,
   nowMs: number,
 ): Promise<readonly JsonObject[]> {
   const chain = await store.chain(workspaceId, previousId, nowMs);
-  if (chain.is === "broken") throw notFound(previousId);
+  if (chain.is === "broken") throw previousNotFoundFault(previousId);
   if (chain.is === "too_long")
     throw invalidValue(
       "previous_response_id",
@@ -58,7 +62,7 @@ async function historyOf(
   return chain.links.flatMap(({ input, response }) => [...input, ...outputItems(response)]);
 }
 
-function charsOf(found: ReadonlyMap<string, JsonObject>, ids: readonly string[]): number {
+function referencedChars(found: ReadonlyMap<string, JsonObject>, ids: readonly string[]): number {
   const sizes = new Map([...found].map(([id, item]) => [id, JSON.stringify(item).length]));
   return ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
 }
@@ -67,17 +71,17 @@ export function referenceOf(item: JsonObject): string | undefined {
   return item["type"] === "item_reference" && typeof item["id"] === "string" ? item["id"] : undefined;
 }
 
-function notFound(id: string): Fault {
+function previousNotFoundFault(id: string): Fault {
   return fault("previous_response_not_found", {
     message: `There is no response with the id "${printable(id)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
     param: "previous_response_id",
   });
 }
 
-function tooManyReferences(problem: string): Fault {
+function tooManyReferencesFault(problem: string): Fault {
   return invalidValue("input", `${problem}. Send the items themselves`);
 }
 
-function noSuchItem(at: number, id: string): Fault {
+function itemNotFoundFault(at: number, id: string): Fault {
   return invalidValue(`input.${at}.id`, `there is no stored item "${printable(id)}". Send the item itself`);
 }

@@ -6,30 +6,30 @@ import {
   type StoredResponse,
 } from "../../domain/responses/response-store.ts";
 import { errorFields } from "../../language/dialects/responses/client/errors.ts";
-import { eventOf, eventsOf, itemsDone } from "./response-events.ts";
+import { eventOf, eventsOf, missingDoneEvents } from "./response-events.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
-type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
+type OrphanEnd = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
 
-export type Unmaking = Pick<ResponsesDeps, "store"> & {
+export type OrphanDeps = Pick<ResponsesDeps, "store"> & {
   readonly gateway: { readonly state: Pick<SharedState, "releaseHold"> };
 };
 
 /** Ends an orphaned response after its stored events and releases its hold. */
-export async function endUnmade(
-  { store, gateway: { state } }: Unmaking,
+export async function endOrphaned(
+  { store, gateway: { state } }: OrphanDeps,
   stored: StoredResponse,
-  end: Unmade,
+  end: OrphanEnd,
 ): Promise<void> {
   const { id, workspaceId, background, runs: lastRun } = stored;
   const status = end.is;
   const error = end.is === "failed" ? { code: "interrupted", message: end.message } : null;
   const response = { ...stored.response, status, error };
   const { count } = await eventsOf(store, stored);
-  const said = error === null ? [] : [errorFields({ ...error, type: "api_error", request_id: id })];
+  const errorEvents = error === null ? [] : [errorFields({ ...error, type: "api_error", request_id: id })];
   const events = [
-    ...said.map((fields) => eventOf("error", count, fields)),
-    eventOf(`response.${status}`, count + said.length, { response }),
+    ...errorEvents.map((fields) => eventOf("error", count, fields)),
+    eventOf(`response.${status}`, count + errorEvents.length, { response }),
   ];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
@@ -37,16 +37,16 @@ export async function endUnmade(
 }
 
 /** Completes an orphaned response with the reply that was stored before it was charged. */
-export async function endMade(
-  { store, gateway: { state } }: Unmaking,
+export async function completeOrphaned(
+  { store, gateway: { state } }: OrphanDeps,
   stored: StoredResponse,
   { response, servedBy }: CompletedResponse,
 ): Promise<void> {
   const { id, workspaceId, background, runs: lastRun } = stored;
   const status = responseStatusOf(response);
-  const told = await eventsOf(store, stored);
-  const done = itemsDone(outputItems(response), told);
-  const events = [...done, eventOf(`response.${status}`, told.count + done.length, { response })];
+  const summary = await eventsOf(store, stored);
+  const done = missingDoneEvents(outputItems(response), summary);
+  const events = [...done, eventOf(`response.${status}`, summary.count + done.length, { response })];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });
   if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });

@@ -7,24 +7,24 @@ import type { JsonObject } from "../../kit/json.ts";
 import { referenceOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
-type Query = z.output<typeof InputItemsQuery>;
-type Item = z.output<typeof ResponseItemList>["data"][number];
+type InputItemsPage = z.output<typeof InputItemsQuery>;
+type ListedItem = z.output<typeof ResponseItemList>["data"][number];
 /** An item with its id, which is unique within the list. */
-type Listed = readonly [id: string, item: JsonObject];
-type Deps = Pick<ResponsesDeps, "store" | "clock">;
+type IdentifiedItem = readonly [id: string, item: JsonObject];
+type ItemListDeps = Pick<ResponsesDeps, "store" | "clock">;
 
 /** Returns one page of the input items of a response, history included. */
-export async function inputPage(
-  deps: Deps,
+export async function listInputItems(
+  deps: ItemListDeps,
   stored: StoredResponse,
-  { limit, order, after, before }: Query,
+  { limit, order, after, before }: InputItemsPage,
 ): Promise<z.output<typeof ResponseItemList>> {
-  const items = await itemsBehind(deps, stored);
+  const items = await allInputItems(deps, stored);
   const ordered = order === "desc" ? items.toReversed() : items;
-  const from = after === undefined ? 0 : placeOf(ordered, "after", after) + 1;
-  const to = before === undefined ? ordered.length : placeOf(ordered, "before", before);
+  const from = after === undefined ? 0 : indexOfItem(ordered, "after", after) + 1;
+  const to = before === undefined ? ordered.length : indexOfItem(ordered, "before", before);
   const between = ordered.slice(from, to);
-  const data = await resolved(deps, stored.workspaceId, between.slice(0, limit));
+  const data = await resolveReferences(deps, stored.workspaceId, between.slice(0, limit));
   return {
     object: "list",
     data,
@@ -34,17 +34,17 @@ export async function inputPage(
   };
 }
 
-function placeOf(items: readonly Listed[], param: "after" | "before", id: string): number {
-  const place = items.findIndex(([name]) => name === id);
-  if (place < 0) throw invalidValue(param, "there is no such item in this list");
-  return place;
+function indexOfItem(items: readonly IdentifiedItem[], param: "after" | "before", id: string): number {
+  const index = items.findIndex(([name]) => name === id);
+  if (index < 0) throw invalidValue(param, "there is no such item in this list");
+  return index;
 }
 
 /**
  * Oldest first: the remaining earlier turns with their output, then the response's own input. An item without an id, or
  * with a duplicate one, gets a generated id.
  */
-async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Promise<Listed[]> {
+async function allInputItems({ store, clock }: ItemListDeps, stored: StoredResponse): Promise<IdentifiedItem[]> {
   const { workspaceId, previousId } = stored;
   const chain = previousId === null ? undefined : await store.chain(workspaceId, previousId, clock.nowMs());
   const before = chain === undefined || chain.is === "too_long" ? [] : chain.links;
@@ -54,21 +54,25 @@ async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Prom
   ];
   const listed = new Map<string, JsonObject>();
   for (const { id, items } of turns)
-    for (const [place, item] of items.entries()) {
+    for (const [index, item] of items.entries()) {
       const own = itemIdOf(item);
-      listed.set(own === undefined || listed.has(own) ? derivedItemId(id, item, place) : own, item);
+      listed.set(own === undefined || listed.has(own) ? derivedItemId(id, item, index) : own, item);
     }
   return [...listed];
 }
 
 /** Formats items for the API and resolves references whose target still exists. */
-async function resolved({ store, clock }: Deps, workspaceId: string, items: readonly Listed[]): Promise<Item[]> {
+async function resolveReferences(
+  { store, clock }: ItemListDeps,
+  workspaceId: string,
+  items: readonly IdentifiedItem[],
+): Promise<ListedItem[]> {
   const references = new Set(items.flatMap(([, item]) => referenceOf(item) ?? []));
-  const meant = references.size === 0 ? undefined : await store.items(workspaceId, [...references], clock.nowMs());
-  return items.map(([id, item]) => shown(id, meant?.get(referenceOf(item) ?? "") ?? item));
+  const targets = references.size === 0 ? undefined : await store.items(workspaceId, [...references], clock.nowMs());
+  return items.map(([id, item]) => formatItem(id, targets?.get(referenceOf(item) ?? "") ?? item));
 }
 
-function shown(id: string, item: JsonObject): Item {
+function formatItem(id: string, item: JsonObject): ListedItem {
   const type = itemTypeOf(item);
   const whole = { ...item, id, type };
   const { role, content } = item;

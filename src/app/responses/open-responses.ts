@@ -1,14 +1,17 @@
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import { Jobs } from "./background-jobs.ts";
-import type { Audited, ResponsesRoom } from "./responses-context.ts";
+import { BackgroundJobs } from "./background-jobs.ts";
+import type { AuditDeps, ResponsesContext } from "./responses-context.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
 /** Wraps the pipeline's dependencies with stored responses and background jobs. */
-export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, gateway: GatewayDeps): ResponsesRoom {
+export function openResponses(
+  deps2: Omit<ResponsesDeps, "mayKeep"> & AuditDeps,
+  gateway: GatewayDeps,
+): ResponsesContext {
   const mayKeep = (workspaceId: string, keyId: string) =>
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
-  const deps: ResponsesDeps & Audited = { ...given, mayKeep };
-  const jobs = new Jobs(deps);
+  const deps: ResponsesDeps & AuditDeps = { ...deps2, mayKeep };
+  const jobs = new BackgroundJobs(deps);
   const { journal, idempotency, state } = gateway;
   return {
     ...deps,
@@ -27,8 +30,9 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
       state: {
         ...state,
         settle: (hold, nanos) =>
-          nanos === 0n && jobs.isTakenUp(hold.requestId) ? state.handOver(hold) : state.settle(hold, nanos),
-        releaseClaim: (key, requestId) => (jobs.isTakenUp(requestId) ? undefined : state.releaseClaim(key, requestId)),
+          nanos === 0n && jobs.isTakenOver(hold.requestId) ? state.handOver(hold) : state.settle(hold, nanos),
+        releaseClaim: (key, requestId) =>
+          jobs.isTakenOver(requestId) ? undefined : state.releaseClaim(key, requestId),
       },
       journal: {
         // A job abandoned at shutdown writes no uncharged record, as after a crash, so that the next start runs it again.

@@ -13,48 +13,51 @@ export async function* eventsAfter(
   { workspaceId, id }: Pick<ResponseSummary, "workspaceId" | "id">,
   after: number,
 ): AsyncGenerator<readonly ResponseEvent[]> {
-  let reached = after;
+  let lastSequence = after;
   for (;;) {
-    const events = await store.events(workspaceId, id, reached);
+    const events = await store.events(workspaceId, id, lastSequence);
     const last = events.at(-1);
     if (last === undefined) return;
     yield events;
-    reached = last.sequence;
+    lastSequence = last.sequence;
   }
 }
 
 /** Events before any output. */
-const BEFORE_THE_ANSWER = /^event: response\.(created|queued|in_progress)\n/;
+const BEFORE_OUTPUT = /^event: response\.(created|queued|in_progress)\n/;
 
 const ITEM_DONE = "response.output_item.done";
 const DATA_OF_ITEM_DONE = new RegExp(`^event: ${ITEM_DONE}\ndata: `);
 
 /** Builds `output_item.done` events for the items without a stored one. */
-export function itemsDone(output: readonly JsonObject[], { count, doneAt }: Stored): ResponseEvent[] {
-  const untold = [...output.entries()].filter(([at]) => !doneAt.has(at));
-  return untold.map(([at, item], place) => eventOf(ITEM_DONE, count + place, { output_index: at, item }));
+export function missingDoneEvents(
+  output: readonly JsonObject[],
+  { count, doneIndexes }: StoredEvents,
+): ResponseEvent[] {
+  const missing = [...output.entries()].filter(([at]) => !doneIndexes.has(at));
+  return missing.map(([at, item], offset) => eventOf(ITEM_DONE, count + offset, { output_index: at, item }));
 }
 
-type Stored = {
+type StoredEvents = {
   readonly count: number;
-  readonly hasAnswer: boolean;
+  readonly hasOutput: boolean;
   /** Output indexes with a stored `output_item.done` event. */
-  readonly doneAt: ReadonlySet<unknown>;
+  readonly doneIndexes: ReadonlySet<unknown>;
 };
 
 /** Summarizes the stored events of a response; their sequence numbers have no gaps. */
 export async function eventsOf(
   store: ResponseStore,
   response: Pick<ResponseSummary, "workspaceId" | "id">,
-): Promise<Stored> {
-  let [count, hasAnswer] = [0, false];
-  const doneAt = new Set<unknown>();
+): Promise<StoredEvents> {
+  let [count, hasOutput] = [0, false];
+  const doneIndexes = new Set<unknown>();
   for await (const piece of eventsAfter(store, response, -1)) {
     count = (piece.at(-1)?.sequence ?? -1) + 1;
-    hasAnswer ||= piece.some(({ text }) => !BEFORE_THE_ANSWER.test(text));
+    hasOutput ||= piece.some(({ text }) => !BEFORE_OUTPUT.test(text));
     for (const { text } of piece)
       if (DATA_OF_ITEM_DONE.test(text))
-        doneAt.add(tryParseJsonObject(text.replace(DATA_OF_ITEM_DONE, ""))?.["output_index"]);
+        doneIndexes.add(tryParseJsonObject(text.replace(DATA_OF_ITEM_DONE, ""))?.["output_index"]);
   }
-  return { count, hasAnswer, doneAt };
+  return { count, hasOutput, doneIndexes };
 }

@@ -18,26 +18,26 @@ import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, principalOf } from "../exchange.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
-import type { Jobs } from "./background-jobs.ts";
-import { conversationOf } from "./conversation.ts";
-import type { WorkElsewhere } from "./remote-jobs.ts";
+import type { BackgroundJobs } from "./background-jobs.ts";
+import { resolveConversation } from "./conversation.ts";
+import type { RemoteJobs } from "./remote-jobs.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
-import { type NoRoom, noRoomFault, noRoomFor } from "./storage-quota.ts";
+import { type StorageRefusal, storageFault, storageRefusalFor } from "./storage-quota.ts";
 
 /** Writes audited changes. */
-export type Audited = { readonly change: Store["change"]; readonly ids: IdGenerator };
+export type AuditDeps = { readonly change: Store["change"]; readonly ids: IdGenerator };
 
 /** Dependencies shared by the handlers of the responses API. */
-export type ResponsesRoom = ResponsesDeps &
-  Audited & {
+export type ResponsesContext = ResponsesDeps &
+  AuditDeps & {
     readonly gateway: GatewayDeps;
-    readonly jobs: Jobs;
+    readonly jobs: BackgroundJobs;
     /** Undefined with a single instance. */
-    readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;
+    readonly remoteJobs?: Pick<RemoteJobs, "end" | "isAnnounced"> | undefined;
   };
 
 /** A decoded request of the responses API, with defaults resolved. */
-export type Asked = {
+export type ResponsesCall = {
   readonly inbound: InboundResponses;
   readonly request: ResponsesRequest;
   /** The new input items, before references are resolved. */
@@ -47,50 +47,50 @@ export type Asked = {
 };
 
 /** `row`: `stored` when a resumed job already has its row. */
-export async function askedOf(
-  room: ResponsesRoom,
+export async function decodeResponsesRequest(
+  context: ResponsesContext,
   exchange: Exchange,
   bytes: Buffer,
   row: "new" | "stored" = "new",
-): Promise<Asked> {
-  const sent = parseJson(bytes);
-  const request = decodeWith(ResponsesRequest, withExactSchemas(sent, "responses"));
+): Promise<ResponsesCall> {
+  const body2 = parseJson(bytes);
+  const request = decodeWith(ResponsesRequest, withExactSchemas(body2, "responses"));
   const { workspace, key } = principalOf(exchange);
   // A request with `provider.zdr` binds the gateway's own storage, too.
-  const demandsNone = request.provider?.zdr === true;
-  const mayKeep = room.mayKeep(workspace.id, key.id) && !demandsNone ? "anything" : "nothing";
-  const noRoom = row === "new" ? noRoomFor(room, workspace.id, bytes.length) : undefined;
-  const state = stateOf(request, mayKeep, noRoom);
+  const forbidsRetention = request.provider?.zdr === true;
+  const mayKeep = context.mayKeep(workspace.id, key.id) && !forbidsRetention ? "anything" : "nothing";
+  const refusal = row === "new" ? storageRefusalFor(context, workspace.id, bytes.length) : undefined;
+  const state = storageModeOf(request, mayKeep, refusal);
   const input = inputItems(request);
-  const items = await conversationOf(room.store, {
+  const items = await resolveConversation(context.store, {
     workspaceId: workspace.id,
     previousId: request.previous_response_id ?? undefined,
     input,
-    nowMs: room.clock.nowMs(),
+    nowMs: context.clock.nowMs(),
   });
   // Background jobs always stream from the provider, so that they can be cancelled and idle timeouts apply.
   const inBackground = state.background !== "none";
-  const body = inBackground && request.stream !== true ? streamedBody(sent) : sent;
+  const body = inBackground && request.stream !== true ? withStreaming(body2) : body2;
   const call = decodeRequest(inBackground ? { ...request, stream: true } : request, items);
   const echo = echoOf(request, { store: state.store, background: inBackground });
   return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...state };
 }
 
 /** Resolves `store` and `background` by policy and quota. */
-function stateOf(
+function storageModeOf(
   { store, background, stream }: ResponsesRequest,
   mayKeep: "anything" | "nothing",
-  noRoom: NoRoom | undefined,
-): Pick<Asked, "store" | "background"> {
+  refusal: StorageRefusal | undefined,
+): Pick<ResponsesCall, "store" | "background"> {
   if (mayKeep === "nothing") {
-    if (store === true) throw mayNotKeep("store", "Send store: false, or leave it out");
-    if (background === true) throw mayNotKeep("background", "Leave it out, and stream the answer instead");
+    if (store === true) throw retentionFault("store", "Send store: false, or leave it out");
+    if (background === true) throw retentionFault("background", "Leave it out, and stream the answer instead");
     return { store: false, background: "none" };
   }
-  if (noRoom !== undefined && background === true) throw noRoomFault(noRoom, "background");
-  if (noRoom !== undefined && store === true) throw noRoomFault(noRoom, "store");
+  if (refusal !== undefined && background === true) throw storageFault(refusal, "background");
+  if (refusal !== undefined && store === true) throw storageFault(refusal, "store");
   // Without an explicit `store` the request is served unstored, and the reply says `store: false`.
-  if (background !== true) return { store: store ?? noRoom === undefined, background: "none" };
+  if (background !== true) return { store: store ?? refusal === undefined, background: "none" };
   if (store === false)
     throw invalidValue(
       "background",
@@ -99,25 +99,30 @@ function stateOf(
   return { store: true, background: stream === true ? "streamed" : "polled" };
 }
 
-function mayNotKeep(param: string, advice: string): Fault {
+function retentionFault(param: string, advice: string): Fault {
   return invalidValue(
     param,
     `zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
   );
 }
 
-function streamedBody(sent: ParsedBody): ParsedBody {
-  const body = parseJsonText(patchMembers(sent, [{ key: "stream", json: "true" }]));
+function withStreaming(body2: ParsedBody): ParsedBody {
+  const body = parseJsonText(patchMembers(body2, [{ key: "stream", json: "true" }]));
   if ("problem" in body) throw new Error(body.problem);
   return body;
 }
 
 /** The row of a complete response. */
-export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
+export function storedRow(
+  context: ResponsesContext,
+  exchange: Exchange,
+  call2: ResponsesCall,
+  final: string,
+): StoredResponse {
   const response = parsePreciseJson(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
   return {
-    ...baseRow(room, exchange, asked),
+    ...baseRow(context, exchange, call2),
     status: responseStatusOf(response),
     model: String(response["model"]),
     response,
@@ -125,8 +130,8 @@ export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, fin
 }
 
 /** The row of a queued background response. */
-export function queuedResponse(room: ResponsesRoom, exchange: Exchange, asked: Asked): StoredResponse {
-  const row = baseRow(room, exchange, asked);
+export function queuedResponse(context: ResponsesContext, exchange: Exchange, call2: ResponsesCall): StoredResponse {
+  const row = baseRow(context, exchange, call2);
   const response = {
     id: row.id,
     object: "response",
@@ -136,20 +141,20 @@ export function queuedResponse(room: ResponsesRoom, exchange: Exchange, asked: A
     incomplete_details: null,
     model: row.model,
     output: [],
-    ...asked.inbound.echo,
+    ...call2.inbound.echo,
     usage: null,
   };
   return { ...row, status: "queued", response };
 }
 
-function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, background }: Asked) {
+function baseRow(context: ResponsesContext, exchange: Exchange, { request, input, background }: ResponsesCall) {
   const { workspace, key } = principalOf(exchange);
   return {
     id: exchange.requestId,
     workspaceId: workspace.id,
     keyId: key.id,
     createdAtMs: exchange.receivedAtMs,
-    expiresAtMs: exchange.receivedAtMs + room.retentionMs,
+    expiresAtMs: exchange.receivedAtMs + context.retentionMs,
     model: request.model,
     previousId: request.previous_response_id ?? null,
     background,
@@ -158,14 +163,14 @@ function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, back
   };
 }
 
-/** Headers needed to run the request again: log labels and the idempotency key. They are stored encrypted. */
-const LABELS = ["x-title", "user-agent", "x-client-request-id", "idempotency-key"] as const;
+/** Headers needed to run the request again: log replayed and the idempotency key. They are stored encrypted. */
+const REPLAYED_HEADERS = ["x-title", "user-agent", "x-client-request-id", "idempotency-key"] as const;
 
-export function requestOf({ headers, clientAddress }: Exchange, bytes: Buffer): BackgroundRequest {
-  const labels: Record<string, string> = {};
-  for (const name of LABELS) {
+export function backgroundRequestOf({ headers, clientAddress }: Exchange, bytes: Buffer): BackgroundRequest {
+  const replayed: Record<string, string> = {};
+  for (const name of REPLAYED_HEADERS) {
     const value = headers[name];
-    if (typeof value === "string") labels[name] = value;
+    if (typeof value === "string") replayed[name] = value;
   }
-  return { body: bytes.toString("utf8"), headers: labels, clientAddress };
+  return { body: bytes.toString("utf8"), headers: replayed, clientAddress };
 }

@@ -7,6 +7,6 @@ const KEPT = [
 ];
 
 /** What is kept of the headers of an answer. */
-export function servedByIn(headers: Readonly<Record<string, string>>): ServedBy {
+export function servedByHeaders(headers: Readonly<Record<string, string>>): ServedBy {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => KEPT.includes(name)));
 }

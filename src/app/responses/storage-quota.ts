@@ -2,19 +2,19 @@ import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
 /** Why nothing can be stored now. */
-export type NoRoom =
+export type StorageRefusal =
   | { readonly is: "full"; readonly usedBytes: number; readonly maxBytes: number }
   /** The remaining disk space is reserved for the journal. */
   | { readonly is: "low_disk" };
 
-type Storage = Pick<ResponsesDeps, "store" | "bytesMax" | "diskIsLow">;
+type StorageDeps = Pick<ResponsesDeps, "store" | "bytesMax" | "diskIsLow">;
 
 /** Undefined when the bytes fit into the workspace's quota. */
-export function noRoomFor(
-  { store, bytesMax, diskIsLow }: Storage,
+export function storageRefusalFor(
+  { store, bytesMax, diskIsLow }: StorageDeps,
   workspaceId: string,
   moreBytes: number,
-): NoRoom | undefined {
+): StorageRefusal | undefined {
   if (diskIsLow()) return { is: "low_disk" };
   const usedBytes = store.bytesOf(workspaceId);
   return usedBytes + moreBytes > bytesMax ? { is: "full", usedBytes, maxBytes: bytesMax } : undefined;
@@ -22,21 +22,21 @@ export function noRoomFor(
 
 const FULL_RETRY_AFTER_SECONDS = 60;
 
-const INSTEAD = {
+const ALTERNATIVES = {
   store: "send store: false",
   background: "leave background out, with store: false",
 } as const;
 
 /** Rejects a request for storage before any upstream call. */
-export function noRoomFault(why: NoRoom, param: keyof typeof INSTEAD): Fault {
-  if (why.is === "low_disk")
+export function storageFault(refusal: StorageRefusal, param: keyof typeof ALTERNATIVES): Fault {
+  if (refusal.is === "low_disk")
     return fault("service_unavailable", {
-      message: `Field "${param}": the gateway stores nothing more now, since its disk is almost full (GATEWAY_DISK_FREE_MIN_BYTES). Try again later, or ${INSTEAD[param]}.`,
+      message: `Field "${param}": the gateway stores nothing more now, since its disk is almost full (GATEWAY_DISK_FREE_MIN_BYTES). Try again later, or ${ALTERNATIVES[param]}.`,
       param,
       headers: { "retry-after": String(FULL_RETRY_AFTER_SECONDS) },
     });
   return invalidValue(
     param,
-    `the stored responses of this workspace take ${why.usedBytes} bytes and this answer does not fit into its ${why.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${INSTEAD[param]}`,
+    `the stored responses of this workspace take ${refusal.usedBytes} bytes and this answer does not fit into its ${refusal.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${ALTERNATIVES[param]}`,
   );
 }

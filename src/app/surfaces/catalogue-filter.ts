@@ -10,7 +10,7 @@ import type { Exchange } from "../exchange.ts";
 import { readQuery } from "../request-input.ts";
 import { shownEndpoints, shownFamilies, shownModels } from "./public-catalogue.ts";
 
-/** What a list is narrowed to; what is undefined does not narrow. */
+/** Filters of a list; undefined means no filter. */
 export type Selection = {
   readonly creator: ReadonlySet<string> | undefined;
   readonly family: ReadonlySet<string> | undefined;
@@ -22,7 +22,7 @@ export type Selection = {
   readonly words: readonly string[] | undefined;
 };
 
-/** The query through its schema; a name that the list does not take is answered with those that it does. */
+/** Rejects an unknown query parameter and names the supported ones. */
 export function readStrictQuery<T extends z.ZodRawShape>(exchange: Exchange, schema: z.ZodObject<T>) {
   const known = Object.keys(schema.shape);
   for (const name of exchange.query.keys()) {
@@ -36,46 +36,46 @@ export function readStrictQuery<T extends z.ZodRawShape>(exchange: Exchange, sch
   return readQuery(exchange, schema);
 }
 
-/** The same for lists whose readers add parameters of their own: those are passed over. */
+/** Ignores unknown query parameters, which some clients add. */
 export function readLenientQuery<T extends z.ZodRawShape>(exchange: Exchange, schema: z.ZodObject<T>) {
   const known = new URLSearchParams([...exchange.query].filter(([name]) => Object.hasOwn(schema.shape, name)));
   return readQuery({ query: known }, schema);
 }
 
-/** Checks every value against the catalogue: a filter that can match nothing is a mistake, not an empty page. */
+/** Rejects filter values that are not in the catalogue, instead of returning an empty page. */
 export function readSelection(
   query: Readonly<Partial<Record<FilterName, string | undefined>>>,
   snapshot: CatalogueSnapshot,
 ): Selection {
-  const among = (name: FilterName, allowed: Iterable<string>) => {
+  const allowedValues = (name: FilterName, allowed: Iterable<string>) => {
     const text = query[name];
-    return text === undefined ? undefined : valuesOf(name, text, allowed);
+    return text === undefined ? undefined : parseValues(name, text, allowed);
   };
-  const surfaces = among("surface", SURFACES);
+  const surfaces = allowedValues("surface", SURFACES);
   return {
-    creator: among("creator", snapshot.creators.keys()),
-    family: among(
+    creator: allowedValues("creator", snapshot.creators.keys()),
+    family: allowedValues(
       "family",
       shownFamilies(snapshot).map(({ slug }) => slug),
     ),
-    provider: among("provider", snapshot.providers.keys()),
-    capability: among("capability", snapshot.capabilities.keys()),
+    provider: allowedValues("provider", snapshot.providers.keys()),
+    capability: allowedValues("capability", snapshot.capabilities.keys()),
     surface: surfaces === undefined ? undefined : SURFACES.filter((surface) => surfaces.has(surface)),
-    level: among("level", [...LEVELS, "UNCLASSIFIED"]),
-    country: among("country", countriesOf(snapshot)),
+    level: allowedValues("level", [...LEVELS, "UNCLASSIFIED"]),
+    country: allowedValues("country", countriesOf(snapshot)),
     words: query.q === undefined ? undefined : wordsOf(query.q),
   };
 }
 
-/** What a model must have beside its names; what is undefined does not bound. */
+/** Bounds on model properties; undefined means no bound. */
 export type Bounds = {
   readonly modalities: ReadonlySet<string> | undefined;
   readonly contextTokensMin: number | undefined;
-  /** Input plus output of a million tokens, in nano-euro. */
+  /** Input plus output price of one million tokens. */
   readonly priceNanosEurMax: bigint | undefined;
 };
 
-type Bounding = {
+type BoundsQuery = {
   readonly modality?: string | undefined;
   readonly context_min?: number | undefined;
   readonly price_max?: string | undefined;
@@ -83,17 +83,19 @@ type Bounding = {
 };
 
 export function readBounds(
-  { modality, context_min, price_max, currency }: Bounding,
+  { modality, context_min, price_max, currency }: BoundsQuery,
   snapshot: CatalogueSnapshot,
 ): Bounds {
   const known = shownModels(snapshot).flatMap(({ modalitiesIn, modalitiesOut }) => [...modalitiesIn, ...modalitiesOut]);
-  const most = price_max === undefined ? undefined : parseNanos(price_max);
+  const priceMaxNanos = price_max === undefined ? undefined : parseNanos(price_max);
   const rate = rateBetween(snapshot.currencies, currency ?? "EUR", "EUR");
   return {
-    modalities: modality === undefined ? undefined : valuesOf("modality", modality, known),
+    modalities: modality === undefined ? undefined : parseValues("modality", modality, known),
     contextTokensMin: context_min,
     priceNanosEurMax:
-      most === undefined || rate === undefined ? undefined : divideHalfUp(most * rate.numerator, rate.denominator),
+      priceMaxNanos === undefined || rate === undefined
+        ? undefined
+        : divideHalfUp(priceMaxNanos * rate.numerator, rate.denominator),
   };
 }
 
@@ -104,7 +106,7 @@ export function wordsOf(q: string): readonly string[] {
     .filter((word) => word !== "");
 }
 
-/** Whether anything but words narrows the list. */
+/** True when a filter other than the search text is set. */
 export function picksOffers(selection: Selection): boolean {
   return FILTER_NAMES.some((name) => name !== "q" && selection[name] !== undefined);
 }
@@ -119,7 +121,7 @@ function countriesOf(snapshot: CatalogueSnapshot): Set<string> {
   return new Set(endpoints.flatMap(({ sovereignty }) => knownCountries(sovereignty)));
 }
 
-function valuesOf(name: string, text: string, allowed: Iterable<string>): ReadonlySet<string> {
+function parseValues(name: string, text: string, allowed: Iterable<string>): ReadonlySet<string> {
   const known = new Set(allowed);
   const values = text.split(",").map((value) => value.trim());
   for (const value of values) {

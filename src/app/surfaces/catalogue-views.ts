@@ -31,7 +31,7 @@ import { type PriceContext, priceView } from "./price-view.ts";
 
 export type ViewContext = PriceContext & { readonly nowMs: number };
 
-/** Everything that is shown is a fact of the catalogue: nothing here knows which providers are connected. */
+/** Shows catalogue facts only, never which providers are connected. */
 export function modelView({ model, endpoints }: Offer, context: ViewContext): PublicModel {
   const lowest = cheapest(endpoints, context.snapshot, context.nowMs);
   return {
@@ -80,7 +80,7 @@ export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEn
     provider: endpoint.provider,
     region: endpoint.region,
     surfaces: [...endpoint.surfaces],
-    // Retired endpoints are never shown; the type does not know it.
+    // Retired endpoints are filtered out before; the type does not express that.
     status: status === "retired" ? "deprecated" : status,
     availability: endpoint.availability ?? "listed",
     level: sovereignty.level,
@@ -122,10 +122,10 @@ function publicPrice(price: Price, context: ViewContext): z.infer<typeof PublicP
   return { ...priceView(price, context), source: source == null ? null : { ...source } };
 }
 
-type Readable = Pick<Evidence, "url" | "kind" | "read"> & { readonly claim?: string };
+type EvidenceFields = Pick<Evidence, "url" | "kind" | "read"> & { readonly claim?: string };
 
-/** Staleness is told by today, not by the day the gateway was started. */
-function evidenceView({ claim, url, kind, read }: Readable, nowMs: number): z.infer<typeof EvidenceView> {
+/** Staleness depends on the current day. */
+function evidenceView({ claim, url, kind, read }: EvidenceFields, nowMs: number): z.infer<typeof EvidenceView> {
   return { claim: claim ?? null, url, kind, read, stale: isStale(read, nowMs) };
 }
 
@@ -139,11 +139,11 @@ export function providerView(provider: Provider, endpoints: readonly Endpoint[],
     eea_operated: provider.eeaOperated,
     owner_eea: provider.ownerEea ?? "unknown",
     infrastructure_eea_controlled: provider.infrastructureEeaControlled ?? "unknown",
-    ownership: known(provider.ownership),
+    ownership: nullIfEmpty(provider.ownership),
     certifications: [...provider.certifications],
     zero_data_retention: provider.zeroDataRetention,
     trains_on_data: provider.trainsOnData,
-    data_residency: known(provider.dataResidency),
+    data_residency: nullIfEmpty(provider.dataResidency),
     currency: provider.currency,
     docs_url: provider.docsUrl,
     pricing_url: provider.pricingUrl,
@@ -170,7 +170,7 @@ export function providerView(provider: Provider, endpoints: readonly Endpoint[],
   };
 }
 
-function known(text: string): string | null {
+function nullIfEmpty(text: string): string | null {
   return text === "" ? null : text;
 }
 
@@ -223,7 +223,7 @@ export function capabilityView(
   return { slug, name, group, description, model_count: count };
 }
 
-/** Highest rung first, the unassessed last. */
+/** Highest level first, unclassified last. */
 export function levelsOf(levels: readonly LevelState[]): LevelState[] {
   const found = new Set(levels);
   const ladder: readonly LevelState[] = [...LEVELS].toReversed();

@@ -15,7 +15,7 @@ import {
   type Selection,
   wordsOf,
 } from "./catalogue-filter.ts";
-import { containsWords, type Offer, publicOffers, select, sortOffers, within } from "./catalogue-select.ts";
+import { applyBounds, containsWords, type Offer, publicOffers, select, sortOffers } from "./catalogue-select.ts";
 import {
   capabilityView,
   creatorView,
@@ -27,55 +27,55 @@ import {
   providerView,
 } from "./catalogue-views.ts";
 import { listKey, pageOf } from "./cursor-page.ts";
-import { answerTagged, tagOf } from "./etag.ts";
+import { etagFor, respondTagged } from "./etag.ts";
 import { shownFamilies } from "./public-catalogue.ts";
 
 export type CatalogueDeps = {
   snapshot(): CatalogueSnapshot;
   nowMs(): number;
-  /** What is added to providers' prices for everyone without a margin of their own; absent: nothing. */
+  /** Default margin on provider prices; absent: none. */
   readonly margin?: Margin;
 };
 
-/** What one call sees: the snapshot and the moment do not change under it. */
-type Desk = {
+/** Fixed snapshot and time of one call. */
+type CatalogueCall = {
   readonly snapshot: CatalogueSnapshot;
   readonly nowMs: number;
   readonly exchange: Exchange;
   readonly margin: Margin;
 };
 
-/** The public catalogue. It shows what the files say, never what this deployment has connected. */
+/** The public catalogue; it does not reveal which providers this deployment has connected. */
 export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> {
-  const serve = (build: (desk: Desk) => unknown) =>
+  const serve = (build: (call: CatalogueCall) => unknown) =>
     buffered(async (exchange) =>
-      reply({ snapshot: deps.snapshot(), nowMs: deps.nowMs(), exchange, margin: deps.margin ?? NO_MARGIN }, build),
+      respond({ snapshot: deps.snapshot(), nowMs: deps.nowMs(), exchange, margin: deps.margin ?? NO_MARGIN }, build),
     );
   return {
-    listPublicModels: serve((desk) => modelPage(desk, undefined)),
-    getPublicModel: serve(oneModel),
-    listPublicFamilies: serve(familyPage),
-    getPublicFamily: serve(oneFamily),
-    listPublicFamilyModels: serve((desk) => modelPage(desk, findFamily(desk).slug)),
-    listPublicModelCreators: serve(creatorPage),
-    getPublicModelCreator: serve(oneCreator),
-    listPublicProviders: serve(providerPage),
-    getPublicProvider: serve(oneProvider),
-    listPublicCurrencies: serve(currencyPage),
-    listPublicSovereigntyLevels: serve(levelPage),
-    listPublicCapabilities: serve(capabilityPage),
+    listPublicModels: serve((call) => listModels(call, undefined)),
+    getPublicModel: serve(getModel),
+    listPublicFamilies: serve(listFamilies),
+    getPublicFamily: serve(getFamily),
+    listPublicFamilyModels: serve((call) => listModels(call, findFamily(call).slug)),
+    listPublicModelCreators: serve(listCreators),
+    getPublicModelCreator: serve(getCreator),
+    listPublicProviders: serve(listProviders),
+    getPublicProvider: serve(getProvider),
+    listPublicCurrencies: serve(listCurrencies),
+    listPublicSovereigntyLevels: serve(listLevels),
+    listPublicCapabilities: serve(listCapabilities),
   };
 }
 
-/** Minutes, because prices and evidence change by the day and a new catalogue by a restart. */
+/** Prices and evidence change daily, the catalogue itself at a restart. */
 const CACHE = { "cache-control": "public, max-age=300", vary: "Origin" };
 
-function reply(desk: Desk, build: (desk: Desk) => unknown): HttpResponse {
-  const { snapshot, nowMs, exchange, margin } = desk;
-  // The day is part of the tag: dated prices and stale evidence turn over at midnight.
+function respond(call: CatalogueCall, build: (call: CatalogueCall) => unknown): HttpResponse {
+  const { snapshot, nowMs, exchange, margin } = call;
+  // The day is part of the ETag, because dated prices and evidence change at midnight.
   const days = [isoDay(snapshot.builtAtMs), isoDay(nowMs)];
   const prices = margin === NO_MARGIN ? [] : [margin.share];
-  const tag = tagOf(
+  const tag = etagFor(
     snapshot.version,
     ...prices,
     ...days,
@@ -83,46 +83,46 @@ function reply(desk: Desk, build: (desk: Desk) => unknown): HttpResponse {
     JSON.stringify(exchange.params),
     `${exchange.query}`,
   );
-  // Built first: a refusal must not turn into "not modified".
-  const json = build(desk);
-  return answerTagged(exchange, tag, CACHE, () => ({ json }));
+  // Built before the ETag check, so that an invalid request never returns 304.
+  const json = build(call);
+  return respondTagged(exchange, tag, CACHE, () => ({ json }));
 }
 
-function modelPage(desk: Desk, family: string | undefined) {
-  const { snapshot, nowMs, exchange, margin } = desk;
+function listModels(call: CatalogueCall, family: string | undefined) {
+  const { snapshot, nowMs, exchange, margin } = call;
   const query = readStrictQuery(exchange, ModelsQuery);
   const currency = readCurrency(query.currency, snapshot);
   const offers = publicOffers(snapshot).filter(({ model }) => family === undefined || model.family === family);
   const selected = select(offers, readSelection(query, snapshot), snapshot);
-  const kept = within(selected, readBounds(query, snapshot), snapshot, nowMs);
-  const chosen = sortOffers(kept, query.sort, snapshot, nowMs);
-  const { data, next } = pageOf(chosen, ({ model }) => model.id, { list: listKey(exchange), ...pageIn(query) });
+  const matching = applyBounds(selected, readBounds(query, snapshot), snapshot, nowMs);
+  const chosen = sortOffers(matching, query.sort, snapshot, nowMs);
+  const { data, next } = pageOf(chosen, ({ model }) => model.id, { list: listKey(exchange), ...pageParams(query) });
   return { data: data.map((offer) => modelView(offer, { snapshot, nowMs, currency, margin })), next };
 }
 
-function pageIn({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }) {
+function pageParams({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }) {
   return { limit, cursor };
 }
 
-function oneModel({ snapshot, nowMs, exchange, margin }: Desk) {
+function getModel({ snapshot, nowMs, exchange, margin }: CatalogueCall) {
   const { currency } = readStrictQuery(exchange, CurrencyQuery);
   const id = exchange.params["slug"] ?? "";
   const offer = publicOffers(snapshot).find(({ model }) => model.id === id);
-  if (offer === undefined) throw missing("model", id, "/v1/public/models");
+  if (offer === undefined) throw notFoundFault("model", id, "/v1/public/models");
   return modelView(offer, { snapshot, nowMs, margin, currency: readCurrency(currency, snapshot) });
 }
 
-function missing(what: string, name: string, list: string) {
+function notFoundFault(what: string, name: string, list: string) {
   return fault("not_found", {
     message: `There is no ${what} "${printable(name, 128)}" in the catalogue. GET ${list} lists them.`,
   });
 }
 
-type Named = { readonly slug: string; readonly name: string };
+type NamedRecord = { readonly slug: string; readonly name: string };
 
-/** Lists of named things: kept when one of their models or endpoints passes the filters, and the words occur in them. */
-function namedPage<T extends Named, V>(
-  { snapshot, exchange }: Desk,
+/** Keeps a record when one of its models or endpoints passes the filters and its name contains the search words. */
+function listNamed<T extends NamedRecord, V>(
+  { snapshot, exchange }: CatalogueCall,
   records: readonly T[],
   keeps: (record: T, offers: readonly Offer[], selection: Selection) => boolean,
   view: (record: T) => V,
@@ -132,58 +132,58 @@ function namedPage<T extends Named, V>(
   const { words = [] } = selection;
   const offers = select(publicOffers(snapshot), { ...selection, words: undefined }, snapshot);
   const picks = picksOffers(selection);
-  const kept = records.filter(
+  const matching = records.filter(
     (record) => (!picks || keeps(record, offers, selection)) && containsWords([record.slug, record.name], words),
   );
-  const sorted = sortNamed(kept, query.sort);
-  const { data, next } = pageOf(sorted, ({ slug }) => slug, { list: listKey(exchange), ...pageIn(query) });
+  const sorted = sortNamed(matching, query.sort);
+  const { data, next } = pageOf(sorted, ({ slug }) => slug, { list: listKey(exchange), ...pageParams(query) });
   return { data: data.map(view), next };
 }
 
-function sortNamed<T extends Named>(records: readonly T[], sort: NameSort): T[] {
+function sortNamed<T extends NamedRecord>(records: readonly T[], sort: NameSort): T[] {
   const key = (record: T) => (sort.endsWith("name") ? record.name.toLowerCase() : record.slug);
   const ascending = records.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
   return sort.startsWith("-") ? ascending.toReversed() : ascending;
 }
 
-function familyPage(desk: Desk) {
-  const offers = publicOffers(desk.snapshot);
-  return namedPage(
-    desk,
-    shownFamilies(desk.snapshot),
+function listFamilies(call: CatalogueCall) {
+  const offers = publicOffers(call.snapshot);
+  return listNamed(
+    call,
+    shownFamilies(call.snapshot),
     ({ slug }, chosen) => chosen.some(({ model }) => model.family === slug),
     (family) => familyView(family, offers),
   );
 }
 
-function findFamily({ snapshot, exchange }: Desk) {
+function findFamily({ snapshot, exchange }: CatalogueCall) {
   const slug = exchange.params["slug"] ?? "";
   const family = shownFamilies(snapshot).find((candidate) => candidate.slug === slug);
-  if (family === undefined) throw missing("family", slug, "/v1/public/families");
+  if (family === undefined) throw notFoundFault("family", slug, "/v1/public/families");
   return family;
 }
 
-function oneFamily(desk: Desk) {
-  readStrictQuery(desk.exchange, NoQuery);
-  return familyView(findFamily(desk), publicOffers(desk.snapshot));
+function getFamily(call: CatalogueCall) {
+  readStrictQuery(call.exchange, NoQuery);
+  return familyView(findFamily(call), publicOffers(call.snapshot));
 }
 
-function creatorPage(desk: Desk) {
-  const { snapshot } = desk;
+function listCreators(call: CatalogueCall) {
+  const { snapshot } = call;
   const offers = publicOffers(snapshot);
-  return namedPage(
-    desk,
+  return listNamed(
+    call,
     [...snapshot.creators.values()],
     ({ slug }, chosen) => chosen.some(({ model }) => model.creator === slug),
     (creator) => creatorView(creator, shownFamilies(snapshot), offers),
   );
 }
 
-function oneCreator({ snapshot, exchange }: Desk) {
+function getCreator({ snapshot, exchange }: CatalogueCall) {
   readStrictQuery(exchange, NoQuery);
   const slug = exchange.params["slug"] ?? "";
   const creator = snapshot.creators.get(slug);
-  if (creator === undefined) throw missing("creator", slug, "/v1/public/model-creators");
+  if (creator === undefined) throw notFoundFault("creator", slug, "/v1/public/model-creators");
   return creatorView(creator, shownFamilies(snapshot), publicOffers(snapshot));
 }
 
@@ -194,22 +194,22 @@ function endpointsByProvider(offers: readonly Offer[]): ReadonlyMap<string, read
   );
 }
 
-function providerPage(desk: Desk) {
-  const { snapshot, nowMs } = desk;
+function listProviders(call: CatalogueCall) {
+  const { snapshot, nowMs } = call;
   const endpoints = endpointsByProvider(publicOffers(snapshot));
-  return namedPage(
-    desk,
+  return listNamed(
+    call,
     [...snapshot.providers.values()],
     ({ slug }, chosen) => chosen.some((offer) => offer.endpoints.some(({ provider }) => provider === slug)),
     (provider) => providerView(provider, endpoints.get(provider.slug) ?? [], nowMs),
   );
 }
 
-function oneProvider({ snapshot, nowMs, exchange, margin }: Desk) {
+function getProvider({ snapshot, nowMs, exchange, margin }: CatalogueCall) {
   const { currency } = readStrictQuery(exchange, CurrencyQuery);
   const slug = exchange.params["slug"] ?? "";
   const provider = snapshot.providers.get(slug);
-  if (provider === undefined) throw missing("provider", slug, "/v1/public/providers");
+  if (provider === undefined) throw notFoundFault("provider", slug, "/v1/public/providers");
   const endpoints = endpointsByProvider(publicOffers(snapshot)).get(slug) ?? [];
   const context = { snapshot, nowMs, margin, currency: readCurrency(currency, snapshot) };
   return {
@@ -218,39 +218,44 @@ function oneProvider({ snapshot, nowMs, exchange, margin }: Desk) {
   };
 }
 
-/** Short lists: words and pages are all they need. */
-function plainPage<T>(desk: Desk, records: readonly T[], idOf: (record: T) => string, texts: (record: T) => string[]) {
-  const query = readStrictQuery(desk.exchange, PlainQuery);
+/** Lists with only search and paging. */
+function listPlain<T>(
+  call: CatalogueCall,
+  records: readonly T[],
+  idOf: (record: T) => string,
+  texts: (record: T) => string[],
+) {
+  const query = readStrictQuery(call.exchange, PlainQuery);
   const words = query.q === undefined ? [] : wordsOf(query.q);
-  const kept = records.filter((record) => containsWords(texts(record), words));
-  return pageOf(kept, idOf, { list: listKey(desk.exchange), ...pageIn(query) });
+  const matching = records.filter((record) => containsWords(texts(record), words));
+  return pageOf(matching, idOf, { list: listKey(call.exchange), ...pageParams(query) });
 }
 
-function currencyPage(desk: Desk) {
-  const rows = [...desk.snapshot.currencies.values()].map(currencyView);
-  return plainPage(
-    desk,
+function listCurrencies(call: CatalogueCall) {
+  const rows = [...call.snapshot.currencies.values()].map(currencyView);
+  return listPlain(
+    call,
     rows,
     ({ code }) => code,
     ({ code, name }) => [code, name],
   );
 }
 
-function levelPage(desk: Desk) {
-  const endpoints = publicOffers(desk.snapshot).flatMap((offer) => offer.endpoints);
-  return plainPage(
-    desk,
+function listLevels(call: CatalogueCall) {
+  const endpoints = publicOffers(call.snapshot).flatMap((offer) => offer.endpoints);
+  return listPlain(
+    call,
     levelViews(endpoints),
     ({ level }) => level,
     ({ level, name, meaning }) => [level, name, meaning],
   );
 }
 
-function capabilityPage(desk: Desk) {
-  const offers = publicOffers(desk.snapshot);
-  const rows = [...desk.snapshot.capabilities.values()].map((capability) => capabilityView(capability, offers));
-  return plainPage(
-    desk,
+function listCapabilities(call: CatalogueCall) {
+  const offers = publicOffers(call.snapshot);
+  const rows = [...call.snapshot.capabilities.values()].map((capability) => capabilityView(capability, offers));
+  return listPlain(
+    call,
     rows,
     ({ slug }) => slug,
     ({ slug, name, group, description }) => [slug, name, group, description],

@@ -4,7 +4,7 @@ import { decodeRequest } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
-import type { DecodedChatRequest } from "../pipeline/decoded.ts";
+import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";

@@ -5,47 +5,47 @@ import type { Exchange } from "../exchange.ts";
 export type Page<T> = { readonly data: readonly T[]; readonly next: string | null };
 
 export type PageRequest = {
-  /** What the list is of: route, path and query without the page itself. */
+  /** Identifies the list: route, path and query without the paging parameters. */
   readonly list: string;
   readonly limit: number;
   readonly cursor: string | undefined;
 };
 
-/** One page of a sorted list. A cursor names the last record and the list it was made for, and holds for no other. */
+/** A cursor names the last record of the page before and is valid only for the list it was created for. */
 export function pageOf<T>(
   items: readonly T[],
   idOf: (item: T) => string,
   { list, limit, cursor }: PageRequest,
 ): Page<T> {
-  const from = cursor === undefined ? 0 : placeAfter(items, idOf, readCursor(cursor, list));
+  const from = cursor === undefined ? 0 : indexAfter(items, idOf, readCursor(cursor, list));
   const data = items.slice(from, from + limit);
   const last = data.at(-1);
   const next = last !== undefined && from + limit < items.length ? writeCursor(list, idOf(last)) : null;
   return { data, next };
 }
 
-function placeAfter<T>(items: readonly T[], idOf: (item: T) => string, id: string): number {
-  const place = items.findIndex((item) => idOf(item) === id);
-  if (place < 0) throw invalidValue("cursor", "its record has left the catalogue: start again without a cursor");
-  return place + 1;
+function indexAfter<T>(items: readonly T[], idOf: (item: T) => string, id: string): number {
+  const index = items.findIndex((item) => idOf(item) === id);
+  if (index < 0) throw invalidValue("cursor", "its record has left the catalogue: start again without a cursor");
+  return index + 1;
 }
 
-/** A call without its page: the same for every page of one list. */
+/** The same for every page of one list. */
 export function listKey({ route, params, query }: Exchange): string {
   const rest = [...query].filter(([name]) => name !== "cursor" && name !== "limit" && name !== "after_id");
   return JSON.stringify([route.id, params, rest.toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function markOf(list: string): string {
+function listDigest(list: string): string {
   return sha256Hex(list).slice(0, 8);
 }
 
 function writeCursor(list: string, id: string): string {
-  return Buffer.from(`${markOf(list)}.${id}`).toString("base64url");
+  return Buffer.from(`${listDigest(list)}.${id}`).toString("base64url");
 }
 
 function readCursor(cursor: string, list: string): string {
-  const [mark, ...id] = Buffer.from(cursor, "base64url").toString("utf8").split(".");
-  if (mark === markOf(list) && id.length > 0) return id.join(".");
+  const [digest, ...id] = Buffer.from(cursor, "base64url").toString("utf8").split(".");
+  if (digest === listDigest(list) && id.length > 0) return id.join(".");
   throw invalidValue("cursor", "send `next` of the page before, with the same path, filters and order");
 }

@@ -48,19 +48,11 @@ function missingImageCapability(
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return limitExceeded(
-      ask.inputField ?? "images",
-      `takes at bodyMaxBytes ${pluralize(imagesMax, "image")}`,
-      endpoint,
-    );
+    return limitExceeded(ask.inputField ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
   const large = images.findIndex((image) => (imageTiles(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
-  return limitExceeded(
-    ask.inputField ?? `images.${large}`,
-    `takes images of about ${pixels} pixels at bodyMaxBytes`,
-    endpoint,
-  );
+  return limitExceeded(ask.inputField ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
 }
 
 function missingQuestionCapability(
@@ -70,7 +62,7 @@ function missingQuestionCapability(
 ): MissingCapability | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
-    return limitExceeded("questions", `takes at bodyMaxBytes ${pluralize(questionsMax, "question")}`, endpoint);
+    return limitExceeded("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
   const readable =
     endpoint.decisionsInterface === "logprobs" ? readableLimits(logprobsFactsFor(endpoint, decisions)) : UNBOUNDED;
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);
@@ -78,9 +70,9 @@ function missingQuestionCapability(
   for (const question of ask.questions) {
     const param = criteriaPath(question);
     if (question.type === "choice" && question.options.length > options)
-      return limitExceeded(param, `takes at bodyMaxBytes ${options} options`, endpoint);
+      return limitExceeded(param, `takes at most ${options} options`, endpoint);
     if (question.type === "score" && question.levels.length > levels)
-      return limitExceeded(param, `takes at bodyMaxBytes ${levels} levels`, endpoint);
+      return limitExceeded(param, `takes at most ${levels} levels`, endpoint);
     if (endpoint.decisionsInterface === "sglang" && !hasPlainNames(question))
       return limitExceeded(param, "takes option names that differ by more than their case, on one line each", endpoint);
   }
@@ -103,13 +95,13 @@ function contextOverflow(
 ): MissingCapability | undefined {
   const bodyMaxBytes = endpoint.decisions?.bodyMaxBytes;
   if (bodyMaxBytes != null && encodedBytes(ask) > bodyMaxBytes)
-    return limitExceeded(ask.inputField ?? "state", `reads at bodyMaxBytes ${bodyMaxBytes} bytes`, endpoint);
+    return limitExceeded(ask.inputField ?? "state", `reads at most ${bodyMaxBytes} bytes`, endpoint);
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const tokens = tokensPerRequest(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
   const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
   return {
-    reason: `takes at bodyMaxBytes ${context} tokens of context, the request has about ${tokens}`,
+    reason: `takes at most ${context} tokens of context, the request has about ${tokens}`,
     param: ask.inputField ?? "state",
     fault: fault("context_length_exceeded", { message, param: ask.inputField ?? "state" }),
   };

@@ -10,9 +10,7 @@ import {
   estimateDecisionTokens,
 } from "../../language/decisions/call.ts";
 import type { DecisionRenderer } from "../../language/decisions/render.ts";
-import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { RequestOutline } from "../pipeline/plan.ts";
-import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
 import { missingDecisionCapability, tokensPerRequest } from "./decision-fit.ts";
 
 /** Upper bound of billed output tokens per question. */

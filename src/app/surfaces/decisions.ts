@@ -9,71 +9,71 @@ import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts"
 import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
 import { decodeRequest } from "../../language/decisions/request.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
-import { DecisionsErrand } from "./decision-request.ts";
-import { noInterface } from "./missing-interface.ts";
+import { DecisionInferenceRequest } from "./decision-request.ts";
+import { missingInterfaceFault } from "./missing-interface.ts";
 
-/** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
+/** POST /decisions, in the gateway's own and in OpenAI's shape. */
 export function decisionsHandlers(gateway: GatewayDeps): Record<string, Handler> {
-  const surface = (decode: (body: ParsedBody, workspace: Workspace) => Asked) =>
+  const surface = (decode: (body: ParsedBody, workspace: Workspace) => DecodedDecision) =>
     streamed((exchange, sink) =>
       run(gateway, "decisions", exchange, sink, (bytes) =>
-        decoded(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
+        decodedRequest(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
       ),
     );
-  return { createDecision: surface(specified), createOpenaiDecision: surface(openai) };
+  return { createDecision: surface(decodeNative), createOpenaiDecision: surface(decodeOpenai) };
 }
 
-type Asked = { readonly call: DecisionCall; readonly renderer: DecisionRenderer };
+type DecodedDecision = { readonly call: DecisionCall; readonly renderer: DecisionRenderer };
 
-function specified(body: ParsedBody, { currency }: Workspace): Asked {
+function decodeNative(body: ParsedBody, { currency }: Workspace): DecodedDecision {
   requireSizes(body.value);
-  requireNamesOnce(body);
+  requireUniqueNames(body);
   const { value } = body;
   requireKnownFields(value["questions"]);
-  // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
+  // `state` is free-form: it skips validation and keeps the exact digits of its numbers.
   const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
   const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
   const call = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
   return { call, renderer: decisionRenderer(currency) };
 }
 
-function openai(body: ParsedBody): Asked {
+function decodeOpenai(body: ParsedBody): DecodedDecision {
   const { value } = body;
   const exact = { ...value, input: losslessMember(body, "input"), questions: losslessMember(body, "questions") };
   return decodeOpenaiRequest(decodeWith(OpenaiDecisionRequest, exact));
 }
 
-/** What is far too many is refused before all of it is read: that would keep everybody else waiting. */
+/** Rejects oversized lists before validation, which would block the event loop. */
 function requireSizes(body: JsonObject): void {
-  const problem = tooMany(body["questions"]);
+  const problem = sizeFault(body["questions"]);
   if (problem === undefined) return;
   const unknown = Object.keys(body).find((field) => !Object.hasOwn(DecisionRequest.shape, field));
-  if (unknown !== undefined) throw notKnown(unknown);
+  if (unknown !== undefined) throw unknownFieldFault(unknown);
   requireKnownFields(body["questions"]);
   throw problem;
 }
 
-function tooMany(questions: unknown): Fault | undefined {
+function sizeFault(questions: unknown): Fault | undefined {
   if (!isJsonObject(questions)) return undefined;
-  const asked = Object.entries(questions);
-  if (asked.length > QUESTIONS_MAX) return invalidValue("questions", `must have 1 to ${QUESTIONS_MAX} questions`);
-  for (const [key, question] of asked) {
+  const entries = Object.entries(questions);
+  if (entries.length > QUESTIONS_MAX) return invalidValue("questions", `must have 1 to ${QUESTIONS_MAX} questions`);
+  for (const [key, question] of entries) {
     const { type, criteria } = isJsonObject(question) ? question : {};
     if (typeof criteria !== "object" || criteria === null || Object.keys(criteria).length <= CRITERIA_MAX) continue;
     const param = `questions.${key}.criteria`;
-    if (type === "noul") return notKnown(param);
+    if (type === "noul") return unknownFieldFault(param);
     const what = Array.isArray(criteria) ? "levels" : "options";
     return invalidValue(param.slice(0, 200), `may have ${CRITERIA_MAX} ${what} at most`);
   }
   return undefined;
 }
 
-/** Of a name given twice only the last would be asked, and every question that is asked is answered. */
-function requireNamesOnce({ text, members }: ParsedBody): void {
+/** Rejects duplicate names: JSON parsing keeps only the last one, and every question needs an answer. */
+function requireUniqueNames({ text, members }: ParsedBody): void {
   const questions = membersOf(text, members, "questions");
   if (questions === undefined) return;
   for (const { key: name } of questions.members.spans) {
@@ -84,7 +84,7 @@ function requireNamesOnce({ text, members }: ParsedBody): void {
 
 type Members = Pick<ParsedBody, "text" | "members">;
 
-/** A member that is an object; undefined when it is none. The text is known to be JSON. */
+/** Undefined when the member is not an object. The text is valid JSON already. */
 function membersOf(text: string, members: ParsedBody["members"], name: string): Members | undefined {
   const span = members.get(name);
   if (span === undefined || text[span.valueStart] !== "{") return undefined;
@@ -96,25 +96,25 @@ function membersOf(text: string, members: ParsedBody["members"], name: string): 
 
 const QUESTION_FIELDS: ReadonlySet<string> = new Set(["type", "instructions", "criteria"]);
 
-/** What no type takes is named before a type that is wrong (ERR-10). */
+/** An unknown field is reported before an invalid type (ERR-10). */
 function requireKnownFields(questions: unknown): void {
   if (!isJsonObject(questions)) return;
   for (const [key, question] of Object.entries(questions)) {
     if (!isJsonObject(question)) continue;
     const unknown = Object.keys(question).find((field) => !QUESTION_FIELDS.has(field));
-    if (unknown !== undefined) throw notKnown(`questions.${key}.${unknown}`);
+    if (unknown !== undefined) throw unknownFieldFault(`questions.${key}.${unknown}`);
   }
 }
 
-const notKnown = (name: string) => unknownField(name.slice(0, 200));
+const unknownFieldFault = (name: string) => unknownField(name.slice(0, 200));
 
-function decoded({ snapshot }: GatewayDeps, { call, renderer }: Asked): DecodedRequest {
+function decodedRequest({ snapshot }: GatewayDeps, { call, renderer }: DecodedDecision): DecodedRequest {
   const unserved = () =>
-    noInterface(snapshot(), {
+    missingInterfaceFault(snapshot(), {
       modelId: call.model,
       has: ({ decisionsInterface }) => decisionsInterface !== null,
       code: "decisions_not_supported",
       what: "decisions",
     });
-  return { request: new DecisionsErrand(call, renderer, unserved) };
+  return { request: new DecisionInferenceRequest(call, renderer, unserved) };
 }

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 
-/** Pages and scripts of /docs and /: written here, loaded from nowhere else. */
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 13V7a6 6 0 0 1 12 0v6h-3V7a3 3 0 0 0-6 0v6z' fill='%232b6cb0'/%3E%3C/svg%3E";
 
@@ -28,7 +27,7 @@ li small { display: block; color: var(--soft); font-weight: 400; }
 const DOCS_STYLE =
   "body { margin: 0; } noscript { display: block; padding: 2rem; font: 16px/1.6 system-ui, sans-serif; }";
 
-/** Nothing remote: no fonts, no proxy, no telemetry, no assistant. "Try it" calls the gateway that served the page. */
+/** Loads nothing from other hosts; "Try it" calls the gateway that served the page. */
 export const DOCS_SCRIPT = `const shared = {
   telemetry: false,
   withDefaultFonts: false,
@@ -110,7 +109,7 @@ ${scripts.map((file) => `<script src="/docs/assets/${file}"></script>`).join("\n
 </body>
 </html>
 `;
-  // The reference sets styles on its elements as it draws them: only scripts can be held to files of our own.
+  // The API reference sets inline styles, so only scripts are restricted to own files.
   const directives = ["script-src 'self'", "style-src 'unsafe-inline'", "img-src 'self' data: blob:"];
   return { html, contentSecurityPolicy: policy([...directives, "font-src 'self' data:", "connect-src 'self'"]) };
 }

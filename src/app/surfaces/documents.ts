@@ -9,22 +9,21 @@ import { fault } from "../../contract/faults.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./document-pages.ts";
 import { portalHandlers } from "./portal.ts";
-import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
+import { type Encoding, encodingFor, respondWithEtag } from "./static-content.ts";
 
 export type DocumentDeps = {
-  /** Each is asked once, when somebody first wants to read it. */
+  /** Built on first request, then cached. */
   readonly apiDocument: () => string;
   readonly manageDocument: () => string;
   readonly llmsText: () => string;
-  /** Where callers reach the gateway, without a path. */
+  /** Origin of the gateway. */
   readonly publicUrl: string;
-  /** The built portal. */
   readonly portalFolder: string;
 };
 
-/** Handlers of the portal, /docs, /llms.txt and the OpenAPI documents, by the id of their route. */
+/** Handlers of the portal, /docs, /llms.txt and the OpenAPI documents, by route id. */
 export function documentHandlers(deps: DocumentDeps): Readonly<Record<string, Handler>> {
-  const assets = makeAssets();
+  const assets = referenceAssets();
   return {
     ...portalHandlers({ folder: deps.portalFolder, publicUrl: deps.publicUrl }, page(startPage(deps.publicUrl))),
     getDocsPage: page(docsPage(assets.files)),
@@ -42,33 +41,33 @@ function page({ html, contentSecurityPolicy }: Page): Handler {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
   };
-  return buffered(async (exchange) => unlessKnown(exchange, headers, html));
+  return buffered(async (exchange) => respondWithEtag(exchange, headers, html));
 }
 
-function text(contentType: string, make: () => string): Handler {
-  let made: string | undefined;
+function text(contentType: string, build: () => string): Handler {
+  let cached: string | undefined;
   const headers = { "content-type": contentType };
   return buffered(async (exchange) => {
-    made ??= make();
-    return unlessKnown(exchange, headers, made);
+    cached ??= build();
+    return respondWithEtag(exchange, headers, cached);
   });
 }
 
 const REFERENCE = path.dirname(createRequire(import.meta.url).resolve("@scalar/api-reference"));
 
-/** Scripts of the reference. Their names carry a digest or a version, so browsers may keep them. */
-function makeAssets() {
+/** Scripts of the API reference; their names carry a digest or version, so browsers may cache them. */
+function referenceAssets() {
   const start = `start-${hash("sha256", DOCS_SCRIPT, "hex").slice(0, 12)}.js`;
   const sources = new Map<string, () => Promise<Buffer>>([
     [`reference-${referenceVersion()}.js`, () => readFile(path.join(REFERENCE, "browser/standalone.js"))],
     [start, async () => Buffer.from(DOCS_SCRIPT)],
   ]);
-  const made = new Map<string, Promise<Buffer>>();
+  const cached = new Map<string, Promise<Buffer>>();
   const encoded = (file: string, encoding: Encoding, read: () => Promise<Buffer>): Promise<Buffer> => {
     const key = `${encoding} ${file}`;
-    const found = made.get(key) ?? read().then((bytes) => compress(bytes, encoding));
-    made.set(key, found);
-    found.catch(() => made.delete(key));
+    const found = cached.get(key) ?? read().then((bytes) => compress(bytes, encoding));
+    cached.set(key, found);
+    found.catch(() => cached.delete(key));
     return found;
   };
   return {
@@ -98,7 +97,7 @@ function referenceVersion(): string {
   return String(version);
 }
 
-/** Once for each encoding, on a thread of the pool: a middle quality that takes a moment and not seconds. */
+/** Runs once per encoding on the thread pool, at a medium quality. */
 async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   switch (encoding) {
     case "br":

@@ -9,11 +9,9 @@ import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { decodeInputs } from "../../language/embeddings/request.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { RequestOutline } from "../pipeline/plan.ts";
-import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
@@ -128,7 +126,7 @@ function missingEmbeddingCapability(
 /** Some providers silently truncate an overlong input, so its vector would represent a different text. */
 function inputTooLong(at: number, maxTokens: number, { model, inputTokens }: EmbeddingCall): MissingCapability {
   const param = inputTokens.length === 1 ? "input" : `input.${at}`;
-  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at maxTokens ${maxTokens} in one input. Cut it into shorter ones.`;
-  const reason = `reads at maxTokens ${maxTokens} tokens in one input`;
+  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at most ${maxTokens} in one input. Cut it into shorter ones.`;
+  const reason = `reads at most ${maxTokens} tokens in one input`;
   return { reason, param, fault: fault("context_length_exceeded", { message, param }) };
 }

@@ -3,8 +3,8 @@ import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import type { Offer } from "./catalogue-select.ts";
 
 /**
- * A model as a key can use it. Its endpoints are those that the key can call, each with the surfaces on which it can;
- * what is said of the model is what at least one of them does.
+ * A model as a key sees it: only the callable endpoints, with the surfaces on which they can be called, and the capabilities
+ * that at least one of them has.
  */
 export function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
   const surfaces = SURFACES.filter((surface) => endpoints.some((endpoint) => endpoint.surfaces.includes(surface)));
@@ -12,13 +12,13 @@ export function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
     const surface = SURFACE_OF.get(slug);
     if (surface !== undefined) return surface !== null && surfaces.includes(surface);
     const needs = FEATURES_OF.get(slug) ?? [];
-    // What an endpoint does not state is the model's own word.
+    // An endpoint that declares nothing has the model's capabilities.
     return endpoints.some(({ features }) => needs.every((feature) => features[feature] !== false));
   });
   return { model: { ...model, surfaces, capabilities }, endpoints };
 }
 
-/** Capabilities that are surfaces; null: one that the gateway does not have. */
+/** Capabilities that are surfaces; null: a surface that the gateway does not serve. */
 const SURFACE_OF: ReadonlyMap<string, Surface | null> = new Map([
   ["decisions", "decisions"],
   ["embeddings", "embeddings"],
@@ -27,7 +27,7 @@ const SURFACE_OF: ReadonlyMap<string, Surface | null> = new Map([
   ["transcription", "transcriptions"],
 ]);
 
-/** Capabilities that an endpoint may deny, with the features that they need. */
+/** Endpoint features that each capability needs. */
 const FEATURES_OF: ReadonlyMap<string, readonly (keyof EndpointFeatures)[]> = new Map([
   ["image_input", ["imageInput"]],
   ["json_schema", ["jsonSchema"]],

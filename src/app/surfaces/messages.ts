@@ -7,12 +7,12 @@ import { toCallerParameterNames } from "../../language/dialects/messages/client/
 import { decodeRequest, withExactInputs } from "../../language/dialects/messages/client/request.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
-import type { DecodedChatRequest } from "../pipeline/decoded.ts";
+import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
-/** Sent by Claude Code with every request. It leaves thoughts out of the next turn when the answer names another model. */
+/** Sent by Claude Code, which drops reasoning from the next turn when the reply names a different model. */
 const CLAUDE_CODE = "x-claude-code-session-id";
 
 /** POST /messages. */
@@ -25,11 +25,10 @@ export function messagesHandlers(gateway: GatewayDeps): Record<string, Handler> 
 }
 
 export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): DecodedChatRequest {
-  return decodeAs(MessagesRequest, bytes, exchange);
+  return decodeMessagesBody(MessagesRequest, bytes, exchange);
 }
 
-/** A body of this dialect, decoded once and kept, with the headers that belong to it. */
-export function decodeAs(
+export function decodeMessagesBody(
   schema: z.ZodType<CountTokensRequest>,
   bytes: Buffer,
   exchange: Pick<Exchange, "headers">,
@@ -52,12 +51,12 @@ function inboundOf(
     dialect: "messages",
     call: decodeRequest(withExactInputs(request, body.text)),
     body,
-    version: oneLine(headers["anthropic-version"]),
-    beta: oneLine(headers["anthropic-beta"]),
+    version: headerLine(headers["anthropic-version"]),
+    beta: headerLine(headers["anthropic-beta"]),
     comparesModel: headers[CLAUDE_CODE] !== undefined,
   };
 }
 
-function oneLine(header: string | string[] | undefined): string | undefined {
+function headerLine(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(",") : header;
 }

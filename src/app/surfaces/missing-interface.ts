@@ -1,24 +1,26 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { CatalogueSnapshot, Endpoint } from "../../domain/catalogue/catalogue.ts";
 
-type Missing = {
+type InterfaceQuery = {
   readonly modelId: string;
-  /** Whether an endpoint has the interface. */
   readonly has: (endpoint: Endpoint) => boolean;
   readonly code: FaultCode;
-  /** What the interface is for, in a sentence. */
+  /** Name of the interface in the message. */
   readonly what: string;
 };
 
-/** A model whose providers have no such interface at all cannot be helped by connecting one or by another price. */
-export function noInterface(snapshot: CatalogueSnapshot, { modelId, has, code, what }: Missing): Fault | undefined {
+/** A fault when no provider of the model has the interface at all, connected or not. */
+export function missingInterfaceFault(
+  snapshot: CatalogueSnapshot,
+  { modelId, has, code, what }: InterfaceQuery,
+): Fault | undefined {
   const providers = new Set((snapshot.endpointsByModel.get(modelId) ?? []).map(({ provider }) => provider));
   for (const endpoint of snapshot.endpoints.values())
     if (providers.has(endpoint.provider) && has(endpoint)) return undefined;
-  const named = [...providers].slice(0, NAMED_MAX).join(", ");
-  const who = named === "" ? `No provider of ${modelId}` : `None of the providers of ${modelId} (${named})`;
-  const message = `${who} has an interface for ${what}. GET /v1/models lists models that serve it.`;
+  const listed = [...providers].slice(0, PROVIDERS_LISTED_MAX).join(", ");
+  const subject = listed === "" ? `No provider of ${modelId}` : `None of the providers of ${modelId} (${listed})`;
+  const message = `${subject} has an interface for ${what}. GET /v1/models lists models that serve it.`;
   return fault(code, { message, param: "model" });
 }
 
-const NAMED_MAX = 8;
+const PROVIDERS_LISTED_MAX = 8;

@@ -20,15 +20,15 @@ export function modelObject({ model, endpoints }: Offer, context: ModelContext):
   const lowest = cheapest(endpoints, snapshot, nowMs);
   const levels = levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level));
   const releasedAtMs = releaseOf(model);
-  const contextLength = largest(
+  const contextLength = bestLimit(
     model.contextTokens,
     endpoints.map(({ limits }) => limits.contextTokens),
   );
-  const outputLimit = largest(
+  const outputLimit = bestLimit(
     model.maxOutputTokens,
     endpoints.map(({ limits }) => limits.maxOutputTokens),
   );
-  const inputLimit = largest(
+  const inputLimit = bestLimit(
     contextLength,
     endpoints.map(({ limits }) => limits.maxInputTokens),
   );
@@ -67,13 +67,13 @@ function takesDecisionImages({ surfaces, decisions }: Endpoint): boolean {
   return surfaces.includes("decisions") && decisions?.images != null;
 }
 
-/** Readers of both dialects need a time; the epoch stands for "not known", as one of them documents. */
+/** Both dialects require a time; the epoch means "unknown", as Anthropic documents it. */
 function releaseOf({ releaseDate }: Model): number {
   return releaseDate === null ? 0 : Date.parse(releaseDate);
 }
 
-/** What the key can get at best: an endpoint may offer less than the model can do, never more. */
-function largest(ofModel: number | null, ofEndpoints: readonly (number | null)[]): number | null {
+/** The best limit over the key's endpoints; an endpoint never exceeds the model. */
+function bestLimit(ofModel: number | null, ofEndpoints: readonly (number | null)[]): number | null {
   if (ofEndpoints.some((value) => value === null)) return ofModel;
   const best = Math.max(...ofEndpoints.filter((value) => value !== null));
   return ofModel === null ? best : Math.min(ofModel, best);
@@ -84,7 +84,7 @@ function descriptionOf(model: Model, levels: readonly string[], snapshot: Catalo
   return `${model.sandbox ? "Simulated. " : ""}${creator}; sovereignty ${levels.join(", ")}`;
 }
 
-/** What coding agents let people choose from; the last one only where a model is known to take it. */
+/** Choices of coding agents; `xhigh` only for models that declare it. */
 const LEVELS = [
   { effort: "low", description: "Short thinking, quick answers" },
   { effort: "medium", description: "Balanced" },
@@ -94,7 +94,7 @@ const LEVELS = [
 const USUAL_LEVELS: readonly string[] = ["low", "medium", "high"];
 const LEVEL_DEFAULT = "medium";
 
-/** Agents that read a model from here send these in the place of their own: an empty text would leave it without any. */
+/** Agents replace their own instructions by these, so the text must not be empty. */
 const INSTRUCTIONS = [
   "You are a coding agent that works in the user's terminal and repository.",
   "Keep going until the task is done; ask only when a choice is the user's to make.",
@@ -107,16 +107,16 @@ const INSTRUCTIONS = [
 
 const TRUNCATION_BYTES = 10_000;
 
-function effortLevels(model: Model, hearing: readonly Endpoint[]): AgentModel["supported_reasoning_levels"] {
-  const taken = hearing.map((endpoint): readonly string[] => effortsOf(endpoint, model) ?? USUAL_LEVELS);
-  return LEVELS.filter(({ effort }) => taken.some((words) => words.includes(effort)));
+function effortLevels(model: Model, effortEndpoints: readonly Endpoint[]): AgentModel["supported_reasoning_levels"] {
+  const supported = effortEndpoints.map((endpoint): readonly string[] => effortsOf(endpoint, model) ?? USUAL_LEVELS);
+  return LEVELS.filter(({ effort }) => supported.some((words) => words.includes(effort)));
 }
 
 export function agentModel({ model, endpoints }: Offer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
-  const hearing = endpoints.filter((endpoint) => supportsEffort(endpoint, model));
-  const reasons = hearing.length > 0;
-  const levels = effortLevels(model, hearing);
+  const effortEndpoints = endpoints.filter((endpoint) => supportsEffort(endpoint, model));
+  const supportsReasoning = effortEndpoints.length > 0;
+  const levels = effortLevels(model, effortEndpoints);
   return {
     slug: model.id,
     display_name,
@@ -129,9 +129,9 @@ export function agentModel({ model, endpoints }: Offer, object: ModelObject, pri
     priority,
     upgrade: null,
     base_instructions: INSTRUCTIONS,
-    supports_reasoning_summaries: reasons,
-    // Only an endpoint of the dialect itself can be told how to sum its thoughts up.
-    supports_reasoning_summary_parameter: reasons && endpoints.every(({ responsesApi }) => responsesApi),
+    supports_reasoning_summaries: supportsReasoning,
+    // Only native endpoints of the responses dialect accept the summary parameter.
+    supports_reasoning_summary_parameter: supportsReasoning && endpoints.every(({ responsesApi }) => responsesApi),
     support_verbosity: false,
     default_verbosity: null,
     apply_patch_tool_type: null,

@@ -12,7 +12,7 @@ import { printable } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
-import { respondTagged, etagFor } from "./etag.ts";
+import { etagFor, respondTagged } from "./etag.ts";
 import { keyOffer } from "./key-offer.ts";
 import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 

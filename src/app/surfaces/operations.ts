@@ -2,24 +2,24 @@ import { fault } from "../../contract/faults.ts";
 import { buffered, type Exchange, type Handler } from "../exchange.ts";
 
 export type OperationsDeps = {
-  /** Undefined when requests may come; else why not. */
+  /** Why the gateway is not ready; undefined when it is. */
   readonly unready: () => Promise<string | undefined>;
   readonly metricsText: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly isOperator: (authorization: string | undefined) => boolean;
 };
 
-const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 
-/** What an operator's machinery asks: alive, ready, metrics. */
+/** Liveness, readiness and metrics. */
 export function operationsHandlers(deps: OperationsDeps): Record<string, Handler> {
   return {
-    getHealth: buffered(async () => ({ status: 200, headers: PLAIN, bytes: "ok\n" })),
+    getHealth: buffered(async () => ({ status: 200, headers: PLAIN_TEXT, bytes: "ok\n" })),
     getReadiness: buffered(async () => {
       const why = await deps.unready();
-      if (why === undefined) return { status: 200, headers: PLAIN, bytes: "ready\n" };
+      if (why === undefined) return { status: 200, headers: PLAIN_TEXT, bytes: "ready\n" };
       throw fault("service_unavailable", { message: `Not ready: ${why}.`, headers: { "retry-after": "1" } });
     }),
-    // Those that ask for the upgrade never come here.
+    // Upgrade requests are handled by the edge before routing.
     connectNode: buffered(async () => {
       throw fault("upgrade_required", {
         message:
@@ -42,7 +42,7 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
 
 const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
 
-/** A call that a proxy on this machine passed on comes from elsewhere, whether or not that proxy is a trusted one. */
+/** A request forwarded by a local proxy is not local, trusted proxy or not. */
 function isLocal({ clientAddress, headers }: Exchange): boolean {
   const loopback = clientAddress === "::1" || clientAddress.startsWith("127.");
   return loopback && FORWARDED.every((name) => headers[name] === undefined);

@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fault } from "../../contract/faults.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
-import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
+import { type Encoding, encodingFor, respondWithEtag } from "./static-content.ts";
 
 export type PortalDeps = {
-  /** Where the built portal is; nothing is there when it was not built. */
+  /** Build output of the portal; empty when it was not built. */
   readonly folder: string;
-  /** Where callers reach the gateway, without a path. */
+  /** Origin of the gateway. */
   readonly publicUrl: string;
 };
 
@@ -41,10 +41,11 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
-/** Handlers of the portal's pages and files, by the id of their route; `startPage` answers when it was not built. */
+/** Handlers of the portal, by route id; `startPage` is served when it was not built. */
 export function portalHandlers(deps: PortalDeps, startPage: Handler): Readonly<Record<string, Handler>> {
   const page = pageOf(deps);
-  const show = page === undefined ? startPage : buffered(async (exchange) => unlessKnown(exchange, PAGE_HEADERS, page));
+  const show =
+    page === undefined ? startPage : buffered(async (exchange) => respondWithEtag(exchange, PAGE_HEADERS, page));
   return {
     getStartPage: show,
     getPortal: show,
@@ -54,24 +55,24 @@ export function portalHandlers(deps: PortalDeps, startPage: Handler): Readonly<R
   };
 }
 
-/** The one page that every address of the portal answers with; what is on it the browser decides by the address. */
+/** The single-page application, served at every path of the portal. */
 function pageOf({ folder, publicUrl }: PortalDeps): string | undefined {
   const file = path.join(folder, "index.html");
   if (!existsSync(file)) return undefined;
   return readFileSync(file, "utf8").replaceAll("%BASE_ADDRESS%", escapeHtml(`${publicUrl}/v1`));
 }
 
-/** Files have their digest in their name, so browsers may keep them for good; they were compressed when they were built. */
+/** File names contain a digest, so browsers may cache them forever; the build has compressed them. */
 async function asset(folder: string, { params, headers }: Pick<Exchange, "params" | "headers">): Promise<HttpResponse> {
   const name = params["file"] ?? "";
   const contentType = CONTENT_TYPES[path.extname(name)];
-  // One folder, flat: no name with a slash or a dot in front is in it.
-  if (contentType === undefined || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name)) throw noFile();
+  // The folder is flat: names with a slash or a leading dot are rejected.
+  if (contentType === undefined || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name)) throw noSuchFileFault();
   const file = path.join(folder, "assets", name);
   const wanted = encodingFor(headers["accept-encoding"]);
-  const packed = wanted === "identity" ? undefined : await readIfThere(`${file}${SUFFIXES[wanted]}`);
-  const bytes = packed ?? (await readIfThere(file));
-  if (bytes === undefined) throw noFile();
+  const compressed = wanted === "identity" ? undefined : await readIfExists(`${file}${SUFFIXES[wanted]}`);
+  const bytes = compressed ?? (await readIfExists(file));
+  if (bytes === undefined) throw noSuchFileFault();
   return {
     status: 200,
     headers: {
@@ -80,7 +81,7 @@ async function asset(folder: string, { params, headers }: Pick<Exchange, "params
       vary: "accept-encoding",
       "x-content-type-options": "nosniff",
       "cross-origin-resource-policy": "same-origin",
-      ...(packed === undefined ? {} : { "content-encoding": wanted }),
+      ...(compressed === undefined ? {} : { "content-encoding": wanted }),
     },
     bytes,
   };
@@ -88,7 +89,7 @@ async function asset(folder: string, { params, headers }: Pick<Exchange, "params
 
 const SUFFIXES: Readonly<Record<Exclude<Encoding, "identity">, string>> = { br: ".br", gzip: ".gz" };
 
-async function readIfThere(file: string): Promise<Buffer | undefined> {
+async function readIfExists(file: string): Promise<Buffer | undefined> {
   try {
     return await readFile(file);
   } catch {
@@ -96,7 +97,7 @@ async function readIfThere(file: string): Promise<Buffer | undefined> {
   }
 }
 
-function noFile() {
+function noSuchFileFault() {
   return fault("not_found", {
     message: "There is no such file: load the page again, the portal may have been updated.",
   });

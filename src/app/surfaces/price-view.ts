@@ -6,51 +6,51 @@ import { type Decimal, divideHalfUp, formatDecimal } from "../../kit/money.ts";
 
 export type PriceContext = {
   readonly snapshot: CatalogueSnapshot;
-  /** Undefined shows every price as its provider lists it. */
+  /** Undefined: the provider's listed currency. */
   readonly currency: string | undefined;
-  /** What is added to providers' prices; absent: nothing. */
+  /** Margin on provider prices; absent: none. */
   readonly margin?: Margin;
 };
 
-/** A price row in the asked currency, exact where it is listed in it, else rounded once per figure. */
+/** A price row in the requested currency; converted amounts are rounded once. */
 export function priceView(price: Price, context: PriceContext): PriceView {
   const { snapshot, currency = price.currency, margin = NO_MARGIN } = context;
   const rate = rateBetween(snapshot.currencies, price.currency, currency);
-  // Without a rate the listed figures are the only true ones.
+  // Without an exchange rate the listed amounts are formatted.
   if (rate === undefined) return priceView(price, { ...context, currency: undefined });
-  const shown = (figure: Decimal | null | undefined) =>
-    figure == null ? null : formatDecimal(converted(withMargin(figure, margin), rate));
+  const formatted = (amount: Decimal | null | undefined) =>
+    amount == null ? null : formatDecimal(converted(withMargin(amount, margin), rate));
   return {
     currency,
     from: price.from,
-    input_per_1m_tokens: shown(price.inputPer1mTokens),
-    output_per_1m_tokens: shown(price.outputPer1mTokens),
-    cached_read_per_1m_tokens: shown(price.cachedReadPer1mTokens),
-    cache_write_per_1m_tokens: shown(price.cacheWritePer1mTokens),
-    cache_write_1h_per_1m_tokens: shown(price.cacheWrite1hPer1mTokens),
-    reasoning_per_1m_tokens: shown(price.reasoningPer1mTokens),
-    audio_input_per_1m_tokens: shown(price.audioInputPer1mTokens),
-    audio_output_per_1m_tokens: shown(price.audioOutputPer1mTokens),
-    per_1m_characters: shown(price.per1mCharacters),
-    per_minute_audio: shown(price.perMinuteAudio),
-    per_image: shown(price.perImage),
-    per_request: shown(price.perRequest),
+    input_per_1m_tokens: formatted(price.inputPer1mTokens),
+    output_per_1m_tokens: formatted(price.outputPer1mTokens),
+    cached_read_per_1m_tokens: formatted(price.cachedReadPer1mTokens),
+    cache_write_per_1m_tokens: formatted(price.cacheWritePer1mTokens),
+    cache_write_1h_per_1m_tokens: formatted(price.cacheWrite1hPer1mTokens),
+    reasoning_per_1m_tokens: formatted(price.reasoningPer1mTokens),
+    audio_input_per_1m_tokens: formatted(price.audioInputPer1mTokens),
+    audio_output_per_1m_tokens: formatted(price.audioOutputPer1mTokens),
+    per_1m_characters: formatted(price.per1mCharacters),
+    per_minute_audio: formatted(price.perMinuteAudio),
+    per_image: formatted(price.perImage),
+    per_request: formatted(price.perRequest),
     tiers: price.tiers.map((tier) => ({
       above_input_tokens: tier.aboveInputTokens,
-      input_per_1m_tokens: shown(tier.inputPer1mTokens),
-      output_per_1m_tokens: shown(tier.outputPer1mTokens),
-      cached_read_per_1m_tokens: shown(tier.cachedReadPer1mTokens),
+      input_per_1m_tokens: formatted(tier.inputPer1mTokens),
+      output_per_1m_tokens: formatted(tier.outputPer1mTokens),
+      cached_read_per_1m_tokens: formatted(tier.cachedReadPer1mTokens),
     })),
     ...(margin === NO_MARGIN ? {} : { margin: margin.share }),
     converted: rate.record === null ? null : conversion(price.currency, currency, rate, snapshot),
   };
 }
 
-function converted(figure: Decimal, rate: ExchangeRate): Decimal {
-  if (rate.record === null) return figure;
+function converted(amount: Decimal, rate: ExchangeRate): Decimal {
+  if (rate.record === null) return amount;
   const digits = divideHalfUp(
-    figure.digits * rate.numerator * 10n ** BigInt(CONVERTED_PLACES),
-    rate.denominator * 10n ** BigInt(figure.scale),
+    amount.digits * rate.numerator * 10n ** BigInt(CONVERTED_PLACES),
+    rate.denominator * 10n ** BigInt(amount.scale),
   );
   return { digits, scale: CONVERTED_PLACES };
 }

@@ -1,16 +1,14 @@
 import type { CatalogueSnapshot, Endpoint, Family, Model } from "../../domain/catalogue/catalogue.ts";
 
-/** Models that may be shown to anyone. */
 export function shownModels(snapshot: CatalogueSnapshot): Model[] {
   return [...snapshot.models.values()].filter(({ hidden }) => !hidden);
 }
 
-/** Those of a model that still serve. */
 export function shownEndpoints(snapshot: CatalogueSnapshot, { id }: Pick<Model, "id">): Endpoint[] {
   return (snapshot.endpointsByModel.get(id) ?? []).filter(({ status }) => status !== "retired");
 }
 
-/** A family whose models are all hidden is hidden with them. */
+/** Hides a family whose models are all hidden. */
 export function shownFamilies(snapshot: CatalogueSnapshot): Family[] {
   const models = [...snapshot.models.values()];
   return [...snapshot.families.values()].filter(({ slug }) => {

@@ -11,35 +11,35 @@ import { usageView } from "../usage-view.ts";
 
 export type RequestsDeps = IngestBarrier & { readonly log: Pick<LogStore, "find"> };
 
-/** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
+/** `GET /v1/requests/{id}`: outcome and cost of a request, for keys of its workspace. */
 export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
   return {
     getRequest: buffered(async (exchange) => {
       const principal = principalOf(exchange);
-      mayCall(principal);
+      requireAnyScope(principal);
       const record = await find(deps, exchange.params["id"] ?? "", principal);
       return { status: 200, json: requestCost(record, principal.workspace.currency) };
     }),
   };
 }
 
-/** Whoever may call anything may ask what it cost. */
-function mayCall({ key: { scopes } }: Principal): void {
+/** Any scope is enough. */
+function requireAnyScope({ key: { scopes } }: Principal): void {
   if (scopes !== null && scopes.length === 0)
     throw fault("insufficient_scope", {
       message: "This key has no scope at all. Use another key, or let an admin add one.",
     });
 }
 
-function isFor(principal: Principal, record: RequestRecord | undefined): record is RequestRecord {
+function isVisibleTo(principal: Principal, record: RequestRecord | undefined): record is RequestRecord {
   return record?.workspaceId === principal.workspace.id && maySeeRequestsOf(principal, record.memberId);
 }
 
 async function find(deps: RequestsDeps, id: string, principal: Principal): Promise<RequestRecord> {
   const known = await deps.log.find(id);
-  // Unknown, removed or somebody else's: nobody can tell which, by the answer or by how it comes about.
-  const record = isFor(principal, known) ? known : await findLater(deps, id);
-  if (!isFor(principal, record))
+  // Unknown, deleted and foreign requests are indistinguishable, in the response and in its timing.
+  const record = isVisibleTo(principal, known) ? known : await findAfterIngest(deps, id);
+  if (!isVisibleTo(principal, record))
     throw fault("not_found", {
       message: `There is no finished request with the id "${printable(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
       param: "id",
@@ -47,7 +47,7 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
   return record;
 }
 
-async function findLater(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
+async function findAfterIngest(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
   await requireIngested(
     deps,
     "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",

@@ -6,108 +6,116 @@ import { decodeRequest } from "../../language/dialects/responses/client/request.
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
-import type { DecodedChatRequest, DecodedRequest } from "../pipeline/decoded.ts";
+import type { DecodedChatRequest, DecodedRequest } from "../pipeline/decode.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
-import { Job } from "../responses/background-job.ts";
-import { sendFailed, tooLongForCodex } from "../responses/codex-context-overflow.ts";
+import { BackgroundJob } from "../responses/background-job.ts";
+import { codexOverflowFault, sendFailedStream } from "../responses/codex-context-overflow.ts";
 import { followJob } from "../responses/follow-response.ts";
 import {
-  type Asked,
-  askedOf,
+  backgroundRequestOf,
+  decodeResponsesRequest,
   queuedResponse,
-  type ResponsesRoom,
-  requestOf,
-  rowOf,
+  type ResponsesCall,
+  type ResponsesContext,
+  storedRow,
 } from "../responses/responses-context.ts";
-import { servedByIn } from "../responses/served-by.ts";
-import { noRoomFor } from "../responses/storage-quota.ts";
+import { servedByHeaders } from "../responses/served-by.ts";
+import { storageRefusalFor } from "../responses/storage-quota.ts";
 
 /** POST /responses. */
-export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
+export function responsesHandlers(context: ResponsesContext): Record<string, Handler> {
   return {
-    createResponse: streamed((exchange, sink) => createResponse(room, exchange, sink)),
+    createResponse: streamed((exchange, sink) => createResponse(context, exchange, sink)),
   };
 }
 
-/** The answer goes to the caller; or it is made in the background, and the caller hears at once that it will be. */
-async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: ResponseSink): Promise<void> {
-  let begun: Job | undefined;
-  let asked: Asked | undefined;
+/** Serves the response directly, or queues a background job and returns at once. */
+async function createResponse(context: ResponsesContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
+  let job2: BackgroundJob | undefined;
+  let decoded2: ResponsesCall | undefined;
   try {
-    await run(room.gateway, "responses", exchange, sink, async (bytes) => {
-      asked = await askedOf(room, exchange, bytes);
-      const decoded = decodedOf(asked);
-      if (asked.background === "none") return asked.store ? { ...decoded, ...keeping(room, exchange, asked) } : decoded;
-      const job = new Job(queuedResponse(room, exchange, asked));
+    await run(context.gateway, "responses", exchange, sink, async (bytes) => {
+      decoded2 = await decodeResponsesRequest(context, exchange, bytes);
+      const decoded = decodedRequest(decoded2);
+      if (decoded2.background === "none")
+        return decoded2.store ? { ...decoded, ...storeResponse2(context, exchange, decoded2) } : decoded;
+      const job = new BackgroundJob(queuedResponse(context, exchange, decoded2));
       return {
         ...decoded,
         sink: job.sink,
         async onAdmitted() {
-          await room.jobs.open(job, requestOf(exchange, bytes));
-          begun = job;
-          answerQueued(room, exchange, sink, job);
-          await room.jobs.begin(job);
+          await context.jobs.open(job, backgroundRequestOf(exchange, bytes));
+          job2 = job;
+          sendQueued(context, exchange, sink, job);
+          await context.jobs.begin(job);
         },
-        beforeSettle: (final) => room.jobs.made(job, final),
+        beforeSettle: (final) => context.jobs.made(job, final),
         storeResponse: async (final) => job.keep(final),
       };
     });
-    if (begun !== undefined) await room.jobs.finish(begun, undefined);
+    if (job2 !== undefined) await context.jobs.finish(job2, undefined);
   } catch (error) {
-    // Once it was taken, its caller has been answered: what goes wrong is found in the response.
-    if (begun !== undefined) return await room.jobs.finish(begun, error);
-    const tooLong = tooLongForCodex(exchange, asked, error);
-    if (asked === undefined || tooLong === undefined) throw error;
-    sendFailed(exchange, sink, asked, tooLong);
+    // After the job was queued the client has its response; failures are stored in the job.
+    if (job2 !== undefined) return await context.jobs.finish(job2, error);
+    const overflow = codexOverflowFault(exchange, decoded2, error);
+    if (decoded2 === undefined || overflow === undefined) throw error;
+    sendFailedStream(exchange, sink, decoded2, overflow);
   }
 }
 
-/** A request by itself, without the conversation it may go on from. */
+/** Decodes a request without its conversation history. */
 export function decodeResponse(bytes: Buffer): DecodedChatRequest {
   const body = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, withExactSchemas(body, "responses"));
   const items = inputItems(request);
   const echo = echoOf(request, { store: false, background: false });
-  return decodedOf({
+  return decodedRequest({
     inbound: { dialect: "responses", call: decodeRequest(request, items), body, items, echo },
     request,
   });
 }
 
-function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): DecodedChatRequest {
+function decodedRequest({ inbound, request }: Pick<ResponsesCall, "inbound" | "request">): DecodedChatRequest {
   return {
     request: new ChatInferenceRequest(inbound),
     toCallerParameterNames: (problem) => toCallerParameterNames(problem, request, inbound.call),
   };
 }
 
-/** An answer that could not be stored is an answer all the same. */
-function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<DecodedRequest, "keep"> {
+/** A response that cannot be stored is still served. */
+function storeResponse2(
+  context: ResponsesContext,
+  exchange: Exchange,
+  decoded2: ResponsesCall,
+): Pick<DecodedRequest, "storeResponse"> {
   return {
     async storeResponse(final, headers) {
-      // The policy may have changed since it was asked for.
+      // The policy may have changed since the request began.
       const { workspace, key } = principalOf(exchange);
-      if (!room.mayKeep(workspace.id, key.id)) return;
-      // What was asked at the same time may have taken the room since.
-      const noRoom = noRoomFor(room, workspace.id, asked.inbound.body.text.length + final.length);
-      if (noRoom !== undefined) {
-        room.warn({ requestId: exchange.requestId, noRoom }, "a response was not stored: there is no room for it");
+      if (!context.mayKeep(workspace.id, key.id)) return;
+      // Concurrent requests may have used up the quota since it was checked.
+      const refusal = storageRefusalFor(context, workspace.id, decoded2.inbound.body.text.length + final.length);
+      if (refusal !== undefined) {
+        context.warn({ requestId: exchange.requestId, refusal }, "responses: not stored, quota exceeded");
         return;
       }
       try {
-        await room.store.add({ ...rowOf(room, exchange, asked, final), servedBy: servedByIn(headers) });
+        await context.store.add({
+          ...storedRow(context, exchange, decoded2, final),
+          servedBy: servedByHeaders(headers),
+        });
       } catch (error) {
-        room.warn({ err: error, requestId: exchange.requestId }, "a response could not be stored");
+        context.warn({ err: error, requestId: exchange.requestId }, "responses: store failed");
       }
     },
   };
 }
 
-function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: ResponseSink, job: Job): void {
+function sendQueued(context: ResponsesContext, exchange: Exchange, sink: ResponseSink, job: BackgroundJob): void {
   const headers = { ...exchange.baseHeaders };
   if (job.stored.background === "streamed") {
-    followJob(room, job, sink, -1, headers).catch(() => sink.abort());
+    followJob(context, job, sink, -1, headers).catch(() => sink.abort());
     return;
   }
   const body = JSON.stringify(job.stored.response);

@@ -13,11 +13,9 @@ import {
   type SpeechCall,
 } from "../../language/speech/call.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { RequestOutline } from "../pipeline/plan.ts";
-import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
 import { run } from "../pipeline/run.ts";
 import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keptOf, valuesOf } from "./transcription-form.ts";
+import { loggableForm, parseFormFields } from "./transcription-form.ts";
 
 test.each([
   ["0.30000000000000004", 0.1 + 0.2],
@@ -7,15 +7,15 @@ test.each([
   ["5E-1", 0.5],
   ["-1", -1],
 ])("STT-01 a number is read as languages write it: %s", (text, value) => {
-  expect(valuesOf([["temperature", text]])).toEqual({ temperature: value });
+  expect(parseFormFields([["temperature", text]])).toEqual({ temperature: value });
 });
 
 test.each(["", " 1", "0x1", "1e", "Infinity", "1,5", "1e9999"])("STT-01 what is no number stays a text: %j", (text) => {
-  expect(valuesOf([["temperature", text]])).toEqual({ temperature: text === "" ? undefined : text });
+  expect(parseFormFields([["temperature", text]])).toEqual({ temperature: text === "" ? undefined : text });
 });
 
 test("LOG-03 audio that came as a text is kept no more than a file", () => {
-  const kept = keptOf(
+  const kept = loggableForm(
     [
       ["model", "a/b"],
       ["file", "RIFF0000WAVE"],

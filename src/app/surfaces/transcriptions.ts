@@ -25,12 +25,10 @@ import {
   TEXT_TOKENS_PER_SECOND_MAX,
 } from "../../language/transcriptions/duration.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { DecodedRequest, ReceivedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
-import type { RequestOutline } from "../pipeline/plan.ts";
-import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
-import { type ReceivedRequest, run } from "../pipeline/run.ts";
+import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
+import { run } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
 import { loggableForm, parseFormFields } from "./transcription-form.ts";
 

@@ -1,7 +1,7 @@
 import { prefixOf } from "../../domain/tenancy/key.ts";
 import { buffered, type Handler, principalOf } from "../exchange.ts";
 
-/** `GET /auth/validate`: who the key belongs to. It costs nothing and needs no scope. */
+/** `GET /auth/validate`: the owner of the key; free of charge and without a scope. */
 export const validateHandler: Handler = buffered(async (exchange) => {
   const { key, workspace } = principalOf(exchange);
   return {

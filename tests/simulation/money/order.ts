@@ -100,7 +100,7 @@ class Service {
       currencies: world.snapshot.currencies,
       margin: NO_MARGIN,
       extras: undefined,
-      limited: "yes",
+      hasOutputLimit: true,
     };
   }
 

@@ -71,7 +71,7 @@ async function explainRequest(context: ManageContext, request: ExplainRequest) {
     explainRouting(planning, { surface, workspace, keyId: key?.id ?? null }, inference, key?.policy ?? null);
   let explained = explainPlan();
   if (explained.tooLong) {
-    inference = await inference.withCountedInput(context.planning.tokens);
+    inference = await inference.withCountedInput(context.planning.tokenCounter);
     explained = explainPlan();
   }
   const refusal =
