@@ -59,7 +59,7 @@ export type UsageQuery = {
 export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
 
 /** Spend of one key on one UTC day. */
-export type DailySpend = {
+export type KeyDailySpend = {
   readonly workspaceId: string;
   readonly keyId: string;
   readonly day: string;
@@ -78,7 +78,7 @@ export type RollupStore = {
   /** Only keys that were used; totals since an ISO date. */
   keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
   /** All workspaces, since an ISO date. */
-  spendSince(day: string): Promise<DailySpend[]>;
+  spendSince(day: string): Promise<KeyDailySpend[]>;
   /** ISO dates, both inclusive; oldest first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
   /** Oldest step first. */

@@ -8,14 +8,14 @@ import type {
   StoreWorkerRequest,
 } from "./store-worker-protocol.ts";
 
-type PendingCall = { resolve(reply: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
+type PendingStoreCall = { resolve(reply: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
 
 const EXIT_TIMEOUT_MS = 2_000;
 
 /** The main thread's side of an engine's worker thread. */
 export class StoreWorkerClient {
   readonly #worker: Worker;
-  readonly #pending = new Map<number, PendingCall>();
+  readonly #pending = new Map<number, PendingStoreCall>();
   readonly #exited: Promise<void>;
   #nextId = 1;
   #failure: StoreError | undefined;
