@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DialectId } from "../../src/domain/catalogue/catalogue.ts";
+import { DIALECTS } from "../../src/domain/catalogue/catalogue.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
 import { FIELD_TABLES } from "../../src/language/dialects/field-tables.ts";
-import type { FieldTable } from "../../src/language/dialects/upstream-dialect.ts";
+import { SANDBOX_MODELS } from "../support/columns.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
-const COLUMNS: Readonly<Record<DialectId, { readonly fields: FieldTable; readonly model: string }>> = {
-  D1: { fields: FIELD_TABLES.D1.fields, model: "sandbox/chat" },
-  D2: { fields: FIELD_TABLES.D2.fields, model: "sandbox/claude" },
-  D3: { fields: FIELD_TABLES.D3.fields, model: "sandbox/gemini" },
-  D4: { fields: FIELD_TABLES.D4.fields, model: "sandbox/nova" },
-};
+const COLUMNS = DIALECTS.map((id) => [id, { fields: FIELD_TABLES[id].fields, model: SANDBOX_MODELS[id] }] as const);
 
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
@@ -76,7 +71,7 @@ const ask = (more: JsonObject) => {
   return gateway.call(tenant.key, "/v1/chat/completions", { body });
 };
 
-describe.each(Object.entries(COLUMNS))("%s as the sandbox speaks it", (_dialect, { fields, model }) => {
+describe.each(COLUMNS)("%s as the sandbox speaks it", (_dialect, { fields, model }) => {
   const cases = PARAMETERS.flatMap((row) => ALONE[row].map((sent) => ({ row, cell: fields[row], sent })));
 
   test.each(cases)("PARAM-01 $row ($cell) with nothing beside it: $sent", async ({ row, cell, sent }) => {

@@ -59,6 +59,14 @@ export const COLUMNS: Readonly<Record<"D1" | "D2" | "D3" | "D4", Column>> = {
   },
 };
 
+/** A sandbox model that speaks each dialect. */
+export const SANDBOX_MODELS: Readonly<Record<keyof typeof COLUMNS, string>> = {
+  D1: "sandbox/chat",
+  D2: "sandbox/claude",
+  D3: "sandbox/gemini",
+  D4: "sandbox/nova",
+};
+
 const usualStop = ({ calls = [] }: Said, plain: string, calling: string) => (calls.length === 0 ? plain : calling);
 
 function chatMessage({ thoughts, text, calls = [] }: Said): JsonObject {
