@@ -10,11 +10,10 @@ import { connectionsFor, snapshotFor } from "../app/pipeline/workspace-resources
 import type { ResponsesContext } from "../app/responses/responses-context.ts";
 import { catalogueHandlers } from "../app/surfaces/catalogue.ts";
 import { chatHandlers } from "../app/surfaces/chat.ts";
-import { countHandlers } from "../app/surfaces/count-tokens.ts";
 import { decisionsHandlers } from "../app/surfaces/decisions.ts";
 import { documentHandlers } from "../app/surfaces/documents.ts";
 import { embeddingsHandlers } from "../app/surfaces/embeddings.ts";
-import { messagesHandlers } from "../app/surfaces/messages.ts";
+import { countHandlers, messagesHandlers } from "../app/surfaces/messages.ts";
 import { modelHandlers } from "../app/surfaces/models.ts";
 import { operationsHandlers } from "../app/surfaces/operations.ts";
 import { responsesHandlers } from "../app/surfaces/responses.ts";

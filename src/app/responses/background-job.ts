@@ -11,7 +11,6 @@ import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
 import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import { JobSink } from "./job-sink.ts";
 import { eventOf } from "./response-events.ts";
-import { servedByHeaders } from "./served-by.ts";
 
 /** Upper bound of the stored output of one job. */
 const STORED_CHARS_MAX = 64 * 1024 * 1024;
@@ -351,4 +350,15 @@ function faultOfFailure(failure: unknown): Fault {
 function exactResponse(event: ParsedBody, response: JsonObject): JsonObject {
   const exact = losslessMember(event, "response");
   return isJsonObject(exact) ? exact : response;
+}
+
+/** Route reason and timing are only in the log. */
+const STORED_HEADERS = [
+  ...["x-svc-model", "x-svc-provider", "x-svc-sovereignty-level"],
+  ...["x-svc-compute-countries", "x-svc-upstream-surface"],
+];
+
+/** The response headers that are stored with a response. */
+export function servedByHeaders(headers: Readonly<Record<string, string>>): ServedBy {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => STORED_HEADERS.includes(name)));
 }

@@ -31,9 +31,9 @@ export async function endOrphaned(
     ...errorEvents.map((fields) => eventOf("error", count, fields)),
     eventOf(`response.${status}`, count + errorEvents.length, { response }),
   ];
-  const kept = background === "streamed" ? events : [];
-  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
-  if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });
+  const storedEvents = background === "streamed" ? events : [];
+  const outcome = await store.finish({ id, workspaceId, lastRun, status, response, events: storedEvents });
+  if (outcome === "ended") await state.releaseHold({ requestId: id, workspaceId });
 }
 
 /** Completes an orphaned response with the reply that was stored before it was charged. */
@@ -47,7 +47,7 @@ export async function completeOrphaned(
   const summary = await eventsOf(store, stored);
   const done = missingDoneEvents(outputItems(response), summary);
   const events = [...done, eventOf(`response.${status}`, summary.count + done.length, { response })];
-  const kept = background === "streamed" ? events : [];
-  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });
-  if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });
+  const storedEvents = background === "streamed" ? events : [];
+  const outcome = await store.finish({ id, workspaceId, lastRun, status, response, events: storedEvents, servedBy });
+  if (outcome === "ended") await state.releaseHold({ requestId: id, workspaceId });
 }

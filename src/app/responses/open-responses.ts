@@ -5,12 +5,12 @@ import type { ResponsesDeps } from "./responses-deps.ts";
 
 /** Wraps the pipeline's dependencies with stored responses and background jobs. */
 export function openResponses(
-  deps2: Omit<ResponsesDeps, "mayKeep"> & AuditDeps,
+  base: Omit<ResponsesDeps, "mayKeep"> & AuditDeps,
   gateway: GatewayDeps,
 ): ResponsesContext {
   const mayKeep = (workspaceId: string, keyId: string) =>
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
-  const deps: ResponsesDeps & AuditDeps = { ...deps2, mayKeep };
+  const deps: ResponsesDeps & AuditDeps = { ...base, mayKeep };
   const jobs = new BackgroundJobs(deps);
   const { journal, idempotency, state } = gateway;
   return {
@@ -26,7 +26,7 @@ export function openResponses(
           return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
         },
       },
-      beforeSettlement: (requestId, made) => jobs.takeEnd(requestId, made),
+      beforeSettlement: (requestId, completeness) => jobs.takeEnd(requestId, completeness),
       state: {
         ...state,
         settle: (hold, nanos) =>

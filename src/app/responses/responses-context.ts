@@ -53,14 +53,14 @@ export async function decodeResponsesRequest(
   bytes: Buffer,
   row: "new" | "stored" = "new",
 ): Promise<ResponsesCall> {
-  const body2 = parseJson(bytes);
-  const request = decodeWith(ResponsesRequest, withExactSchemas(body2, "responses"));
+  const sent = parseJson(bytes);
+  const request = decodeWith(ResponsesRequest, withExactSchemas(sent, "responses"));
   const { workspace, key } = principalOf(exchange);
   // A request with `provider.zdr` binds the gateway's own storage, too.
   const forbidsRetention = request.provider?.zdr === true;
-  const mayKeep = context.mayKeep(workspace.id, key.id) && !forbidsRetention ? "anything" : "nothing";
+  const retention = context.mayKeep(workspace.id, key.id) && !forbidsRetention ? "allowed" : "forbidden";
   const refusal = row === "new" ? storageRefusalFor(context, workspace.id, bytes.length) : undefined;
-  const state = storageModeOf(request, mayKeep, refusal);
+  const mode = storageModeOf(request, retention, refusal);
   const input = inputItems(request);
   const items = await resolveConversation(context.store, {
     workspaceId: workspace.id,
@@ -69,20 +69,20 @@ export async function decodeResponsesRequest(
     nowMs: context.clock.nowMs(),
   });
   // Background jobs always stream from the provider, so that they can be cancelled and idle timeouts apply.
-  const inBackground = state.background !== "none";
-  const body = inBackground && request.stream !== true ? withStreaming(body2) : body2;
+  const inBackground = mode.background !== "none";
+  const body = inBackground && request.stream !== true ? withStreaming(sent) : sent;
   const call = decodeRequest(inBackground ? { ...request, stream: true } : request, items);
-  const echo = echoOf(request, { store: state.store, background: inBackground });
-  return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...state };
+  const echo = echoOf(request, { store: mode.store, background: inBackground });
+  return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...mode };
 }
 
 /** Resolves `store` and `background` by policy and quota. */
 function storageModeOf(
   { store, background, stream }: ResponsesRequest,
-  mayKeep: "anything" | "nothing",
+  retention: "allowed" | "forbidden",
   refusal: StorageRefusal | undefined,
 ): Pick<ResponsesCall, "store" | "background"> {
-  if (mayKeep === "nothing") {
+  if (retention === "forbidden") {
     if (store === true) throw retentionFault("store", "Send store: false, or leave it out");
     if (background === true) throw retentionFault("background", "Leave it out, and stream the answer instead");
     return { store: false, background: "none" };
@@ -106,8 +106,8 @@ function retentionFault(param: string, advice: string): Fault {
   );
 }
 
-function withStreaming(body2: ParsedBody): ParsedBody {
-  const body = parseJsonText(patchMembers(body2, [{ key: "stream", json: "true" }]));
+function withStreaming(sent: ParsedBody): ParsedBody {
+  const body = parseJsonText(patchMembers(sent, [{ key: "stream", json: "true" }]));
   if ("problem" in body) throw new Error(body.problem);
   return body;
 }
@@ -116,13 +116,13 @@ function withStreaming(body2: ParsedBody): ParsedBody {
 export function storedRow(
   context: ResponsesContext,
   exchange: Exchange,
-  call2: ResponsesCall,
+  call: ResponsesCall,
   final: string,
 ): StoredResponse {
   const response = parsePreciseJson(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
   return {
-    ...baseRow(context, exchange, call2),
+    ...baseRow(context, exchange, call),
     status: responseStatusOf(response),
     model: String(response["model"]),
     response,
@@ -130,8 +130,8 @@ export function storedRow(
 }
 
 /** The row of a queued background response. */
-export function queuedResponse(context: ResponsesContext, exchange: Exchange, call2: ResponsesCall): StoredResponse {
-  const row = baseRow(context, exchange, call2);
+export function queuedResponse(context: ResponsesContext, exchange: Exchange, call: ResponsesCall): StoredResponse {
+  const row = baseRow(context, exchange, call);
   const response = {
     id: row.id,
     object: "response",
@@ -141,7 +141,7 @@ export function queuedResponse(context: ResponsesContext, exchange: Exchange, ca
     incomplete_details: null,
     model: row.model,
     output: [],
-    ...call2.inbound.echo,
+    ...call.inbound.echo,
     usage: null,
   };
   return { ...row, status: "queued", response };

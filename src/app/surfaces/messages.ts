@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
+import { CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
 import type { InboundMessages } from "../../io/upstream/upstream-adapter.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
@@ -7,6 +7,7 @@ import { toCallerParameterNames } from "../../language/dialects/messages/client/
 import { decodeRequest, withExactInputs } from "../../language/dialects/messages/client/request.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
+import { countTokens } from "../pipeline/count-tokens.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
@@ -59,4 +60,13 @@ function inboundOf(
 
 function headerLine(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(",") : header;
+}
+
+/** POST /messages/count_tokens. */
+export function countHandlers(gateway: GatewayDeps): Record<string, Handler> {
+  return {
+    countMessageTokens: streamed((exchange, sink) =>
+      countTokens(gateway, exchange, sink, (bytes) => decodeMessagesBody(CountTokensRequest, bytes, exchange)),
+    ),
+  };
 }

@@ -7,10 +7,11 @@ import {
   type Model,
   supportsEffort,
 } from "../../domain/catalogue/catalogue.ts";
+import { AUDIO_FORMATS } from "../../domain/catalogue/speech-support.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
 import { type PriceContext, priceView } from "./price-view.ts";
-import { speechView } from "./speech-view.ts";
+import { type SpeechEndpoint, speechEndpointOf } from "./speech-capability.ts";
 
 export type ModelContext = PriceContext & { readonly nowMs: number; readonly currency: string };
 
@@ -141,4 +142,33 @@ export function agentModel({ model, endpoints }: Offer, object: ModelObject, pri
     experimental_supported_tools: [],
     input_modalities: model.capabilities.includes("image_input") ? ["text", "image"] : ["text"],
   };
+}
+
+type SpeechView = Pick<ModelObject, "svc_max_input_chars" | "svc_voices" | "svc_speech_params">;
+
+/** Speech fields of a model object: whether all, some or none of its endpoints support each setting. */
+function speechView(endpoints: readonly Endpoint[], nowMs: number): SpeechView {
+  const candidates = endpoints.flatMap((endpoint) => speechEndpointOf(endpoint, nowMs) ?? []);
+  const supportedBy = (takes: (candidate: SpeechEndpoint) => boolean) => {
+    const supporting = candidates.filter(takes).length;
+    return supporting === 0 ? "none" : supporting === candidates.length ? "all" : "some";
+  };
+  return {
+    ...limitOf(candidates),
+    svc_voices: unique(candidates.flatMap(({ facts }) => facts.voices)),
+    svc_speech_params: {
+      ...Object.fromEntries(
+        AUDIO_FORMATS.map((format) => [format, supportedBy(({ formats }) => formats.includes(format))] as const),
+      ),
+      speed: supportedBy(({ facts }) => facts.speed),
+      instructions: supportedBy(({ facts }) => facts.instructions),
+    },
+  };
+}
+
+/** The largest input limit; absent when an endpoint declares none. */
+function limitOf(candidates: readonly SpeechEndpoint[]): Pick<SpeechView, "svc_max_input_chars"> {
+  const limits = candidates.map(({ facts }) => facts.maxInputChars);
+  const stated = limits.filter((limit) => limit !== null);
+  return stated.length === 0 || stated.length < limits.length ? {} : { svc_max_input_chars: Math.max(...stated) };
 }

@@ -2,9 +2,15 @@ import { fault, invalidValue } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { checkCallability, servesSurface } from "../../domain/catalogue/callability.ts";
-import type { CatalogueSnapshot, Endpoint, Model, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type {
+  CatalogueSnapshot,
+  Endpoint,
+  EndpointFeatures,
+  Model,
+  ProviderConnections,
+} from "../../domain/catalogue/catalogue.ts";
 import { limitToProven, type ProofLookup } from "../../domain/catalogue/proofs.ts";
-import type { Surface } from "../../domain/record/record.ts";
+import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse, principalOf } from "../exchange.ts";
@@ -13,7 +19,6 @@ import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
 import { etagFor, respondTagged } from "./etag.ts";
-import { keyOffer } from "./key-offer.ts";
 import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 
 export type ModelDeps = {
@@ -176,3 +181,42 @@ function getModel(deps: ModelDeps, exchange: Exchange) {
 function modelNotFoundFault(message: string) {
   return fault("model_not_found", { message });
 }
+
+/**
+ * A model as a key sees it: only the callable endpoints, with the surfaces on which they can be called, and the capabilities
+ * that at least one of them has.
+ */
+function keyOffer(model: Model, endpoints: readonly Endpoint[]): Offer {
+  const surfaces = SURFACES.filter((surface) => endpoints.some((endpoint) => endpoint.surfaces.includes(surface)));
+  const capabilities = model.capabilities.filter((slug) => {
+    const surface = SURFACE_OF.get(slug);
+    if (surface !== undefined) return surface !== null && surfaces.includes(surface);
+    const needs = FEATURES_OF.get(slug) ?? [];
+    // An endpoint that declares nothing has the model's capabilities.
+    return endpoints.some(({ features }) => needs.every((feature) => features[feature] !== false));
+  });
+  return { model: { ...model, surfaces, capabilities }, endpoints };
+}
+
+/** Capabilities that are surfaces; null: a surface that the gateway does not serve. */
+const SURFACE_OF: ReadonlyMap<string, Surface | null> = new Map([
+  ["decisions", "decisions"],
+  ["embeddings", "embeddings"],
+  ["reranking", null],
+  ["speech", "speech"],
+  ["transcription", "transcriptions"],
+]);
+
+/** Endpoint features that each capability needs. */
+const FEATURES_OF: ReadonlyMap<string, readonly (keyof EndpointFeatures)[]> = new Map([
+  ["image_input", ["imageInput"]],
+  ["json_schema", ["jsonSchema"]],
+  ["logprobs", ["logprobs"]],
+  ["parallel_tools", ["tools", "parallelTools"]],
+  ["prompt_caching", ["promptCaching"]],
+  ["reasoning", ["reasoning"]],
+  ["reasoning_control", ["reasoning", "reasoningControl"]],
+  ["sampling_control", ["sampling"]],
+  ["tools", ["tools"]],
+  ["vision", ["imageInput"]],
+]);

@@ -9,7 +9,7 @@ import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
 import type { DecodedChatRequest, DecodedRequest } from "../pipeline/decode.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
-import { BackgroundJob } from "../responses/background-job.ts";
+import { BackgroundJob, servedByHeaders } from "../responses/background-job.ts";
 import { codexOverflowFault, sendFailedStream } from "../responses/codex-context-overflow.ts";
 import { followJob } from "../responses/follow-response.ts";
 import {
@@ -20,7 +20,6 @@ import {
   type ResponsesContext,
   storedRow,
 } from "../responses/responses-context.ts";
-import { servedByHeaders } from "../responses/served-by.ts";
 import { storageRefusalFor } from "../responses/storage-quota.ts";
 
 /** POST /responses. */
@@ -32,21 +31,21 @@ export function responsesHandlers(context: ResponsesContext): Record<string, Han
 
 /** Serves the response directly, or queues a background job and returns at once. */
 async function createResponse(context: ResponsesContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
-  let job2: BackgroundJob | undefined;
-  let decoded2: ResponsesCall | undefined;
+  let queued: BackgroundJob | undefined;
+  let call: ResponsesCall | undefined;
   try {
     await run(context.gateway, "responses", exchange, sink, async (bytes) => {
-      decoded2 = await decodeResponsesRequest(context, exchange, bytes);
-      const decoded = decodedRequest(decoded2);
-      if (decoded2.background === "none")
-        return decoded2.store ? { ...decoded, ...storeResponse2(context, exchange, decoded2) } : decoded;
-      const job = new BackgroundJob(queuedResponse(context, exchange, decoded2));
+      call = await decodeResponsesRequest(context, exchange, bytes);
+      const decoded = decodedRequest(call);
+      if (call.background === "none")
+        return call.store ? { ...decoded, storeResponse: responseStorage(context, exchange, call) } : decoded;
+      const job = new BackgroundJob(queuedResponse(context, exchange, call));
       return {
         ...decoded,
         sink: job.sink,
         async onAdmitted() {
           await context.jobs.open(job, backgroundRequestOf(exchange, bytes));
-          job2 = job;
+          queued = job;
           sendQueued(context, exchange, sink, job);
           await context.jobs.begin(job);
         },
@@ -54,13 +53,13 @@ async function createResponse(context: ResponsesContext, exchange: Exchange, sin
         storeResponse: async (final) => job.keep(final),
       };
     });
-    if (job2 !== undefined) await context.jobs.finish(job2, undefined);
+    if (queued !== undefined) await context.jobs.finish(queued, undefined);
   } catch (error) {
     // After the job was queued the client has its response; failures are stored in the job.
-    if (job2 !== undefined) return await context.jobs.finish(job2, error);
-    const overflow = codexOverflowFault(exchange, decoded2, error);
-    if (decoded2 === undefined || overflow === undefined) throw error;
-    sendFailedStream(exchange, sink, decoded2, overflow);
+    if (queued !== undefined) return await context.jobs.finish(queued, error);
+    const overflow = codexOverflowFault(exchange, call, error);
+    if (call === undefined || overflow === undefined) throw error;
+    sendFailedStream(exchange, sink, call, overflow);
   }
 }
 
@@ -84,31 +83,26 @@ function decodedRequest({ inbound, request }: Pick<ResponsesCall, "inbound" | "r
 }
 
 /** A response that cannot be stored is still served. */
-function storeResponse2(
+function responseStorage(
   context: ResponsesContext,
   exchange: Exchange,
-  decoded2: ResponsesCall,
-): Pick<DecodedRequest, "storeResponse"> {
-  return {
-    async storeResponse(final, headers) {
-      // The policy may have changed since the request began.
-      const { workspace, key } = principalOf(exchange);
-      if (!context.mayKeep(workspace.id, key.id)) return;
-      // Concurrent requests may have used up the quota since it was checked.
-      const refusal = storageRefusalFor(context, workspace.id, decoded2.inbound.body.text.length + final.length);
-      if (refusal !== undefined) {
-        context.warn({ requestId: exchange.requestId, refusal }, "responses: not stored, quota exceeded");
-        return;
-      }
-      try {
-        await context.store.add({
-          ...storedRow(context, exchange, decoded2, final),
-          servedBy: servedByHeaders(headers),
-        });
-      } catch (error) {
-        context.warn({ err: error, requestId: exchange.requestId }, "responses: store failed");
-      }
-    },
+  call: ResponsesCall,
+): NonNullable<DecodedRequest["storeResponse"]> {
+  return async (final, headers) => {
+    // The policy may have changed since the request began.
+    const { workspace, key } = principalOf(exchange);
+    if (!context.mayKeep(workspace.id, key.id)) return;
+    // Concurrent requests may have used up the quota since it was checked.
+    const refusal = storageRefusalFor(context, workspace.id, call.inbound.body.text.length + final.length);
+    if (refusal !== undefined) {
+      context.warn({ requestId: exchange.requestId, refusal }, "responses: not stored, quota exceeded");
+      return;
+    }
+    try {
+      await context.store.add({ ...storedRow(context, exchange, call, final), servedBy: servedByHeaders(headers) });
+    } catch (error) {
+      context.warn({ err: error, requestId: exchange.requestId }, "responses: store failed");
+    }
   };
 }
 
