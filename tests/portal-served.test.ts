@@ -109,7 +109,7 @@ describe("the portal, served", () => {
 
   test("without a built portal the old start page answers", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "no-portal-"));
-    const start = { kind: "whole", handle: async () => ({ status: 200, bytes: "start" }) } as const;
+    const start = { kind: "buffered", handle: async () => ({ status: 200, bytes: "start" }) } as const;
     const handlers = portalHandlers({ folder, publicUrl: gateway.url }, start);
     expect([handlers["getStartPage"], handlers["getPortalPage"], handlers["getDevicePage"]]).toEqual([
       start,

@@ -5,10 +5,10 @@ import { sampleLongArrays } from "../kit/json-sample.ts";
 import { unpredictableFraction } from "../kit/secret.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Far more than a conversation has. Without it a body of tiny parts keeps everybody else waiting for seconds. */
+/** A body with more values than this would block the event loop for seconds. */
 const BODY_LIMITS = { partsMax: 400_000 };
 
-/** The body as one JSON object, with its text kept: a surface may forward it untouched. */
+/** Parses one JSON object and keeps its text, so that a surface can forward it verbatim. */
 export function parseJson(bytes: Buffer): ParsedBody {
   const parsed = parseJsonObject(bytes, BODY_LIMITS);
   if ("problem" in parsed)
@@ -16,7 +16,7 @@ export function parseJson(bytes: Buffer): ParsedBody {
   return parsed;
 }
 
-/** What a body says that was refused, for its line in the log; undefined where it is no JSON object. */
+/** For the log record of a rejected body; undefined when it is not a JSON object. */
 export function tryParseJson(bytes: Buffer): JsonObject | undefined {
   const parsed = parseJsonObject(bytes, BODY_LIMITS);
   return "problem" in parsed ? undefined : parsed.value;
@@ -26,7 +26,7 @@ export async function readJson(exchange: Pick<Exchange, "body">): Promise<Parsed
   return parseJson(await exchange.body());
 }
 
-/** A value through its schema; what is wrong with it is said with the name of the field. */
+/** Validates a value; the fault names the field. */
 export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
   rejectBySample(schema, value);
   const decoded = schema.safeParse(value);
@@ -35,30 +35,30 @@ export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 /**
- * The validator notes everything that is wrong, and a long list of nothing else would keep all other callers waiting for
- * seconds. So some items of such a list are looked at first; where those are right, few of all can be wrong.
+ * The validator collects every issue, so a long list of invalid items would block the event loop for seconds. A sample of
+ * the list is validated first and rejects such a body early.
  */
 function rejectBySample(schema: z.ZodType, value: unknown): void {
-  const some = sampleLongArrays(value, unpredictableFraction);
-  if (some === undefined) return;
-  const problems = schema.safeParse(some.value).error?.issues ?? [];
-  const found = fieldIssuesIn(problems).map(({ issue, path }) => ({ issue, ...some.toOriginalPath(path) }));
-  // Only what is wrong with an item itself: a list that was made shorter says nothing of its length.
-  if (found.some(({ isInside }) => isInside)) throw faultForIssues(found, value);
+  const sample = sampleLongArrays(value, unpredictableFraction);
+  if (sample === undefined) return;
+  const problems = schema.safeParse(sample.value).error?.issues ?? [];
+  const issues = fieldIssuesIn(problems).map(({ issue, path }) => ({ issue, ...sample.toOriginalPath(path) }));
+  // Only issues inside items count: the sample is shorter than the list.
+  if (issues.some(({ isInside }) => isInside)) throw faultForIssues(issues, value);
 }
 
 export async function readBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
   return decodeWith(schema, (await readJson(exchange)).value);
 }
 
-/** For actions whose fields are all optional: no body at all is the same as `{}`. */
+/** An empty body counts as `{}`. */
 export async function readOptionalBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
   const bytes = await exchange.body();
   if (bytes.length === 0) return decodeWith(schema, {});
   return decodeWith(schema, parseJson(bytes).value);
 }
 
-/** The query through its schema; a parameter given twice is read differently by different readers and is refused. */
+/** Validates the query; a repeated parameter is ambiguous and rejected. */
 export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodType<T>): T {
   const value: Record<string, string> = {};
   for (const [name, text] of exchange.query) {
@@ -70,7 +70,7 @@ export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodTyp
 
 type ZodIssue = z.core.$ZodIssue;
 
-/** An unknown field is named before a missing or bad one (ERR-10). */
+/** An unknown field is reported before a missing or invalid one (ERR-10). */
 function faultForIssues(found: readonly FieldIssue[], value: unknown): Fault {
   for (const { issue, path } of found) {
     if (issue.code !== "unrecognized_keys") continue;
@@ -90,7 +90,7 @@ const fieldIssuesIn = (issues: readonly ZodIssue[]) => issues.flatMap((issue) =>
 
 type FieldIssue = { readonly issue: ZodIssue; readonly path: readonly PropertyKey[] };
 
-/** Of a union's branches, the one that got furthest tells most. */
+/** Reports the union branch that matched deepest. */
 function flattenIssue(issue: ZodIssue, above: readonly PropertyKey[]): FieldIssue[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ issue, path }];
@@ -100,7 +100,7 @@ function flattenIssue(issue: ZodIssue, above: readonly PropertyKey[]): FieldIssu
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
 }
 
-/** Who names a field that is not known has looked inside. */
+/** An unknown field lies one level below its path. */
 function issueDepth({ issue, path }: FieldIssue): number {
   return issue.code === "unrecognized_keys" ? path.length + 1 : path.length;
 }
@@ -113,7 +113,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "<": "less than",
 };
 
-/** The validator's words, in plainer ones; words of our own stay as they are. */
+/** Rewrites the validator's messages in plain English; custom messages stay unchanged. */
 function describeIssue(issue: ZodIssue): string {
   if (issue.code === "invalid_union" && issue.message === "Invalid input") return describeUnionIssue(issue.errors);
   return issue.message
@@ -131,10 +131,10 @@ function describeIssue(issue: ZodIssue): string {
     .replace(/^expected record\b/, "expected object");
 }
 
-/** What each branch wants, and what was there in the place of all of them. */
+/** Lists what each branch expects. */
 function describeUnionIssue(branches: readonly (readonly ZodIssue[])[]): string {
   const firsts = branches.flatMap(([first]) => (first === undefined ? [] : [first]));
-  // Where the value is of one branch's kind, what that one says is what is wrong with it.
+  // The value has the type of one branch, so that branch's issue applies.
   const sized = firsts.find(({ code }) => code === "too_small" || code === "too_big" || code === "invalid_format");
   if (sized !== undefined) return describeIssue(sized);
   const all = firsts.map(describeIssue);

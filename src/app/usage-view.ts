@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { UsageView } from "../contract/schemas/requests.ts";
 import type { UsageRecord } from "../domain/record/record.ts";
 
-/** The figures of a request as callers and managers read them. */
+/** Usage as the public and the management API show it. */
 export function usageView(usage: UsageRecord | null): z.infer<typeof UsageView> {
   return {
     input_tokens: usage?.inputTokens ?? null,

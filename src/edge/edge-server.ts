@@ -71,7 +71,7 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly onResponse: (routeId: string, status: number, durationMs: number) => void;
 };
 
-/** What the server gets once all components are started. */
+/** What the server gets once all components have started. */
 export type EdgeRoutes = {
   readonly nodes: NodeAcceptor;
   readonly secretsOf: KnownSecrets;
@@ -102,15 +102,10 @@ export class EdgeServer {
   readonly #router: Router;
   readonly #authenticator: KeyAuthenticator;
   readonly #connections = new WeakMap<Duplex, ClientConnectionState>();
-  #handlers: Readonly<Record<string, Handler>> | undefined;
-  #nodes: NodeAcceptor | undefined;
-  /** Before `open` no error message can contain provider text. */
-  #secretsOf: KnownSecrets = () => [];
-  #managerAuth: ManagerAuth;
+  #routes: EdgeRoutes | undefined;
 
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
-    this.#managerAuth = { ...deps.managerAuth, personOf: async () => undefined };
     this.#router = new Router(deps.routes);
     this.#authenticator = new KeyAuthenticator(deps);
     const server = createServer(
@@ -149,13 +144,10 @@ export class EdgeServer {
   }
 
   /** Starts to serve requests; until then every request gets a 503. */
-  open({ nodes, secretsOf, personOf, handlers }: EdgeRoutes): void {
-    const missing = this.#deps.routes.filter(({ id }) => handlers[id] === undefined).map(({ id }) => id);
+  open(routes: EdgeRoutes): void {
+    const missing = this.#deps.routes.filter(({ id }) => routes.handlers[id] === undefined).map(({ id }) => id);
     if (missing.length > 0) throw new Error(`routes without a handler: ${missing.join(", ")}`);
-    this.#handlers = handlers;
-    this.#nodes = nodes;
-    this.#secretsOf = secretsOf;
-    this.#managerAuth = { ...this.#deps.managerAuth, personOf };
+    this.#routes = routes;
   }
 
   async #receive(request: Incoming, response: Outgoing): Promise<void> {
@@ -223,8 +215,8 @@ export class EdgeServer {
     };
     const accept = () => {
       if (this.listener.isDraining) end(stoppingFault());
-      else if (this.#nodes === undefined) end(startingFault());
-      else end(acceptNode(this.#nodes, { request, socket, head, address }));
+      else if (this.#routes === undefined) end(startingFault());
+      else end(acceptNode(this.#routes.nodes, { request, socket, head, address }));
     };
     // Without a listener an error during the wait would crash the process.
     socket.on("error", () => socket.destroy());
@@ -261,7 +253,7 @@ export class EdgeServer {
     if (lookup.is === "unknown") throw unknownPathFault(request.method ?? "GET", path);
     if (lookup.is === "wrong_method") throw methodFault(request, path, lookup.allow);
     if (waitSeconds !== undefined) throw addressRateLimitFault(waitSeconds);
-    if (this.#handlers === undefined) throw startingFault();
+    if (this.#routes === undefined) throw startingFault();
     exchange.query = mark < 0 ? "" : url.slice(mark + 1);
     exchange.receivedAtMs = this.#deps.clock.nowMs();
     return this.#authenticate(exchange, lookup.match);
@@ -294,13 +286,18 @@ export class EdgeServer {
       case "key":
         return this.#authenticateKey(exchange, match);
       case "manager":
-        return authenticateManager(exchange.request, this.#managerAuth, exchange.receivedAtMs).then((actor) => {
+        return this.#authenticateManager(exchange, exchange.receivedAtMs).then((actor) => {
           this.#limitManager(actor);
           return this.#dispatch(exchange, match, { actor, principal: undefined, refusal: undefined });
         });
       default:
         return this.#dispatch(exchange, match, { actor: undefined, principal: undefined, refusal: undefined });
     }
+  }
+
+  async #authenticateManager({ request }: EdgeExchange, nowMs: number): Promise<Actor> {
+    if (this.#routes === undefined) throw startingFault();
+    return authenticateManager(request, { ...this.#deps.managerAuth, personOf: this.#routes.personOf }, nowMs);
   }
 
   /** Protects the store from one busy caller; the operator's own token is not limited. */
@@ -346,7 +343,7 @@ export class EdgeServer {
     const { actor, principal, refusal } = authenticated;
     // A route without a body never calls `body()`, which is where a refusal is thrown otherwise.
     if (refusal !== undefined && route.intake === "none") throw refusal;
-    const handler = this.#handlers?.[route.id];
+    const handler = this.#routes?.handlers[route.id];
     if (handler === undefined) throw startingFault();
     const handled: Exchange = {
       requestId: exchange.requestId,
@@ -395,8 +392,8 @@ export class EdgeServer {
   }
 
   /** A slow upload can outlive the session, the token or the operator role that it started with. */
-  async #reauthenticateManager({ request }: EdgeExchange, before: Actor, bytes: Buffer): Promise<Buffer> {
-    const now = await authenticateManager(request, this.#managerAuth, this.#deps.clock.nowMs());
+  async #reauthenticateManager(exchange: EdgeExchange, before: Actor, bytes: Buffer): Promise<Buffer> {
+    const now = await this.#authenticateManager(exchange, this.#deps.clock.nowMs());
     if (isOperatorActor(now) !== isOperatorActor(before)) throw changedRightsFault();
     return bytes;
   }
@@ -416,7 +413,7 @@ export class EdgeServer {
   }
 
   #redact(problem: Fault, workspaceId: string | undefined): Fault {
-    const message = redactSecrets(problem.message, this.#secretsOf(workspaceId));
+    const message = redactSecrets(problem.message, this.#routes?.secretsOf(workspaceId) ?? []);
     return message === problem.message ? problem : problem.reworded({ message });
   }
 

@@ -44,7 +44,7 @@ export function exchangeOf(route: Route, said: Omit<Ask, "id"> = {}): Exchange {
 export async function ask(handlers: Record<string, Handler>, said: Ask): Promise<Answer> {
   const route = CATALOGUE_ROUTES.find(({ id }) => id === said.id);
   const handler = handlers[said.id];
-  if (route === undefined || handler?.kind !== "whole") throw new Error(`no such handler: ${said.id}`);
+  if (route === undefined || handler?.kind !== "buffered") throw new Error(`no such handler: ${said.id}`);
   const exchange = exchangeOf(route, said);
   const reply: HttpResponse = await handler.handle(exchange);
   const body = reply.json ?? (reply.bytes === undefined ? undefined : JSON.parse(reply.bytes.toString()));

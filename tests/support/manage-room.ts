@@ -6,7 +6,7 @@ import type { Check, ManageDeps, OwnKeyManagement } from "../../src/app/manage/d
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
 import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
-import { createMutationLock } from "../../src/app/manage/mutation-lock.ts";
+import { MutationLock } from "../../src/app/manage/mutation-lock.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
@@ -133,7 +133,7 @@ function ratesOf(store: Store, snapshot: CatalogueSnapshot, clock: Clock): Excha
     everyMs: 1,
     staleDays: 14,
     isLeader: () => true,
-    mutationLock: createMutationLock(),
+    mutationLock: new MutationLock(),
   };
   return new ExchangeRateUpdater({ ...parts, timers: systemTimers, warn: () => {} });
 }
@@ -224,14 +224,14 @@ export async function openRoom(checks: readonly Check[] = []) {
     ownKeys,
     nodes: noNodes(snapshot, clock),
     checks,
-    mutationLock: createMutationLock(),
+    mutationLock: new MutationLock(),
     waitForIngest: async () => {},
   });
 
   const call = async (id: string, said: Said = {}): Promise<HttpResponse> => {
     const route = MANAGE_ROUTES.find((one) => one.id === id);
     const handler = handlers[id];
-    if (route === undefined || handler?.kind !== "whole") throw new Error(`no handler ${id}`);
+    if (route === undefined || handler?.kind !== "buffered") throw new Error(`no handler ${id}`);
     return handler.handle({
       requestId: "req_test",
       route,

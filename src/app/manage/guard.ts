@@ -40,8 +40,8 @@ function guardHandler(deps: GuardDeps, access: RouteAccess, handler: Handler): H
     const membership = isOperatorActor(actor) ? undefined : await authorize(deps, access, actor, exchange);
     return membership === undefined ? exchange : withMembership(deps, actor, membership, exchange);
   };
-  return handler.kind === "whole"
-    ? { kind: "whole", handle: async (exchange) => handler.handle(await admit(exchange)) }
+  return handler.kind === "buffered"
+    ? { kind: "buffered", handle: async (exchange) => handler.handle(await admit(exchange)) }
     : { kind: "streamed", handle: async (exchange, sink) => handler.handle(await admit(exchange), sink) };
 }
 

@@ -10,7 +10,7 @@ import { requestHandlers } from "./request-cost.ts";
 async function asked(handlers: Record<string, Handler>, id: string): Promise<string> {
   const route = REQUEST_ROUTES.find((one) => one.id === "getRequest");
   const handler = handlers["getRequest"];
-  if (route === undefined || handler?.kind !== "whole") throw new Error("no such handler");
+  if (route === undefined || handler?.kind !== "buffered") throw new Error("no such handler");
   try {
     await handler.handle({
       requestId: "req_test",
