@@ -1,24 +1,11 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { MutationLock } from "../../src/app/manage/mutation-lock.ts";
 import { eventually } from "../support/eventually.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { watchWrites } from "../support/people-writes.ts";
 import { totpOf } from "../support/totp.ts";
 import { unusedPort } from "../support/upstream.ts";
-
-/** Calls of the mutation lock, which tell how many changes are queued. */
-const lockCalls = vi.hoisted(() => ({ count: 0 }));
-vi.mock(import("../../src/app/manage/mutation-lock.ts"), async (importOriginal) => {
-  const original = await importOriginal();
-  const fleetMutationLock: typeof original.fleetMutationLock = (fleet) => {
-    const lock = original.fleetMutationLock(fleet);
-    return (change) => {
-      lockCalls.count += 1;
-      return lock(change);
-    };
-  };
-  return { ...original, fleetMutationLock };
-});
 
 let provider: IdentityProvider;
 let gateway: PeopleGateway;
@@ -86,7 +73,7 @@ async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Aske
   };
   const losing = lose();
   await begun.promise;
-  lockCalls.count = 0;
+  const queued = vi.spyOn(MutationLock.prototype, "run");
   let refused = 0;
   const asking = ask().map(async (one) => {
     const answer = await one;
@@ -94,8 +81,9 @@ async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Aske
     return answer;
   });
   try {
-    await eventually(() => expect(lockCalls.count + refused).toBe(asking.length));
+    await eventually(() => expect(queued.mock.calls.length + refused).toBe(asking.length));
   } finally {
+    queued.mockRestore();
     before = nothing;
     gate.resolve();
   }

@@ -48,7 +48,7 @@ export async function createAccount(
     createdAtMs: now,
   };
   const { session, token } = sessions.start(person, exchange);
-  const joined = await context.mutationLock(async () => {
+  const joined = await context.mutationLock.run(async () => {
     await grant.authorize();
     if ((await context.store.people.personByEmail(email)) !== undefined) throw accountExists(email);
     const member = grant.granted === undefined ? undefined : memberAfterJoining(context, grant.granted, email, now);

@@ -37,7 +37,7 @@ export async function acceptMembership(
 ): Promise<Member> {
   const { ids, clock } = context;
   const now = clock.nowMs();
-  return context.mutationLock(async () => {
+  return context.mutationLock.run(async () => {
     await authorize();
     if ((await issuerOf(context, link)) === "none") throw invalidLink();
     const member = memberAfterJoining(context, granted, email, now);

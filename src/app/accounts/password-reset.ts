@@ -117,7 +117,7 @@ export async function resetPassword(
     return { status: 200, json: { status: true } };
   };
   // An issued link depends on memberships, which the lock keeps stable; a mailed link depends on nothing else.
-  return link === undefined ? reset() : context.mutationLock(reset);
+  return link === undefined ? reset() : context.mutationLock.run(reset);
 }
 
 /**

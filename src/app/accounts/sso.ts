@@ -45,7 +45,7 @@ export async function resetUnverifiedCredentials(deps: AccountsDeps, userId: str
   };
   // Checked before the lock too: the lock needs the shared state, which a normal sign-in must not depend on.
   if ((await findUnverified()) === undefined) return;
-  await mutationLock(async () => {
+  await mutationLock.run(async () => {
     const person = await findUnverified();
     if (person === undefined) return;
     const { email } = person;

@@ -5,7 +5,7 @@ import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { isMembershipUnchanged } from "./membership.ts";
-import type { MutationLock } from "./mutation-lock.ts";
+import type { MutationLock, Serialize } from "./mutation-lock.ts";
 
 /** An authenticated actor, and the membership that its request was authorized with. */
 export type Caller = { readonly actor: Actor; readonly membership: Membership | undefined };
@@ -16,7 +16,7 @@ export type CallerScope = {
   /** The actor of the audit entries that this request writes. */
   readonly auditActor: string;
   /** The mutation lock; the caller is authorized again once it is held. */
-  readonly serialized: MutationLock;
+  readonly serialized: Serialize;
 };
 
 /** The audit actor of changes that no request asked for: the first start and scheduled work. */
@@ -47,7 +47,7 @@ function callerScope(
     caller,
     auditActor: auditNameOf(actor),
     serialized: (change) =>
-      deps.mutationLock(async () => {
+      deps.mutationLock.run(async () => {
         await requireCallerUnchanged(deps, caller);
         return change();
       }),

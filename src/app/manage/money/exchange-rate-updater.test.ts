@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { RateRegistry } from "../../../domain/catalogue/exchange-rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { createMutationLock } from "../mutation-lock.ts";
+import { MutationLock } from "../mutation-lock.ts";
 import { ExchangeRateUpdater } from "./exchange-rate-updater.ts";
 
 let room: ManageRoom;
@@ -36,7 +36,7 @@ test("BILL-06 SCALE-02 only the leader fetches rates, and a new leader fetches a
       },
     },
     isLeader: () => isLeading,
-    mutationLock: createMutationLock(),
+    mutationLock: new MutationLock(),
     warn: () => undefined,
   });
   rates.start();

@@ -127,7 +127,10 @@ export class ExchangeRateUpdater implements ExchangeRates {
   async #fetchAndWarn(): Promise<void> {
     const { warn, mutationLock } = this.#deps;
     try {
-      const fetched = await this.fetch({ auditActor: OPERATOR_ACTOR, serialized: mutationLock });
+      const fetched = await this.fetch({
+        auditActor: OPERATOR_ACTOR,
+        serialized: (change) => mutationLock.run(change),
+      });
       if ("problem" in fetched) {
         warn({ problem: fetched.problem }, "rates: fetch failed, current rates stay in force");
         return;

@@ -69,7 +69,7 @@ async function receive(
   if (reading.is === "ignored") return "ignored";
   const { event } = reading;
   try {
-    return await context.mutationLock(async () => {
+    return await context.mutationLock.run(async () => {
       const scope: PaymentScope = { ...context, auditActor: `payment:${name}` };
       const order = await orderOf(context, name, event);
       return event.kind === "paid" ? credit(scope, order, event) : takeBack(scope, order, event);
@@ -139,7 +139,7 @@ async function takeBack(scope: PaymentScope, order: PaymentOrder, event: Payment
   const { workspaceId, currency, adapter } = order;
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
   const before = await scope.store.ledger.returned(workspaceId, source.id);
-  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await refundedSoFar(scope, source));
+  const wanted = event.amountScope === "event" ? event.nanos : event.nanos - (await refundedSoFar(scope, source));
   // Never more than was paid.
   const nanos = minNanos(wanted, order.nanos - before);
   const make = event.kind === "refunded" ? payoutOf : chargebackOf;

@@ -13,7 +13,7 @@ import { memoryState } from "../../../io/state/memory-state.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { createMutationLock } from "../mutation-lock.ts";
+import { MutationLock } from "../mutation-lock.ts";
 import { LedgerPoster } from "./ledger-poster.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
 
@@ -36,7 +36,7 @@ class World {
   readonly store: Store;
   readonly #clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
   readonly state = memoryState(this.#clock);
-  readonly inTurn = createMutationLock();
+  readonly mutationLock = new MutationLock();
   readonly expiry: PromotionExpiry;
   /** As a process does that finds what an earlier one left. */
   readonly startAgain: () => PromotionExpiry;
@@ -84,7 +84,7 @@ class World {
           throw new Error("nobody asks for models here");
         },
         timers: { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) },
-        mutationLock: this.inTurn,
+        mutationLock: this.mutationLock,
         requestMaxMs: REQUEST_MAX_MS,
         lateChargeMaxMs: LATE_MAX_MS,
         warn: (detail) => this.warned.push(detail),
@@ -278,7 +278,7 @@ describe("promotional credit", () => {
     await one.topUp(5);
     await one.do({ is: "grant", nanos: 10, forMs: 10 });
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const correction = one.inTurn(async () => {
+    const correction = one.mutationLock.run(async () => {
       const createdAtMs = one.nowMs;
       await one.state.withdraw({ workspaceId: one.id, nanos: 12n, isAllOrNothing: true, reserveNanos: 0n });
       begun.resolve();
@@ -309,7 +309,7 @@ describe("promotional credit", () => {
     };
     const expiry = one.expiry.run();
     await begun.promise;
-    expect(await Promise.race([one.inTurn(async () => "changed"), sleep(5_000, "waited")])).toBe("changed");
+    expect(await Promise.race([one.mutationLock.run(async () => "changed"), sleep(5_000, "waited")])).toBe("changed");
     gate.resolve();
     await expiry;
     expect([one.warned, await one.expired()]).toEqual([[], [10]]);
@@ -321,7 +321,7 @@ describe("promotional credit", () => {
     await one.do({ is: "begin", hold: 30 });
     await one.do({ is: "wait", ms: 10 });
     const [summed, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const other = one.inTurn(() => gate.promise);
+    const other = one.mutationLock.run(() => gate.promise);
     one.summing = async () => summed.resolve();
     const expiry = one.expiry.run();
     await summed.promise;
@@ -441,14 +441,14 @@ describe("promotional credit", () => {
       ...{ id, workspaceId: "ws", nanos: 10n, grantedAtMs: from, expiresAtMs: to },
       ...{ expiredNanos: 0n, expiryParts: 0, closedAtMs },
     });
-    const { together, spans } = promotionSpans([made("a", 0, 5, 6), made("b", 10, 20, 21), made("c", 15, 30, null)]);
-    expect(together.map(({ id }) => id).toSorted()).toEqual(["b", "c"]);
+    const { promotions, spans } = promotionSpans([made("a", 0, 5, 6), made("b", 10, 20, 21), made("c", 15, 30, null)]);
+    expect(promotions.map(({ id }) => id).toSorted()).toEqual(["b", "c"]);
     expect(spans.map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
       [10, 15],
       [15, 20],
       [20, 30],
     ]);
-    expect(remainingCredit(together, spans, [4n, 8n, 1n])).toEqual(
+    expect(remainingCredit(promotions, spans, [4n, 8n, 1n])).toEqual(
       new Map([
         ["c", 7n],
         ["b", 0n],

@@ -39,10 +39,10 @@ async function remainingByPromotion(
   promotions: readonly Promotion[],
   charged: readonly bigint[],
 ) {
-  const { together, spans } = promotionSpans(promotions);
+  const { promotions: relevant, spans } = promotionSpans(promotions);
   const corrected = await store.ledger.spent(workspaceId, "corrections", spans);
   const spent = charged.map((nanos, at) => nanos + (corrected[at] ?? 0n));
-  return remainingCredit(together, spans, spent);
+  return remainingCredit(relevant, spans, spent);
 }
 
 export type PromotionWithRemaining = Promotion & { readonly remainingNanos: bigint };
@@ -140,7 +140,7 @@ export class PromotionExpiry {
   async #expireOrWarn(workspaceId: string): Promise<void> {
     try {
       const observation = await this.#observe(workspaceId);
-      await this.#deps.mutationLock(() => this.#expire(workspaceId, observation));
+      await this.#deps.mutationLock.run(() => this.#expire(workspaceId, observation));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotions: expiry of a workspace failed, will be retried");
     }

@@ -93,7 +93,7 @@ function unreadableView(context: ManageContext, { workspace, key }: ExplainReque
     decision: null,
     routeReason: null,
     router: undefined,
-    thinking: undefined,
+    reasoning: undefined,
     rules: [],
     tooLong: false,
   } as const;
@@ -101,7 +101,7 @@ function unreadableView(context: ManageContext, { workspace, key }: ExplainReque
 }
 
 function explanationView(explained: RoutingExplanation, inputTokens: number) {
-  const { decision, refusal, routeReason, router, thinking } = explained;
+  const { decision, refusal, routeReason, router, reasoning } = explained;
   const candidates = (decision?.candidates ?? []).map((candidate) => ({
     ...candidate,
     expected_cost: costOf(candidate.scores?.["expected_cost_nanos"]),
@@ -124,9 +124,9 @@ function explanationView(explained: RoutingExplanation, inputTokens: number) {
             latency_ms: chosen.scores?.["expected_latency_ms"] ?? null,
           },
     reasoning:
-      thinking === undefined
+      reasoning === undefined
         ? null
-        : { effort: thinking.by === "provider_default" ? null : thinking.effort, chosen_by: thinking.by },
+        : { effort: reasoning.by === "provider_default" ? null : reasoning.effort, chosen_by: reasoning.by },
     order: decision?.order ?? [],
     candidates,
     weights: decision?.weights ?? null,

@@ -11,7 +11,7 @@ import type { ReplayMetrics, ReplayResult } from "../../pipeline/replay-routing.
 import { planningWithRouter, replayRecord } from "../../pipeline/replay-routing.ts";
 import { readOptionalBody } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
-import { createMutationLock } from "../mutation-lock.ts";
+import { MutationLock } from "../mutation-lock.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, routerName } from "../views.ts";
 import { findRouter, unsavedRouter } from "./routers.ts";
@@ -99,14 +99,14 @@ async function replay(
 
 export function replayHandlers(context: ManageContext): Record<string, Handler> {
   // One at a time: a replay plans thousands of requests on the event loop.
-  const oneAtATime = createMutationLock();
+  const replays = new MutationLock();
   return {
     manageReplayRouter: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const input = await readOptionalBody(exchange, ReplayAsk);
       const slug = exchange.params["router"] ?? "";
       const router = routerFor(context, workspace, slug, input);
-      return { status: 200, json: await oneAtATime(() => replay(context, workspace, slug, router, input)) };
+      return { status: 200, json: await replays.run(() => replay(context, workspace, slug, router, input)) };
     }),
   };
 }
