@@ -42,7 +42,7 @@ export class CaptureRecorder {
   readonly #target: CaptureTarget;
   readonly #itemMaxBytes: number;
   readonly #memory: CaptureMemory;
-  readonly #onFinish: (heard: RecordedExchange) => void;
+  readonly #onFinish: (recorded: RecordedExchange) => void;
   /** Responses that are never stored, such as audio, are not buffered. */
   readonly #capturesResponse: boolean;
   #request: Buffer | null = null;
@@ -58,12 +58,12 @@ export class CaptureRecorder {
     target: CaptureTarget,
     itemMaxBytes: number,
     room: CaptureMemory,
-    kept: (heard: RecordedExchange) => void,
+    onFinish: (recorded: RecordedExchange) => void,
   ) {
     this.#target = target;
     this.#itemMaxBytes = itemMaxBytes;
     this.#memory = room;
-    this.#onFinish = kept;
+    this.#onFinish = onFinish;
     this.#capturesResponse = CAPTURED_PARTS[target.surface].includes("answer");
   }
 
@@ -82,10 +82,10 @@ export class CaptureRecorder {
   }
 
   wrapSink(sink: ResponseSink): ResponseSink {
-    const begun = (contentType: string | undefined) => {
+    const onStart = (contentType: string | undefined) => {
       if (contentType?.startsWith("text/plain") === true) this.#responseFormat = "words";
     };
-    return new RecordingSink(sink, begun, (chunk) => this.#addChunk(chunk));
+    return new RecordingSink(sink, onStart, (chunk) => this.#addChunk(chunk));
   }
 
   /** Called once at the end of the request. */
@@ -126,12 +126,12 @@ class RecordingSink implements ResponseSink {
 
   constructor(
     sink: ResponseSink,
-    begun: (contentType: string | undefined) => void,
-    heard: (chunk: Buffer | string) => void,
+    onStart: (contentType: string | undefined) => void,
+    onChunk: (chunk: Buffer | string) => void,
   ) {
     this.#sink = sink;
-    this.#onStart = begun;
-    this.#onChunk = heard;
+    this.#onStart = onStart;
+    this.#onChunk = onChunk;
   }
 
   get started(): boolean {

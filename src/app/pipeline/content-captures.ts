@@ -179,7 +179,7 @@ function capturedItem(recorded: RecordedExchange, maxBytes: number): CapturedReq
     request: request?.text ?? null,
     answer: answer?.text ?? null,
     cut: [...recorded.cut, ...[request, answer].flatMap((one) => (one?.cut === undefined ? [] : [one.cut]))].filter(
-      (one, place) => place < recorded.cut.length || !counted.includes(one.part),
+      (one, index) => index < recorded.cut.length || !counted.includes(one.part),
     ),
   };
 }

@@ -27,7 +27,7 @@ import { disconnectedRecord, settleUncharged } from "./settle.ts";
 
 /**
  * Counts the input tokens of a messages request. It is planned like the request itself, so that policy applies; a planned
- * endpoint with a count API is asked, otherwise the gateway counts. Nothing is held or charged.
+ * endpoint with a count API counts, otherwise the gateway does. Nothing is held or charged.
  */
 export async function countTokens(
   gateway: GatewayDeps,

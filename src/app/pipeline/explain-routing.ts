@@ -10,7 +10,7 @@ import type { ReasoningChoice } from "./inference-request.ts";
 import { isTooLong, type PlannedRequest, type PlanningDeps, type PlanningRequest, planOutline } from "./plan.ts";
 import { toHeaderText } from "./response-headers.ts";
 
-/** The routing decision for a call and its reasons; no provider is called and nothing is held or stored. */
+/** The routing decision for a call and its reasons; no provider is called and unplanned is held or stored. */
 export type RoutingExplanation = {
   readonly decision: DecisionRecord | null;
   /** The value of X-Svc-Route-Reason; null when the call would be refused. */
@@ -22,7 +22,7 @@ export type RoutingExplanation = {
   readonly router: Router | undefined;
   readonly policy: Policy;
   readonly rules: readonly PolicyRuleSource[];
-  readonly thinking: ReasoningChoice | undefined;
+  readonly reasoning: ReasoningChoice | undefined;
 };
 
 /** Uses the same planner as real requests. */
@@ -32,18 +32,18 @@ export function explainRouting(
   { inbound, outline }: ChatInferenceRequest,
   keyPolicy: Partial<Policy> | null,
 ): RoutingExplanation {
-  const asked: PlanningRequest = { ...from, outline };
-  const { workspace } = asked;
+  const request: PlanningRequest = { ...from, outline };
+  const { workspace } = request;
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: workspace.policy },
     { from: "key", policy: keyPolicy },
   ];
-  const own = planning.policyOf(workspace.id, asked.keyId) ?? workspace.policy;
-  const nothing = {
+  const ownPolicy = planning.policyOf(workspace.id, request.keyId) ?? workspace.policy;
+  const unplanned = {
     decision: null,
     routeReason: null,
     router: undefined,
-    thinking: undefined,
+    reasoning: undefined,
     tooLong: false,
   } as const;
   let planned: PlannedRequest;
@@ -51,29 +51,29 @@ export function explainRouting(
   try {
     const route = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
     router = route.is === "router" ? route.router : undefined;
-    planned = planOutline(planning, asked);
+    planned = planOutline(planning, request);
   } catch (error) {
     if (error instanceof Fault)
-      return { ...nothing, refusal: error, policy: own, rules: policyRuleSources(own, layers) };
+      return { ...unplanned, refusal: error, policy: ownPolicy, rules: policyRuleSources(ownPolicy, layers) };
     throw error;
   }
   const { plan, currentPolicy } = planned;
-  const policy = currentPolicy() ?? own;
+  const policy = currentPolicy() ?? ownPolicy;
   layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
   layers.push({ from: "request", policy: policyFromHints(outline.routingHints) });
-  const found = {
+  const explanation = {
     decision: plan.decision(),
     router,
     policy,
     rules: policyRuleSources(policy, layers),
     tooLong: isTooLong(plan),
   };
-  if (plan.is === "refused") return { ...nothing, ...found, refusal: plan.fault };
+  if (plan.is === "refused") return { ...unplanned, ...explanation, refusal: plan.fault };
   const [first] = plan.attempts;
   return {
-    ...found,
+    ...explanation,
     routeReason: toHeaderText(plan.reason),
     refusal: null,
-    thinking: first === undefined ? undefined : chooseReasoning(inbound, plan, first),
+    reasoning: first === undefined ? undefined : chooseReasoning(inbound, plan, first),
   };
 }

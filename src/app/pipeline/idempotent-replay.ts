@@ -147,10 +147,10 @@ const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] s
  * Clients save audio and plain transcripts without reading them, so a notice would be played or shown as subtitles.
  * Decisions must answer every question or fail.
  */
-function requiresFullResponse({ status }: ChargedKeyUse, surface: Surface, asked: Buffer): boolean {
+function requiresFullResponse({ status }: ChargedKeyUse, surface: Surface, loggableBody: Buffer): boolean {
   if (surface === "speech") return true;
   if (surface === "decisions") return status === ANSWERED;
-  return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(tryParseJson(asked)?.["response_format"]);
+  return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(tryParseJson(loggableBody)?.["response_format"]);
 }
 
 function servedByHeaders(served: ServedCall | undefined): Record<string, string> {

@@ -77,11 +77,11 @@ export class Relay {
   constructor(
     sink: ResponseSink,
     gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "keepAlives">,
-    told: RelayEvents,
+    relayEvents: RelayEvents,
   ) {
     this.#sink = sink;
     this.#gateway = gateway;
-    this.#events = told;
+    this.#events = relayEvents;
     sink.onDisconnect(() => this.cancel());
   }
 

@@ -41,7 +41,7 @@ export function planningWithRouter(planning: PlanningDeps, slug: string, router:
     breakers: ALL_CLOSED,
     // Requests with own keys have no comparable cost.
     ownKeys: NO_OWN_KEYS,
-    routerOf: (workspaceId, asked) => (asked === slug ? router : planning.routerOf(workspaceId, asked)),
+    routerOf: (workspaceId, name) => (name === slug ? router : planning.routerOf(workspaceId, name)),
   };
 }
 

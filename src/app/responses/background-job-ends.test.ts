@@ -40,12 +40,12 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
     const job = await begun();
     await store.startRun("resp_1");
     if (finds !== "nothing") await jobs.stopUnwanted();
-    expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+    expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
     // It is over, so nobody stops it any more.
     await jobs.stopUnwanted();
     expect(jobs.isTakenOver("resp_1")).toBe(false);
     const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-    job.keep(JSON.stringify(response));
+    job.setReply(JSON.stringify(response));
     const { finish } = store;
     let away = finds === "the other, and no store" ? 1 : 0;
     store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
@@ -57,7 +57,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
 });
 
 test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
-  const code = async (made: "all" | "less") => (await jobs.takeEnd("resp_1", made))?.code;
+  const code = async (made: "all" | "less") => (await jobs.claimEnd("resp_1", made))?.code;
   const failed = await begun();
   await store.startRun("resp_1");
   expect(await code("less")).toBe("service_unavailable");
@@ -88,14 +88,14 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   const { claimEnd } = store;
   let away = 2;
   store.claimEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : claimEnd(...end));
-  expect((await jobs.takeEnd("resp_1", "all"))?.code).toBe("service_unavailable");
+  expect((await jobs.claimEnd("resp_1", "all"))?.code).toBe("service_unavailable");
   expect([away, jobs.isTakenOver("resp_1")]).toEqual([-1, false]);
   await jobs.finish(job, undefined);
   await store.remove("ws_1", "resp_1", 2000);
   // A process that ends does not wait: what it could not ask about is the next one's, and is free.
   const last = await begun();
   store.claimEnd = () => Promise.reject(new Error("the store is away"));
-  const asked = jobs.takeEnd("resp_1", "all");
+  const asked = jobs.claimEnd("resp_1", "all");
   last.abandon();
   expect((await asked)?.code).toBe("service_unavailable");
   expect(jobs.isUnrecorded("resp_1")).toBe(true);
@@ -111,7 +111,7 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
       const job = await begun();
       const { claimEnd } = store;
       store.claimEnd = unheard;
-      expect((await jobs.takeEnd("resp_1", made))?.code).toBe(code);
+      expect((await jobs.claimEnd("resp_1", made))?.code).toBe(code);
       store.claimEnd = claimEnd;
       expect(jobs.isTakenOver("resp_1")).toBe(made === "less");
       await jobs.finish(job, undefined);
@@ -133,7 +133,7 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
       if (heard === "never") throw new Error("the connection was lost");
       return end;
     };
-    expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+    expect((await jobs.claimEnd("resp_1", "less"))?.code).toBe("service_unavailable");
     await jobs.finish(job, new Error("the provider is away"));
     silence.resolve();
     expect(await done.promise).toBe("taken");
@@ -151,7 +151,7 @@ test("RESP-05 BILL-09 an end that was taken by a question that hangs is given ba
     await claimEnd(...asked);
     return new Promise<never>(() => undefined);
   };
-  expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+  expect((await jobs.claimEnd("resp_1", "less"))?.code).toBe("service_unavailable");
   await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
   store.claimEnd = claimEnd;
   await jobs.finish(job, new Error("the provider is away"));
@@ -161,7 +161,7 @@ test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent aft
   const job = await begun();
   const { claimEnd } = store;
   store.claimEnd = () => new Promise<never>(() => undefined);
-  const asked = jobs.takeEnd("resp_1", "all");
+  const asked = jobs.claimEnd("resp_1", "all");
   const { response } = storedResponse("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
   await jobs.stopUnwanted();
@@ -172,7 +172,7 @@ test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent aft
 
 test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, hold and end", async () => {
   const job = await begun();
-  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
   jobs.abandon();
   expect([jobs.isTakenOver("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
   await jobs.finish(job, new Error("the provider is away"));
@@ -185,7 +185,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
     const job = await begunJob(stopping);
     await store.startRun("resp_1");
     stopping.abandon();
-    expect(await stopping.takeEnd("resp_1", "less")).toBeUndefined();
+    expect(await stopping.claimEnd("resp_1", "less")).toBeUndefined();
     expect([stopping.isTakenOver("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
     await stopping.finish(job, undefined);
     await store.remove("ws_1", "resp_1", 2000);
@@ -193,7 +193,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   // A whole answer is its own to settle.
   const made = await begun();
   jobs.abandon();
-  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
   expect(jobs.isTakenOver("resp_1")).toBe(false);
   await jobs.finish(made, undefined);
 });
@@ -202,14 +202,14 @@ test("LOG-01 RESP-05 a whole answer has its record where one instance alone stop
   const stopping = jobsWith(store, { instances: "one" });
   const job = await begunJob(stopping);
   stopping.abandon();
-  expect(await stopping.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(await stopping.claimEnd("resp_1", "all")).toBeUndefined();
   expect(stopping.isUnrecorded("resp_1")).toBe(false);
   await stopping.finish(job, undefined);
 });
 
 test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
   const first = await begun();
-  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
   const others = jobsWith(store);
   const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
@@ -229,7 +229,7 @@ async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
   store.startRun = async (id) => Promise.reject(new Error(`the connection was lost: ${(await startRun(id)).is}`));
   if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
   store.startRun = startRun;
-  const why = await others.takeEnd("resp_1", "less");
+  const why = await others.claimEnd("resp_1", "less");
   const left = [why?.code, others.isTakenOver("resp_1"), others.isUnrecorded("resp_1")];
   await others.finish(job, new Error("the queue is full"));
   return left;
@@ -239,13 +239,13 @@ const ENDS = [undefined, false, false];
 
 test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to the run that has taken it, asked or not", async () => {
   const first = await begun();
-  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
   for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
   const others = jobsWith(store);
   const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
   await others.finish(second, new Error("the queue is full"));
-  first.keep(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
+  first.setReply(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
   await jobs.finish(first, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", runs: 1 });
 });
@@ -278,7 +278,7 @@ test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is
     await expect(jobs.begin(job)).rejects.toThrow("lost");
     store.startRun = startRun;
     store.claimEnd = () => Promise.reject(new Error("the store is away"));
-    const asked = jobs.takeEnd("resp_1", "less");
+    const asked = jobs.claimEnd("resp_1", "less");
     store.claimEnd = claimEnd;
     await jobs.stopUnwanted();
     expect(await asked).toBeUndefined();

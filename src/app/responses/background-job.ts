@@ -86,7 +86,7 @@ export class BackgroundJob {
   }
 
   /** Drops the first events from memory once they are stored. */
-  forget(count: number): void {
+  dropStored(count: number): void {
     for (const { text } of this.#events.slice(0, count)) this.#bufferedChars -= text.length;
     this.#events = this.#events.slice(count);
     this.#storedCount += count;
@@ -149,7 +149,7 @@ export class BackgroundJob {
   }
 
   /** Receives the complete response before its last events. */
-  keep(final: string): void {
+  setReply(final: string): void {
     this.#final = this.parseReply(final);
   }
 
@@ -170,12 +170,12 @@ export class BackgroundJob {
   }
 
   /** This run owns the end, even if another run exists. */
-  take(): void {
+  claimEnd(): void {
     this.#ownsEnd = true;
   }
 
   /** Gives the job to another run, unless this run owns the end. */
-  leave(phase: "taken_over" | "ended_elsewhere"): void {
+  handOver(phase: "taken_over" | "ended_elsewhere"): void {
     if (this.#phase !== "running" || this.#ownsEnd) return;
     this.#abandonAs(phase, TAKEN_OVER_MESSAGE);
     // The client is still connected, so partial output is not charged; without output no further attempt is made.
@@ -196,8 +196,8 @@ export class BackgroundJob {
     const error = problem === null ? null : { code: problem.code, message: problem.message };
     const response = { ...this.stored.response, status, error, output: this.#doneItems };
     if (!this.#storesEvents) return { status, response, last: [] };
-    const said = problem === null ? [] : [this.#event("error", this.#errorFields(problem))];
-    return { status, response, last: [...said, this.#event(`response.${status}`, { response })] };
+    const errorEvents = problem === null ? [] : [this.#event("error", this.#errorFields(problem))];
+    return { status, response, last: [...errorEvents, this.#event(`response.${status}`, { response })] };
   }
 
   /** Builds the end when zero data retention was switched on meanwhile: followers get the events, nothing is stored. */
@@ -220,16 +220,16 @@ export class BackgroundJob {
     this.#over.resolve();
   }
 
-  waitForEvents(withinMs: number): Promise<"news" | "silence"> {
+  waitForEvents(withinMs: number): Promise<"events" | "silence"> {
     return new Promise((resolve) => {
-      const finish = (what: "news" | "silence") => {
+      const finish = (what: "events" | "silence") => {
         clearTimeout(timer);
-        this.#watchers.delete(heard);
+        this.#watchers.delete(onEvents);
         resolve(what);
       };
-      const heard = () => finish("news");
+      const onEvents = () => finish("events");
       const timer = setTimeout(() => finish("silence"), withinMs);
-      this.#watchers.add(heard);
+      this.#watchers.add(onEvents);
     });
   }
 

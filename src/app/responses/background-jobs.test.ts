@@ -39,7 +39,7 @@ test("RESP-05 an answer that was settled while the process stopped is stored, wi
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [{ type: "message", id: "msg_1" }] };
-  job.keep(JSON.stringify(response));
+  job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
@@ -53,7 +53,7 @@ test("RESP-05 work that was given up and came to no end stays as it is, for the 
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "failed", created_at: 1, output: [] };
-  job.keep(JSON.stringify(response));
+  job.setReply(JSON.stringify(response));
   await jobs.finish(job, new Error("the connection was closed"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", request: REQUEST }]);
 });
@@ -325,7 +325,7 @@ test("RESP-04 a job holds about a mebibyte of events: its provider waits until t
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, 1, {});
   for (let count = written + 1; count < 40; count += 1) if (!job.sink.write(delta(MIB / 8))) await job.sink.drained();
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-  job.keep(JSON.stringify(response));
+  job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   reader.hurry();
@@ -368,7 +368,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
   const job = await begun();
   await eventually(() => expect(lost).toBe(1));
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-  job.keep(JSON.stringify(response));
+  job.setReply(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed" });

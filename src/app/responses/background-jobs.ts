@@ -96,18 +96,18 @@ export class BackgroundJobs {
       throw error;
     });
     if (begun.is === "begun") job.begin(begun.run);
-    else if (begun.is === "anothers") job.leave("taken_over");
+    else if (begun.is === "anothers") job.handOver("taken_over");
     else await this.#stopOrLeave(job);
   }
 
   /** Claims the end before settlement; returns a fault when another run owns it. Never rejects. */
-  async takeEnd(id: string, made: ResponseCompleteness): Promise<Fault | undefined> {
-    return this.#running.get(id)?.takeEnd(made);
+  async claimEnd(id: string, completeness: ResponseCompleteness): Promise<Fault | undefined> {
+    return this.#running.get(id)?.claimEnd(completeness);
   }
 
   /** Stores a complete response before it is charged. Never rejects. */
-  async made(job: BackgroundJob, final: string): Promise<void> {
-    await this.#running.get(job.stored.id)?.made(final);
+  async storeReply(job: BackgroundJob, final: string): Promise<void> {
+    await this.#running.get(job.stored.id)?.storeReply(final);
   }
 
   /** Stores the end after settlement; `failure` is what the pipeline threw. Never rejects. */
@@ -144,8 +144,8 @@ export class BackgroundJobs {
     const { workspaceId, id } = job.stored;
     const { store, clock } = this.#deps;
     const stored = await store.find(workspaceId, id, clock.nowMs());
-    if (stored !== undefined && !isUnfinished(stored)) job.leave("ended_elsewhere");
-    else if (stored !== undefined && job.run !== undefined && stored.runs > job.run) job.leave("taken_over");
+    if (stored !== undefined && !isUnfinished(stored)) job.handOver("ended_elsewhere");
+    else if (stored !== undefined && job.run !== undefined && stored.runs > job.run) job.handOver("taken_over");
     else job.cancel();
   }
 
@@ -223,17 +223,17 @@ class JobWriter {
     clearInterval(this.#timer);
   }
 
-  async takeEnd(made: ResponseCompleteness): Promise<Fault | undefined> {
+  async claimEnd(completeness: ResponseCompleteness): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, ownRun, phase, ownsEnd } = this.job;
-    if (instances === "one" && made === "all") this.job.take();
+    if (instances === "one" && completeness === "all") this.job.claimEnd();
     if (instances === "one" || ownsEnd) return undefined;
     // An abandoned job settles as such; a complete reply is stored unless another run has ended the response.
-    if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
+    if (completeness === "less" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
     const own = { id: stored.id, run: ownRun };
     const claim = this.#retryStore(
       "responses: claim of the end failed",
-      () => store.claimEnd(own, run === undefined ? "unbegun" : made),
+      () => store.claimEnd(own, run === undefined ? "unbegun" : completeness),
       endWaitMs,
     );
     // A single query may block for longer than the limit.
@@ -241,12 +241,12 @@ class JobWriter {
     // The store did not answer in time: a complete reply is stored unless another end is known; anything else is left to
     // the run that resumes the job, as after a crash.
     const isOpen = this.job.phase === "running" || this.job.phase === "taken_over";
-    const isKept = end === undefined && made === "all" && isOpen;
-    if (end === "taken" || end === "deleted" || isKept) {
-      this.job.take();
+    const shouldStore = end === undefined && completeness === "all" && isOpen;
+    if (end === "taken" || end === "deleted" || shouldStore) {
+      this.job.claimEnd();
       return undefined;
     }
-    this.job.leave(end === "over" ? "ended_elsewhere" : "taken_over");
+    this.job.handOver(end === "over" ? "ended_elsewhere" : "taken_over");
     if (end !== undefined) return TAKEN_OVER;
     // The abandoned query can still claim the end, now or later, so the claim is returned. A run number that was never
     // begun may belong to another run by now and is left alone.
@@ -265,14 +265,14 @@ class JobWriter {
   }
 
   /** Events are stored before the reply, so that a resumed end has them all. */
-  async made(final: string): Promise<void> {
-    const answer = this.job.parseReply(final);
+  async storeReply(final: string): Promise<void> {
+    const reply = this.job.parseReply(final);
     const { workspaceId, keyId } = this.job.stored;
-    if (answer === undefined || !this.#deps.mayKeep(workspaceId, keyId)) return;
-    await Promise.race([this.#storeReply(answer), sleep(REPLY_WAIT_MS, undefined, { ref: false })]);
+    if (reply === undefined || !this.#deps.mayKeep(workspaceId, keyId)) return;
+    await Promise.race([this.#writeReply(reply), sleep(REPLY_WAIT_MS, undefined, { ref: false })]);
   }
 
-  async #storeReply(response: JsonObject): Promise<void> {
+  async #writeReply(response: JsonObject): Promise<void> {
     const { store, warn } = this.#deps;
     const { stored, servedBy } = this.job;
     try {
@@ -322,9 +322,9 @@ class JobWriter {
     const events = this.job.unstored;
     try {
       const mayStore = mayKeep(workspaceId, keyId);
-      const kept = mayStore ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
+      const appended = mayStore ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
       // Followers have these events already, or are too slow for events that cannot be stored.
-      if (kept === "stored" || this.job.isFull) this.job.forget(events.length);
+      if (appended === "stored" || this.job.isFull) this.job.dropStored(events.length);
     } catch (error) {
       warn({ err: error, requestId: id }, "responses: events not stored");
     }

@@ -22,9 +22,9 @@ export class JobSink implements ResponseSink {
   readonly #frames = new SseReader(FRAME_CHARS_MAX);
   readonly #listener: SinkListener;
   #started = false;
-  #gone = false;
+  #isCancelled = false;
   #refusal: Fault | undefined;
-  #onGone: (() => void) | undefined;
+  #onDisconnect: (() => void) | undefined;
 
   constructor(listener: SinkListener) {
     this.#listener = listener;
@@ -36,7 +36,7 @@ export class JobSink implements ResponseSink {
 
   /** True once the job is cancelled; the pipeline handles it like a client disconnect. */
   get disconnected(): boolean {
-    return this.#gone;
+    return this.#isCancelled;
   }
 
   get refusal(): Fault | undefined {
@@ -44,16 +44,16 @@ export class JobSink implements ResponseSink {
   }
 
   stop(): void {
-    if (!this.#takesMore) return;
-    this.#gone = true;
-    this.#onGone?.();
+    if (!this.#acceptsMore) return;
+    this.#isCancelled = true;
+    this.#onDisconnect?.();
   }
 
   /** Breaks the response with a fault. */
   refuse(why: Fault): void {
-    if (!this.#takesMore) return;
+    if (!this.#acceptsMore) return;
     this.#refusal = why;
-    this.#onGone?.();
+    this.#onDisconnect?.();
   }
 
   start(_status: number, headers: Readonly<Record<string, string>>): void {
@@ -63,11 +63,11 @@ export class JobSink implements ResponseSink {
 
   write(chunk: Buffer | string): boolean {
     for (const event of this.#read(chunk)) this.#listener.event(event);
-    return !this.#takesMore || this.#listener.hasRoom();
+    return !this.#acceptsMore || this.#listener.hasRoom();
   }
 
   drained(): Promise<void> {
-    return !this.#takesMore || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
+    return !this.#acceptsMore || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
   }
 
   end(chunk?: Buffer | string): void {
@@ -77,12 +77,12 @@ export class JobSink implements ResponseSink {
   abort(): void {}
 
   onDisconnect(listener: () => void): void {
-    if (!this.#takesMore) listener();
-    else this.#onGone = listener;
+    if (!this.#acceptsMore) listener();
+    else this.#onDisconnect = listener;
   }
 
-  get #takesMore(): boolean {
-    return !this.#gone && this.#refusal === undefined;
+  get #acceptsMore(): boolean {
+    return !this.#isCancelled && this.#refusal === undefined;
   }
 
   #read(chunk: Buffer | string): ParsedBody[] {

@@ -74,8 +74,8 @@ async function resolveReferences(
 
 function formatItem(id: string, item: JsonObject): ListedItem {
   const type = itemTypeOf(item);
-  const whole = { ...item, id, type };
+  const identified = { ...item, id, type };
   const { role, content } = item;
-  if (type !== "message" || typeof content !== "string") return whole;
-  return { ...whole, content: [{ type: role === "assistant" ? "output_text" : "input_text", text: content }] };
+  if (type !== "message" || typeof content !== "string") return identified;
+  return { ...identified, content: [{ type: role === "assistant" ? "output_text" : "input_text", text: content }] };
 }

@@ -26,7 +26,7 @@ export function openResponses(
           return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
         },
       },
-      beforeSettlement: (requestId, completeness) => jobs.takeEnd(requestId, completeness),
+      beforeSettlement: (requestId, completeness) => jobs.claimEnd(requestId, completeness),
       state: {
         ...state,
         settle: (hold, nanos) =>

@@ -103,8 +103,8 @@ async function runAgain(context: ResponsesContext, job: BackgroundJob, exchange:
         request: new ChatInferenceRequest(inbound),
         sink: job.sink,
         onAdmitted: () => context.jobs.begin(job),
-        beforeSettle: (final) => context.jobs.made(job, final),
-        storeResponse: async (final) => job.keep(final),
+        beforeSettle: (final) => context.jobs.storeReply(job, final),
+        storeResponse: async (final) => job.setReply(final),
       };
     });
   } catch (error) {

@@ -151,8 +151,8 @@ function cheapestByTokens(
 function tokenNanosEur(price: Price, snapshot: CatalogueSnapshot): bigint | undefined {
   const rate = rateBetween(snapshot.currencies, price.currency, "EUR");
   if (rate === undefined || price.inputPer1mTokens === null) return undefined;
-  const figures = [price.inputPer1mTokens, price.outputPer1mTokens].filter((figure) => figure !== null);
-  return figures.reduce(
+  const amounts = [price.inputPer1mTokens, price.outputPer1mTokens].filter((amount) => amount !== null);
+  return amounts.reduce(
     (sum, { digits, scale }) =>
       sum + divideHalfUp(digits * rate.numerator * 10n ** 9n, rate.denominator * 10n ** BigInt(scale)),
     0n,

@@ -49,8 +49,8 @@ async function createResponse(context: ResponsesContext, exchange: Exchange, sin
           sendQueued(context, exchange, sink, job);
           await context.jobs.begin(job);
         },
-        beforeSettle: (final) => context.jobs.made(job, final),
-        storeResponse: async (final) => job.keep(final),
+        beforeSettle: (final) => context.jobs.storeReply(job, final),
+        storeResponse: async (final) => job.setReply(final),
       };
     });
     if (queued !== undefined) await context.jobs.finish(queued, undefined);

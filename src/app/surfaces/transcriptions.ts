@@ -182,8 +182,8 @@ function fileTooLarge(maxBytes: number, model: string): MissingCapability {
 
 /** Billed by the second, while neither the gateway nor the provider reports the duration in time. */
 function unmeasuredDuration({ isStreaming }: TranscriptionCall): MissingCapability {
-  const whole = isStreaming ? ". Or send it without stream" : "";
-  const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${whole}`;
+  const alternative = isStreaming ? ". Or send it without stream" : "";
+  const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${alternative}`;
   return {
     reason: "is billed by the second and does not say in time how many there were, and the file could not be measured",
     param: "file",
