@@ -32,7 +32,7 @@ test("an unknown field inside an object is named with its path", () => {
   expect(faultOf(() => decodeWith(Shape, { name: "x", inner: { list: [], more: 1 } })).param).toBe("inner.more");
 });
 
-test("a missing field is said to be required, a bad one is named with its path", () => {
+test("a missing field is reported as required, an invalid one by its path", () => {
   const missing = faultOf(() => decodeWith(Shape, {}));
   expect([missing.code, missing.param]).toEqual(["invalid_value", "name"]);
   expect(missing.message).toContain("required");
@@ -41,7 +41,7 @@ test("a missing field is said to be required, a bad one is named with its path",
   expect(faultOf(() => decodeWith(Shape, { name: "x", mode: "c" })).message).toContain('"a"|"b"');
 });
 
-test("in a union the branch that got furthest names the field", () => {
+test("in a union the deepest matching branch names the field", () => {
   expect(faultOf(() => decodeWith(Shape, { name: "x", either: { deep: { n: "1" } } })).param).toBe("either.deep.n");
   expect(faultOf(() => decodeWith(Shape, { name: "x", either: 5 })).param).toBe("either");
 });
@@ -80,12 +80,12 @@ test.each<[string, unknown, string]>([
   ["message.role", { message: { role: "robot" } }, 'expected one of "user"|"tool"'],
   ["message.role", { message: {} }, 'it is required: expected one of "user"|"tool"'],
   ["message.content", { message: { role: "user" } }, "it is required: expected string or array"],
-])("what is wrong with %s of %j is said in plain words: %s", (param, value, problem) => {
+])("the issue with %s of %j is described plainly: %s", (param, value, problem) => {
   const refused = faultOf(() => decodeWith(Words, value));
   expect([refused.param, refused.message]).toEqual([param, `Field "${param}": ${problem}.`]);
 });
 
-test("what a caller sent is never quoted in a message", () => {
+test("messages never quote the caller's values", () => {
   const secret = "sk_svc_live_do-not-quote";
   expect(faultOf(() => decodeWith(Shape, { name: "x", mode: secret })).message).not.toContain(secret);
   expect(faultOf(() => decodeWith(Shape, { name: "x", size: secret })).message).not.toContain(secret);
@@ -96,20 +96,20 @@ test("a body that is not one JSON object is invalid_json", async () => {
     await expect(readJson(bodyOf(text))).rejects.toMatchObject({ code: "invalid_json", status: 400 });
 });
 
-test("the bytes of the body are kept beside its value", async () => {
+test("the text of the body is kept with its value", async () => {
   const read = await readJson(bodyOf('{ "name" : "x" }'));
   expect(read.text).toBe('{ "name" : "x" }');
   expect(read.value).toEqual({ name: "x" });
   expect(await readBody(bodyOf('{"name":"x"}'), Shape)).toEqual({ name: "x" });
 });
 
-test("no body is the same as an empty object only where all is optional", async () => {
+test("an empty body counts as {} only when all fields are optional", async () => {
   const Loose = z.strictObject({ grace: z.string().optional() });
   expect(await readOptionalBody(bodyOf(""), Loose)).toEqual({});
   await expect(readOptionalBody(bodyOf("x"), Loose)).rejects.toMatchObject({ code: "invalid_json" });
 });
 
-test("a query is read through its schema; twice the same name and unknown names are refused", () => {
+test("a query with a repeated or unknown parameter is refused", () => {
   const Query = z.strictObject({ limit: z.coerce.number().int().min(1).max(10).default(5), q: z.string().optional() });
   const query = (text: string) => ({ query: new URLSearchParams(text) });
   expect(readQuery(query(""), Query)).toEqual({ limit: 5 });
@@ -136,7 +136,7 @@ describe("long lists", () => {
     return decodeWith(list, { list: items });
   };
 
-  test("GEN-06 of a list of wrong items some are looked at, and one of them is named", () => {
+  test("GEN-06 a long list of invalid items is rejected by a sample that names one item", () => {
     const half = Array.from({ length: LENGTH }, (_, at) => (at < LENGTH / 2 ? "right" : "wrong"));
     expect(faultOf(() => decode(half))).toMatchObject({
       code: "invalid_value",
@@ -145,7 +145,7 @@ describe("long lists", () => {
     expect(looked).toBeLessThan(LENGTH / 100);
   });
 
-  test("GEN-06 the one wrong item of a long list is named, and a right list is taken", () => {
+  test("GEN-06 one invalid item of a long list is named, and a valid list passes", () => {
     const right = Array<string>(LENGTH).fill("right");
     expect(faultOf(() => decode([...right, "wrong"]))).toMatchObject({
       code: "invalid_value",

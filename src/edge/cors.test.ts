@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { PROJECT_ROOT } from "../settings/config.ts";
 import { corsHeaders } from "./cors.ts";
 
-test("TTS-10 pages of an allowed origin can read every header of the gateway's own that an answer is said to have", () => {
+test("TTS-10 CORS exposes every documented gateway header", () => {
   const document = readFileSync(path.join(PROJECT_ROOT, "docs/openapi.json"), "utf8");
   const own = new Set(
     [...document.matchAll(/"(X-(?:Svc|RateLimit)-[A-Za-z-]+)": \{/g)].map(([, name = ""]) => name.toLowerCase()),
@@ -18,7 +18,7 @@ test("TTS-10 pages of an allowed origin can read every header of the gateway's o
   expect(exposed).toEqual(expect.arrayContaining([...own]));
 });
 
-test("HDR-01 pages of an allowed origin can read what the SDKs read: the id, and whether to try again", () => {
+test("HDR-01 CORS exposes the request id and retry headers that SDKs read", () => {
   const request = new IncomingMessage(new Socket());
   request.headers.origin = "https://page.example";
   const exposed = corsHeaders(request, { origins: ["*"] })["access-control-expose-headers"]?.split(", ");

@@ -35,7 +35,7 @@ function listening(room: CaptureMemory, recorded: RecordedExchange[]) {
   return { capturing, sink: capturing.wrapSink(NOWHERE) };
 }
 
-test("LOG-03 two hundred long streams at once hold no more than their room; those without it are cut and say so", () => {
+test("LOG-03 200 concurrent streams stay within the memory limit; truncated captures are marked", () => {
   const roomBytes = 1_000_000;
   const room = new CaptureMemory(roomBytes);
   const recorded: RecordedExchange[] = [];
@@ -57,7 +57,7 @@ test("LOG-03 two hundred long streams at once hold no more than their room; thos
   expect(recorded.at(-1)).toMatchObject({ answer: frame.repeat(50), cut: [] });
 });
 
-test("LOG-03 a call that is to be left out holds nothing from then on", () => {
+test("LOG-03 a request that opts out buffers nothing", () => {
   const room = new CaptureMemory(1000);
   const recorded: RecordedExchange[] = [];
   const { capturing, sink } = listening(room, recorded);
@@ -77,7 +77,7 @@ test.each<[Surface, boolean]>([
   ["transcriptions", true],
   ["embeddings", false],
   ["speech", false],
-])("LOG-03 the answer of %s is kept: %s. Sound never is, and vectors say nothing to people", (surface, isKept) => {
+])("LOG-03 the response of %s is captured: %s", (surface, isKept) => {
   const recorded: RecordedExchange[] = [];
   const target = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
   const capturing = new CaptureRecorder(target, ITEM_MAX, new CaptureMemory(1000), (one) => recorded.push(one));

@@ -5,7 +5,7 @@ import { ContentCaptures } from "./content-captures.ts";
 
 const CALLER = { key: { id: "key_1", environment: "live" }, workspace: { id: "ws_1" } } as const;
 
-test("LOG-05 SCALE-02 a window that is opened while those of its workspace are loaded again is open", async () => {
+test("LOG-05 SCALE-02 a window opened during a reload of its workspace stays open", async () => {
   const way = Promise.withResolvers<void>();
   const kept: CaptureWindowRow[] = [];
   const store = {

@@ -11,13 +11,13 @@ test.each([
   ["is new", {}, "first", undefined],
   ["was begun before", { run: "again" }, "again", expect.any(String)],
 ] as const)(
-  "BILL-09 RESP-05 nobody says whether a request has its key that %s: its end frees what it may have from before",
-  async (_, begun, told, key) => {
-    const asked: unknown[] = [];
+  "BILL-09 RESP-05 after a failed claim, a request that %s releases the claim it may own",
+  async (_, begun, runKind, key) => {
+    const claims: unknown[] = [];
     const state = {
       ...memoryState(systemClock),
-      claim: async (...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claimIdempotencyKey"]>) => {
-        asked.push([requestId, run]);
+      claimIdempotencyKey: async (...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claimIdempotencyKey"]>) => {
+        claims.push([requestId, run]);
         throw fault("service_unavailable", { message: "away" });
       },
     };
@@ -31,9 +31,9 @@ test.each([
     const [route] = ROUTES;
     if (route === undefined) throw new Error("there is no route");
     const exchange = { ...exchangeOf(route, { headers: { "idempotency-key": "k" } }), ...begun };
-    const trail = new RequestTrace(exchange, principalWith(), "responses", systemClock);
-    await expect(claimIdempotencyKey({ state, idempotency }, trail, exchange, Buffer.from("{}"))).rejects.toThrow();
-    expect(asked).toEqual([[trail.requestId, told]]);
-    expect(trail.idempotencyClaim?.key).toEqual(key);
+    const trace = new RequestTrace(exchange, principalWith(), "responses", systemClock);
+    await expect(claimIdempotencyKey({ state, idempotency }, trace, exchange, Buffer.from("{}"))).rejects.toThrow();
+    expect(claims).toEqual([[trace.requestId, runKind]]);
+    expect(trace.idempotencyClaim?.key).toEqual(key);
   },
 );

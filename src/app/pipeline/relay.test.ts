@@ -24,7 +24,7 @@ const ADAPTER: UpstreamAdapter = {
   decodeProblem,
 };
 
-/** A relay on a clock that goes only when it is told to. */
+/** A relay on a manual clock. */
 function openRelay() {
   let nowMs = 0;
   const timers = new Map<object, { readonly atMs: number; then(): void }>();
@@ -88,7 +88,7 @@ function openRelay() {
     },
     begin: () => send(piece({ role: "assistant" })),
     speak: () => send(piece({ content: "a" })),
-    /** The endpoint fails, and another one is asked. */
+    /** The endpoint fails and the next one is tried. */
     moveOn() {
       send({ error: { code: 529 } });
       reader = attempt();
@@ -107,7 +107,7 @@ function openRelay() {
   };
 }
 
-test("CHAT-10 the silence is counted from the last frame, and from the last comment line", () => {
+test("CHAT-10 the keep-alive interval starts at the last frame or keep-alive", () => {
   const { said, speak, wait, relay } = openRelay();
   for (let frame = 0; frame < 10; frame += 1) {
     speak();
@@ -123,7 +123,7 @@ test("CHAT-10 the silence is counted from the last frame, and from the last comm
   expect(said.slice(10)).toEqual(quiet);
 });
 
-test("CHAT-10 once its provider has begun the signs of life are the dialect's own, also after comments", () => {
+test("CHAT-10 keep-alives use the dialect's event once the provider's stream has begun", () => {
   const { said, begin, wait } = openRelay();
   wait(KEEP_ALIVE_MS);
   begin();
@@ -131,7 +131,7 @@ test("CHAT-10 once its provider has begun the signs of life are the dialect's ow
   expect(said).toEqual(["100: keep-alive", "100: frame", "200: quiet"]);
 });
 
-test("CHAT-10 ROUTE-04 what an endpoint began that failed is no beginning: the next one's signs of life are comments", () => {
+test("CHAT-10 ROUTE-04 after a failed endpoint keep-alives are comments again", () => {
   const { said, begin, moveOn, wait } = openRelay();
   begin();
   moveOn();
@@ -139,15 +139,15 @@ test("CHAT-10 ROUTE-04 what an endpoint began that failed is no beginning: the n
   expect(said).toEqual(["100: keep-alive"]);
 });
 
-test("BILL-02 a word that comes after the caller has left was said to nobody", () => {
+test("BILL-02 content after a disconnect does not count as sent", () => {
   const { relay, leave, speak } = openRelay();
   leave();
   speak();
   expect(relay.hasSentContent).toBe(false);
 });
 
-describe("the time of a request is up, and its client", () => {
-  test("BILL-02 who was waited for most of it has left, also when it took something right before", async () => {
+describe("at the deadline a client", () => {
+  test("BILL-02 that was waited for most of the time counts as disconnected, even after a late read", async () => {
     const { relay, wait, read, speak } = openRelay();
     speak();
     relay.resumeWhenDrained(() => undefined);
@@ -158,7 +158,7 @@ describe("the time of a request is up, and its client", () => {
     expect(relay.clientStoppedReading).toBe(true);
   });
 
-  test("BILL-02 who was sent no word of the model's has not: there is nothing to pay for", () => {
+  test("BILL-02 without any content does not count as disconnected", () => {
     const { relay, wait } = openRelay();
     wait(KEEP_ALIVE_MS);
     relay.resumeWhenDrained(() => undefined);
@@ -167,7 +167,7 @@ describe("the time of a request is up, and its client", () => {
     expect([relay.committed, relay.clientStoppedReading]).toEqual([true, false]);
   });
 
-  test("BILL-02 who is waited for is waited for once, however much came of the provider meanwhile", async () => {
+  test("BILL-02 is waited for once, however many chunks arrive meanwhile", async () => {
     const { relay, wait, read, speak } = openRelay();
     const resumed: number[] = [];
     speak();
@@ -179,7 +179,7 @@ describe("the time of a request is up, and its client", () => {
     expect({ left: relay.clientStoppedReading, resumed }).toEqual({ left: false, resumed: [1] });
   });
 
-  test("BILL-02 who was slow for a while and then took everything has not", async () => {
+  test("BILL-02 that was slow for a while and then read everything does not count as disconnected", async () => {
     const { relay, wait, read } = openRelay();
     relay.resumeWhenDrained(() => undefined);
     wait(400);

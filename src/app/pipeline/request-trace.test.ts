@@ -7,15 +7,15 @@ import { IngestFieldsReader } from "../../domain/record/ingest-fields-reader.ts"
 import { systemClock } from "../../kit/clock.ts";
 import { RequestTrace } from "./request-trace.ts";
 
-test("LOG-03 what a caller or a provider names as it likes is cut in the record, whatever let it through", () => {
+test("LOG-03 labels and ids of callers and providers are truncated in the record", () => {
   const [route] = ROUTES;
   if (route === undefined) throw new Error("there is no route");
   const long = "x".repeat(5000);
   const headers = { "x-title": long, "x-client-request-id": long };
-  const trail = new RequestTrace(exchangeOf(route, { headers }), principalWith(), "embeddings", systemClock);
-  trail.modelRequested = long;
-  trail.upstreamId = long;
-  const record = trail.refusedRecord(fault("model_not_found", { message: long }));
+  const trace = new RequestTrace(exchangeOf(route, { headers }), principalWith(), "embeddings", systemClock);
+  trace.modelRequested = long;
+  trace.upstreamId = long;
+  const record = trace.refusedRecord(fault("model_not_found", { message: long }));
   expect(record).toMatchObject({
     app: "x".repeat(128),
     clientRequestId: "x".repeat(128),
@@ -25,15 +25,15 @@ test("LOG-03 what a caller or a provider names as it likes is cut in the record,
   expect(JSON.stringify(record).length).toBeLessThan(2000);
 });
 
-test("BILL-02 records are written in the order in which the books read what they share only once", () => {
+test("BILL-02 record fields are ordered so that the ledger reader can cache the common part", () => {
   const [route] = ROUTES;
   if (route === undefined) throw new Error("there is no route");
   const reader = new IngestFieldsReader();
   const { usage, charge } = finishedRecord("any");
   const booked = ["1", "2000"].map((nanos) => {
-    const trail = new RequestTrace(exchangeOf(route), principalWith(), "chat", systemClock);
-    trail.idempotencyClaim = { key: "k", body: nanos, ttlMs: 1000 };
-    const record = trail.finishedRecord({
+    const trace = new RequestTrace(exchangeOf(route), principalWith(), "chat", systemClock);
+    trace.idempotencyClaim = { key: "k", body: nanos, ttlMs: 1000 };
+    const record = trace.finishedRecord({
       status: 200,
       errorCode: null,
       usage,

@@ -12,7 +12,7 @@ const UNSAYABLE: AttemptOutcome = {
   upstreamStatus: null,
 };
 
-/** Eight parts at once, each waiting for its outcome. */
+/** Parts whose outcomes the test resolves. */
 function asking(count = 8) {
   const parts = Array.from({ length: count }, () => Promise.withResolvers<AttemptOutcome>());
   let givenUp = 0;
@@ -27,14 +27,14 @@ function asking(count = 8) {
   return { parts, over, givenUp: () => givenUp };
 }
 
-test("ROUTE-04 a fault of the gateway's own in one part gives the others up", async () => {
+test("ROUTE-04 an internal error in one part cancels the others", async () => {
   const { parts, over, givenUp } = asking();
   parts[3]?.reject(new TypeError("a mistake"));
   await expect(over).rejects.toThrow("a mistake");
   expect(givenUp()).toBe(1);
 });
 
-test("LOG-01 a part that has no words where others were answered is one that the endpoint had some of", async () => {
+test("LOG-01 an unencodable part after served parts marks the input as possibly accepted", async () => {
   const { parts, over } = asking(2);
   parts[0]?.resolve(WHOLE);
   parts[1]?.resolve(UNSAYABLE);

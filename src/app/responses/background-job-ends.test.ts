@@ -28,14 +28,14 @@ afterEach(() => context.close());
 
 const begun = () => begunJob(jobs);
 
-test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
+test("RESP-04 RESP-05 a failed run does not end the response that another instance has resumed", async () => {
   const job = await begun();
   await store.startRun("resp_1");
   await jobs.finish(job, new Error("the provider is away"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
 });
 
-test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
+test("RESP-04 RESP-05 a complete reply is stored, even when a newer run exists", async () => {
   for (const finds of ["nothing", "the other", "the other, and no store"]) {
     const job = await begun();
     await store.startRun("resp_1");
@@ -56,7 +56,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
   }
 });
 
-test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
+test("RESP-05 BILL-02 one run claims the end before settlement: a complete reply, or the newest run", async () => {
   const code = async (made: "all" | "less") => (await jobs.claimEnd("resp_1", made))?.code;
   const failed = await begun();
   await store.startRun("resp_1");
@@ -81,7 +81,7 @@ test("RESP-05 BILL-02 the end of work is one run's, which is asked before anythi
   await jobs.finish(deleted, undefined);
 });
 
-test("RESP-05 BILL-02 a whole answer is not charged where another end stands, and is asked about until the store answers", async () => {
+test("RESP-05 BILL-02 a complete reply is not charged when another end is stored; the claim is retried", async () => {
   const job = await begun();
   const { response } = storedResponse("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
@@ -102,7 +102,7 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   await jobs.finish(last, undefined);
 });
 
-test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim: a whole answer is kept then, and anything else left", async () => {
+test("BILL-09 BILL-02 RESP-05 at the claim timeout a complete reply is stored and anything else is left", async () => {
   for (const unheard of [() => new Promise<never>(() => undefined), () => Promise.reject(new Error("away"))]) {
     for (const [made, code] of [
       ["all", undefined],
@@ -120,7 +120,7 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
   }
 }, 30_000);
 
-test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or not, is given back: who takes the work up begins it", async () => {
+test("RESP-05 BILL-09 a claim that succeeds after its timeout is returned, so that a resume can begin", async () => {
   const { claimEnd } = store;
   for (const heard of ["late", "never"]) {
     const job = await begun();
@@ -144,7 +144,7 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
   }
 }, 30_000);
 
-test("RESP-05 BILL-09 an end that was taken by a question that hangs is given back as soon as it is left", async () => {
+test("RESP-05 BILL-09 a claim of a hanging query is returned at the timeout", async () => {
   const job = await begun();
   const { claimEnd } = store;
   store.claimEnd = async (...asked) => {
@@ -157,7 +157,7 @@ test("RESP-05 BILL-09 an end that was taken by a question that hangs is given ba
   await jobs.finish(job, new Error("the provider is away"));
 });
 
-test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent after it had told that another end stands", async () => {
+test("RESP-05 BILL-02 a complete reply is not stored when another end is already known", async () => {
   const job = await begun();
   const { claimEnd } = store;
   store.claimEnd = () => new Promise<never>(() => undefined);
@@ -170,7 +170,7 @@ test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent aft
   await jobs.finish(job, undefined);
 });
 
-test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, hold and end", async () => {
+test("RESP-05 LOG-01 a run that owns the end at shutdown keeps its record, hold and end", async () => {
   const job = await begun();
   expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
   jobs.abandon();
@@ -179,7 +179,7 @@ test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed" });
 });
 
-test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of what it gives up to who takes it up; one alone gives them back", async () => {
+test("BILL-09 RESP-05 at shutdown one of several instances leaves hold and key; a single one releases them", async () => {
   for (const instances of ["several", "one"] as const) {
     const stopping = jobsWith(store, { instances });
     const job = await begunJob(stopping);
@@ -198,7 +198,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   await jobs.finish(made, undefined);
 });
 
-test("LOG-01 RESP-05 a whole answer has its record where one instance alone stops, whoever paid for it", async () => {
+test("LOG-01 RESP-05 a complete reply is recorded when a single instance shuts down", async () => {
   const stopping = jobsWith(store, { instances: "one" });
   const job = await begunJob(stopping);
   stopping.abandon();
@@ -207,7 +207,7 @@ test("LOG-01 RESP-05 a whole answer has its record where one instance alone stop
   await stopping.finish(job, undefined);
 });
 
-test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
+test("RESP-05 BILL-02 a run that begins after another claimed the end leaves hold, key and end to it", async () => {
   const first = await begun();
   expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
   const others = jobsWith(store);
@@ -237,7 +237,7 @@ async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
 const LEAVES = ["service_unavailable", true, true];
 const ENDS = [undefined, false, false];
 
-test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to the run that has taken it, asked or not", async () => {
+test("RESP-05 BILL-02 a run that fails before it begins leaves hold, key and end to the owning run", async () => {
   const first = await begun();
   expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
   for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
@@ -250,7 +250,7 @@ test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", runs: 1 });
 });
 
-test("RESP-05 BILL-02 whoever fails before it begins ends what nobody works on, and nothing that another has begun since", async () => {
+test("RESP-05 BILL-02 a run that fails before it begins ends an orphan, but no run begun since", async () => {
   for (const [how, runs, left, status] of [
     ["unbegun", 1, ENDS, "failed"],
     ["unheard", 1, ENDS, "failed"],
@@ -264,7 +264,7 @@ test("RESP-05 BILL-02 whoever fails before it begins ends what nobody works on, 
   }
 });
 
-test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is not stopped as unwanted while its end is asked for", async () => {
+test("RESP-04 RESP-05 a job whose begin failed ends as failed and is not stopped while it claims the end", async () => {
   for (const [status, runs] of [
     ["queued", 0],
     ["in_progress", 1],
@@ -289,7 +289,7 @@ test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is
   }
 });
 
-test("RESP-04 work that was called off while the store could not say whether it had begun is stopped", async () => {
+test("RESP-04 a job cancelled while its begin was unknown is stopped", async () => {
   const job = await queuedJob(jobs);
   const { startRun } = store;
   store.startRun = () => Promise.reject(new Error("the connection was lost"));
@@ -301,7 +301,7 @@ test("RESP-04 work that was called off while the store could not say whether it 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", response: { error: null } });
 });
 
-test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
+test("RESP-04 BILL-02 a run that another one has ended breaks off, and its output is not charged", async () => {
   const job = await begun();
   job.sink.start(200, {});
   const { response } = storedResponse("resp_1");
@@ -315,7 +315,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
 });
 
-test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
+test("RESP-04 cancelling applies to both runs of a job that another instance resumed", async () => {
   const job = await begun();
   await store.startRun("resp_1");
   job.sink.onDisconnect(() => void jobs.finish(job, undefined));

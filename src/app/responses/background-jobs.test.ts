@@ -35,7 +35,7 @@ afterEach(() => context.close());
 const queued = () => queuedJob(jobs);
 const begun = () => begunJob(jobs);
 
-test("RESP-05 an answer that was settled while the process stopped is stored, with its events and no other", async () => {
+test("RESP-05 a reply settled during shutdown is stored with exactly its events", async () => {
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [{ type: "message", id: "msg_1" }] };
@@ -49,7 +49,7 @@ test("RESP-05 an answer that was settled while the process stopped is stored, wi
   expect(events).toEqual(["0 event: response.created", "1 event: response.queued", "2 event: response.completed"]);
 });
 
-test("RESP-05 work that was given up and came to no end stays as it is, for the next start", async () => {
+test("RESP-05 an abandoned job keeps its row for the next start", async () => {
   const job = await queued();
   job.abandon();
   const response = { id: "resp_1", status: "failed", created_at: 1, output: [] };
@@ -58,7 +58,7 @@ test("RESP-05 work that was given up and came to no end stays as it is, for the 
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", request: REQUEST }]);
 });
 
-test("RESP-04 a long list of events is read in pieces, and is whole all the same", async () => {
+test("RESP-04 many events are read completely in several pages", async () => {
   await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   for (let sequence = 0; sequence < 50; sequence += 1)
     await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event ${sequence}` }]);
@@ -69,7 +69,7 @@ test("RESP-04 a long list of events is read in pieces, and is whole all the same
   expect(pieces.flat()).toEqual(Array.from({ length: 40 }, (_, at) => at + 10));
 });
 
-test("RESP-05 events tell whether an answer had begun, for whoever does not have the journal of the one that made it", async () => {
+test("RESP-05 stored events show whether output had begun", async () => {
   await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   const of = { workspaceId: "ws_1", id: "resp_1" };
   for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
@@ -79,7 +79,7 @@ test("RESP-05 events tell whether an answer had begun, for whoever does not have
   expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true, doneAt: new Set() });
 });
 
-test("RESP-05 an item that was told to be done is not told so again, and one that was not is", async () => {
+test("RESP-05 only items without a done event get one", async () => {
   await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
   const told = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
@@ -90,7 +90,7 @@ test("RESP-05 an item that was told to be done is not told so again, and one tha
   ]);
 });
 
-test("RESP-05 time in which instances could not say what they work on does not count: their work is not taken from them", async () => {
+test("RESP-05 the orphan timeout restarts after the coordination store was unavailable", async () => {
   for (const [runs, id] of ["resp_new", "resp_1"].entries())
     await store.add(storedResponse(id, { status: "queued", background: "streamed", runs }), REQUEST);
   const left = await store.unfinished();
@@ -137,7 +137,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
   }
 });
 
-test("RESP-05 an instance whose SQL does not answer goes on saying what it works on, and stops without it", async () => {
+test("RESP-05 an instance with unresponsive SQL keeps announcing its jobs and can shut down", async () => {
   await begun();
   const silent = () => new Promise<never>(() => undefined);
   store.activeRuns = silent;
@@ -158,7 +158,7 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
   }
 });
 
-test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
+test("RESP-04 an instance that was disconnected receives the cancellation after it reconnects", async () => {
   const board = memoryCoordinationStore(systemClock, systemTimers);
   let told = 0;
   const subscribe: typeof board.subscribe = (topic, listener) =>
@@ -183,7 +183,7 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
   await Promise.all([works.stop(), asks.stop()]);
 });
 
-test("RESP-05 that an answer has begun is in the store at once, also where no event of it is", async () => {
+test("RESP-05 the begin mark is stored at once, even without stored events", async () => {
   const polled = new BackgroundJob(storedResponse("resp_1", { status: "queued", background: "polled" }));
   await jobs.open(polled, REQUEST);
   const answering = async () => (await store.unfinished())[0]?.hasStartedAnswering;
@@ -197,7 +197,7 @@ test("RESP-05 that an answer has begun is in the store at once, also where no ev
   await jobs.finish(polled, undefined);
 });
 
-test("RESP-04 work that was called off before it begins is not begun", async () => {
+test("RESP-04 a job cancelled before it begins does not begin", async () => {
   const job = await queued();
   await store.cancel("ws_1", "resp_1");
   await jobs.begin(job);
@@ -206,7 +206,7 @@ test("RESP-04 work that was called off before it begins is not begun", async () 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 0 });
 });
 
-test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its hold; where somebody is silent, it is known to whoever takes it up", async () => {
+test("RESP-04 BILL-03 cancelling an orphan ends it and its hold; a silent instance's job is marked", async () => {
   const request = { status: "in_progress", background: "streamed" } as const;
   for (const id of ["resp_1", "resp_2", "resp_3"]) await store.add(storedResponse(id, request), REQUEST);
   await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
@@ -243,7 +243,7 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   await remoteJobs.stop();
 });
 
-test("RESP-04 work that was called off, ended or deleted without being told is stopped by the next look, board or no board", async () => {
+test("RESP-04 a job cancelled, ended or deleted elsewhere stops at the next periodic check", async () => {
   const ids = ["resp_off", "resp_over", "resp_gone", "resp_new", "resp_fine"];
   const made = ids.map((id) => new BackgroundJob(storedResponse(id, { status: "queued", background: "polled" })));
   for (const job of made) {
@@ -269,7 +269,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
 }, 15_000);
 
-test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and leaves record, hold and end to that one", async () => {
+test("RESP-04 RESP-05 a job resumed by another instance stops and leaves record, hold and end to it", async () => {
   const job = await begun();
   expect(await store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
   const reader = new SlowSink();
@@ -285,7 +285,7 @@ test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and 
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
 });
 
-test("RESP-04 CHAT-10 who follows what another instance makes hears a sign of life whenever nothing came for a while", async () => {
+test("RESP-04 CHAT-10 followers of a remote job get keep-alives", async () => {
   const stored = storedResponse("resp_1", { status: "in_progress", background: "streamed" });
   await store.add(stored);
   await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: 'data: {"sequence_number":0}\n\n' }]);
@@ -312,7 +312,7 @@ const MIB = 1024 * 1024;
 const delta = (chars: number) =>
   `event: response.output_text.delta\ndata: ${JSON.stringify({ type: "response.output_text.delta", delta: "x".repeat(chars) })}\n\n`;
 
-test("RESP-04 a job holds about a mebibyte of events: its provider waits until the store has them, and they are read from there", async () => {
+test("RESP-04 a job buffers about 1 MiB of events and applies backpressure until they are stored", async () => {
   const job = await begun();
   let written = 0;
   while (job.sink.write(delta(MIB / 8))) written += 1;
@@ -334,7 +334,7 @@ test("RESP-04 a job holds about a mebibyte of events: its provider waits until t
   expect(reader.ended).toBe("whole");
 });
 
-test("RESP-04 what is kept of a job has a limit: all events of one that is followed, of another the answer alone", async () => {
+test("RESP-04 the output of a job is limited: all events when streamed, else the reply alone", async () => {
   const [followed, polled] = (["streamed", "polled"] as const).map((background) => {
     const job = new BackgroundJob(storedResponse("resp_1", { status: "queued", background }));
     const filler = JSON.stringify({ type: "response.in_progress", filler: "x".repeat(MIB) });
@@ -346,7 +346,7 @@ test("RESP-04 what is kept of a job has a limit: all events of one that is follo
   expect(followed?.sink.disconnected).toBe(false);
 });
 
-test("RESP-04 a job that is stopped waits for no store", async () => {
+test("RESP-04 a stopped job does not wait for the store", async () => {
   const job = await begun();
   store.appendEvents = () => Promise.reject(new Error("the store is away"));
   while (job.sink.write(delta(MIB / 8)));
@@ -357,7 +357,7 @@ test("RESP-04 a job that is stopped waits for no store", async () => {
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
 });
 
-test("RESP-04 events that were written without the writer hearing of it keep nothing from its end", async () => {
+test("RESP-04 events stored by a failed write do not block the end", async () => {
   const append = store.appendEvents;
   let lost = 0;
   store.appendEvents = async (...events) => {
@@ -375,7 +375,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
   expect((await store.events("ws_1", "resp_1", -1)).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
 });
 
-test("RESP-04 RESP-05 a response that was refused because its row was not heard of is not made later", async () => {
+test("RESP-04 RESP-05 a response refused after a failed insert is not resumed later", async () => {
   const { add, finish } = store;
   store.add = async (...row) => {
     await add(...row);
@@ -390,7 +390,7 @@ test("RESP-04 RESP-05 a response that was refused because its row was not heard 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", response: { error } });
 });
 
-test("RESP-04 whoever ends all work of a workspace does not wait for what is refused meanwhile", async () => {
+test("RESP-04 cancelling all jobs of a workspace does not wait for refused ones", async () => {
   const away = Promise.withResolvers<never>();
   store.add = () => away.promise;
   const refused = expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
@@ -400,7 +400,7 @@ test("RESP-04 whoever ends all work of a workspace does not wait for what is ref
   await ended;
 });
 
-test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
+test("RESP-05 under new zero data retention events are dropped and late followers are disconnected", async () => {
   jobs = jobsWith(store, { mayKeep: () => false });
   const job = await begun();
   while (job.sink.write(delta(MIB / 8)));

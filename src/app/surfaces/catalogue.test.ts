@@ -70,7 +70,7 @@ describe("every route of the catalogue", () => {
     "listPublicFamilyModels",
     "getPublicModelCreator",
     "getPublicProvider",
-  ])("%s of something that is not there is 404", async (id) => {
+  ])("%s of an unknown record is 404", async (id) => {
     expect(await refusal(handlers, { id, params: { slug: "nobody" } })).toMatchObject({
       status: 404,
       code: "not_found",
@@ -84,7 +84,7 @@ describe("every route of the catalogue", () => {
 });
 
 describe("paging", () => {
-  test("pages follow each other without a gap or a double, in the asked order", async () => {
+  test("pages have no gaps or duplicates and keep the requested order", async () => {
     const whole = ids(await list("limit=1000&sort=-context"));
     const seen: string[] = [];
     let cursor: string | null = "";
@@ -97,11 +97,11 @@ describe("paging", () => {
     expect(seen).toEqual(whole);
   });
 
-  test("a hundred rows are the default", async () => {
+  test("the default page size is 100", async () => {
     expect((await list("")).body.data).toHaveLength(100);
   });
 
-  test("a cursor of another list, another order or no cursor at all is refused", async () => {
+  test("a cursor of another list or order, or an invalid cursor, is refused", async () => {
     const { next } = (await list("limit=1&sort=name")).body;
     for (const query of [`limit=1&sort=-name&cursor=${next}`, `cursor=${next}`, "cursor=abc"])
       expect(await refusal(handlers, { id: "listPublicModels", query })).toMatchObject({
@@ -122,7 +122,7 @@ describe("paging", () => {
 });
 
 describe("filters", () => {
-  test("those on endpoints hold together on one endpoint, and only such endpoints are shown", async () => {
+  test("endpoint filters must all match one endpoint, and only matching endpoints are shown", async () => {
     const { body } = await list("provider=scaleway,mistral&level=L3&country=FR&surface=chat&limit=1000");
     expect(body.data.length).toBeGreaterThan(5);
     for (const model of body.data) {
@@ -134,7 +134,7 @@ describe("filters", () => {
     }
   });
 
-  test("PUB-01 countries are those that are known: an endpoint shows what is guessed, with its kind", async () => {
+  test("PUB-01 country filters match known countries only; an endpoint also shows assumed ones", async () => {
     const all = await list("provider=anthropic&limit=1000");
     expect(all.body.data.length).toBeGreaterThan(3);
     for (const model of all.body.data) {
@@ -149,7 +149,7 @@ describe("filters", () => {
     expect(shown).not.toContain("SG");
   });
 
-  test("PUB-01 capabilities must all be there, creators any", async () => {
+  test("PUB-01 all capabilities must match, but any creator", async () => {
     const { body } = await list("capability=tools,image_input&creator=mistral,openai&limit=1000");
     expect(body.data.length).toBeGreaterThan(5);
     for (const model of body.data) {
@@ -159,7 +159,7 @@ describe("filters", () => {
     expect(new Set(body.data.map((model: { creator: string }) => model.creator)).size).toBe(2);
   });
 
-  test("words must all occur", async () => {
+  test("all search words must match", async () => {
     const { body } = await list("q=Mistral+SMALL&limit=1000");
     expect(body.data.length).toBeGreaterThan(0);
     for (const model of body.data) expect(`${model.id} ${model.name} ${model.family}`.toLowerCase()).toContain("small");
@@ -179,7 +179,7 @@ describe("filters", () => {
     },
   );
 
-  test("a family whose models are all hidden is none that a list can be narrowed to", async () => {
+  test("a family with only hidden models is no valid filter", async () => {
     expect(snapshot.families.has("sandbox-mishaps")).toBe(true);
     for (const id of ["listPublicModels", "listPublicFamilies", "listPublicModelCreators", "listPublicProviders"]) {
       expect(await refusal(handlers, { id, query: "family=sandbox-mishaps" })).toMatchObject({
@@ -191,7 +191,7 @@ describe("filters", () => {
     }
   });
 
-  test("every family, country and modality that a list is said to take finds something", async () => {
+  test("every documented family, country and modality matches something", async () => {
     for (const name of ["family", "country", "modality"]) {
       const { message } = await refusal(handlers, { id: "listPublicModels", query: `${name}=nobody` });
       const values = /is none of (.+)$/.exec(message.replace(/\.$/, ""))?.[1]?.split(", ") ?? [];
@@ -201,7 +201,7 @@ describe("filters", () => {
     }
   });
 
-  test("families, creators and providers are kept when something of theirs passes", async () => {
+  test("families, creators and providers match by their models and endpoints", async () => {
     const slugs = async (id: string, query: string) =>
       (await ask(handlers, { id, query })).body.data.map((row: { slug: string }) => row.slug);
     expect(await slugs("listPublicProviders", "country=FR&level=L3&limit=1000")).toContain("scaleway");
@@ -237,7 +237,7 @@ describe("order", () => {
   } as const;
 
   test.each(Object.entries(SORTS))(
-    "PUB-01 sort=%s goes up by %s and down with a minus, and unknown comes last both ways",
+    "PUB-01 sort=%s sorts by %s, reversed with a minus, unknown values last",
     async (sort, field) => {
       for (const sign of ["", "-"]) {
         const rows = (await list(`sort=${sign}${sort}&limit=1000`)).body.data;
@@ -254,7 +254,7 @@ describe("order", () => {
     },
   );
 
-  test("PUB-01 sort=price compares prices of several currencies at the cheapest endpoint, also turned round", async () => {
+  test("PUB-01 sort=price compares the cheapest endpoints across currencies, in both directions", async () => {
     const nanos = (text: string) => Math.round(Number(text) * 1e9);
     const sumsBy = async (sort: string): Promise<number[]> =>
       (await list(`sort=${sort}&currency=EUR&surface=chat&limit=1000`)).body.data
@@ -267,7 +267,7 @@ describe("order", () => {
     expect(await sumsBy("-price")).toEqual(sums.toReversed());
   });
 
-  test("an order that does not exist is refused with those that do", async () => {
+  test("an unknown sort order is refused and the valid ones are listed", async () => {
     const found = await refusal(handlers, { id: "listPublicModels", query: "sort=size" });
     expect(found).toMatchObject({ code: "invalid_value", param: "sort" });
     expect(found.message).toContain("-price");
@@ -302,7 +302,7 @@ describe("prices", () => {
     });
   });
 
-  test("PUB-01 the row in force is shown, and the rows to come beside it; the tag turns with the day and with the catalogue", async () => {
+  test("PUB-01 current and upcoming prices are shown; the ETag changes with the day and the catalogue", async () => {
     const rows = [
       { currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1 },
       { from: "2026-11-16", currency: "EUR", input_per_1m_tokens: 2, output_per_1m_tokens: 2 },
@@ -335,7 +335,7 @@ describe("prices", () => {
 });
 
 describe("what is shown", () => {
-  test("retired endpoints and hidden models are not, simulated ones say so", async () => {
+  test("retired endpoints and hidden models are not shown, simulated ones are marked", async () => {
     const { body } = await list("limit=1000");
     const all = body.data.flatMap((model: { endpoints: { id: string }[] }) => model.endpoints.map(({ id }) => id));
     expect(snapshot.endpoints.get("groq:global:meta/llama-3.3-70b-instruct")?.status).toBe("retired");
@@ -353,7 +353,7 @@ describe("what is shown", () => {
     );
   });
 
-  test("evidence is flagged as stale by today, not by the day the gateway was started", async () => {
+  test("staleness of evidence depends on the current day", async () => {
     const later = catalogueHandlers({ snapshot: () => snapshot, nowMs: () => Date.parse("2027-05-15T00:00:00Z") });
     const said = async (who: Record<string, Handler>) =>
       (await ask(who, { id: "getPublicProvider", params: { slug: "scaleway" } })).body;
@@ -368,7 +368,7 @@ describe("what is shown", () => {
     expect(then.endpoints[0].evidence[0].stale).toBe(true);
   });
 
-  test("not modified is answered without a body, to any form of the tag", async () => {
+  test("304 has no body and accepts every form of the ETag", async () => {
     const first = await list("limit=1");
     const tag = first.headers["etag"];
     for (const sent of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {

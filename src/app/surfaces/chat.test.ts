@@ -29,7 +29,7 @@ const body = rarely(
   fc.record(more, { requiredKeys: [], noNullPrototype: true }),
 );
 
-test("what is called plain, the schema takes and leaves as it is", () => {
+test("a plain request passes the schema unchanged", () => {
   let plain = 0;
   fc.assert(
     fc.property(fc.oneof(body, fc.jsonValue()), (value) => {
@@ -55,7 +55,7 @@ test.each([
       model: "m",
     },
   ],
-])("an everyday request is plain: %j", (value) => {
+])("a common request is plain: %j", (value) => {
   expect(isPlainChat(value)).toBe(true);
   expect(ChatRequest.parse(value)).toStrictEqual(value);
 });

@@ -51,7 +51,7 @@ async function listed(said: Omit<Ask, "id">, handlers = french()) {
 }
 
 describe("the list of models", () => {
-  test("holds what can be called: provider connected, price and address known, not retired, surface served", async () => {
+  test("lists callable models only: connected, priced, with an address, not retired, on a served surface", async () => {
     const { ids } = await listed({});
     expect(ids).toContain("mistral/mistral-small-2506");
     expect(ids).toContain("openai/gpt-5");
@@ -63,7 +63,7 @@ describe("the list of models", () => {
     expect(ids).not.toContain("openai/text-embedding-3-small");
   });
 
-  test("adds models with the surfaces that are served, and names the surfaces", async () => {
+  test("lists models by served surface and names the surfaces", async () => {
     const handlers = handlersWith(connectedTo("openai"), { servedSurfaces: ["chat", "messages", "embeddings"] });
     const { body } = await listed({}, handlers);
     const surfaces = new Map(
@@ -73,7 +73,7 @@ describe("the list of models", () => {
     expect(surfaces.get("openai/text-embedding-3-small")).toEqual(["embeddings"]);
   });
 
-  test("leaves out what the workspace's policy excludes, and counts only what it allows", async () => {
+  test("omits models and endpoints that the workspace's policy excludes", async () => {
     const under = async (policy: Parameters<typeof principalWith>[0]) => listed({ principal: principalWith(policy) });
     expect((await under({ floor: "L3" })).ids).not.toContain("openai/gpt-5");
     const { body } = await under({ floor: "L3" });
@@ -84,13 +84,13 @@ describe("the list of models", () => {
     expect((await under({ allowedModels: ["openai/gpt-5"] })).ids).toEqual(["openai/gpt-5"]);
   });
 
-  test("leaves out hidden models", async () => {
+  test("omits hidden models", async () => {
     const { ids } = await listed({}, handlersWith(connectedTo("sandbox-us", "sandbox-de", "sandbox-fr")));
     expect(ids).toContain("sandbox/chat");
     expect(ids).not.toContain("sandbox/fail-500");
   });
 
-  test("MOD-02 is one body for three kinds of readers, as its schema says", async () => {
+  test("MOD-02 one body serves OpenAI, Anthropic and Codex clients", async () => {
     const { body, ids } = await listed({});
     expect(ModelList.parse(body)).toEqual(body);
     expect(body.object).toBe("list");
@@ -110,7 +110,7 @@ describe("the list of models", () => {
     }
   });
 
-  test("MOD-02 tells a coding agent what is true of the model: window, reasoning, images, parallel calls", async () => {
+  test("MOD-02 tells coding agents the context window, reasoning, images and parallel tool calls", async () => {
     const { body } = await listed({});
     const agent = (slug: string) => body.models.find((model: AgentModel) => model.slug === slug);
     const gpt = body.data.find(({ id }: { id: string }) => id === "openai/gpt-5");
@@ -139,7 +139,7 @@ describe("the list of models", () => {
     expect(gpt.max_input_tokens).toBeLessThanOrEqual(gpt.context_length);
   });
 
-  test("says prices in the workspace's currency", async () => {
+  test("shows prices in the workspace's currency", async () => {
     const price = async (currency: string) => {
       const { body } = await listed({ principal: principalWith({}, currency) });
       return body.data.find(({ id }: { id: string }) => id === "mistral/mistral-small-2506").pricing;
@@ -149,7 +149,7 @@ describe("the list of models", () => {
     expect((await listed({ principal: principalWith({}, "XTS") })).ids).toEqual([]);
   });
 
-  test("gives everything at once, or pages by cursor or by the last id", async () => {
+  test("returns the whole list, or pages by cursor or last id", async () => {
     const { ids } = await listed({});
     expect(ids.length).toBeGreaterThan(20);
     const first = await listed({ query: "limit=10" });
@@ -161,7 +161,7 @@ describe("the list of models", () => {
     expect(byId.ids).toEqual(ids.slice(10, 20));
   });
 
-  test("MOD-02 pages go backwards by before_id too, as the messages dialect's clients ask for them", async () => {
+  test("MOD-02 pages backwards by before_id", async () => {
     const { ids } = await listed({});
     const back = await listed({ query: `limit=8&before_id=${ids[20]}` });
     expect([back.ids, back.body.has_more, back.body.next]).toEqual([ids.slice(12, 20), true, null]);
@@ -184,7 +184,7 @@ describe("the list of models", () => {
     }
   });
 
-  test("passes over parameters of model pickers, and refuses bad values of its own", async () => {
+  test("ignores unknown parameters and refuses invalid values of known ones", async () => {
     expect((await listed({ query: "client_version=0.166.0&limit=1000&beta=true" })).ids).toEqual(
       (await listed({})).ids,
     );
@@ -192,7 +192,7 @@ describe("the list of models", () => {
     expect(await refusal(french(), bad)).toMatchObject({ code: "invalid_value", param: "level" });
   });
 
-  test("MOD-01 a filter chooses among what the key may use, and says of a model what the whole list says", async () => {
+  test("MOD-01 a filter selects models and does not change what is shown of each", async () => {
     const whole = await listed({});
     const chosen = await listed({ query: "provider=scaleway&capability=tools&sort=price" });
     expect(chosen.ids.length).toBeGreaterThan(2);
@@ -209,7 +209,7 @@ describe("the list of models", () => {
     expect(one.svc_providers).toEqual(["nebius", "scaleway"]);
   });
 
-  test("MOD-01 sorted by price, a filtered list is in the order of the prices it shows", async () => {
+  test("MOD-01 a filtered list sorted by price follows the shown prices", async () => {
     const handlers = handlersWith(connectedTo("scaleway", "nebius"));
     const { body } = await listed({ query: "provider=scaleway&sort=price" }, handlers);
     const prices = body.data.map(
@@ -219,7 +219,7 @@ describe("the list of models", () => {
     expect(prices).toEqual(prices.toSorted((a: number, b: number) => a - b));
   });
 
-  test("MOD-01 the filter of surfaces leaves what can be called there: served, and proven where a proof is needed", async () => {
+  test("MOD-01 the surface filter lists callable models, with proof where one is required", async () => {
     const proven = "openai:global:openai/gpt-4o";
     const proofs = { ...ALL_PROVEN, isProven: ({ id }: { id: string }) => id === proven };
     const on = async (surface: string, more: Partial<ModelDeps>) =>
@@ -230,7 +230,7 @@ describe("the list of models", () => {
     expect(await on("decisions,chat", { servedSurfaces: ["chat"] })).toContain("openai/gpt-4.1");
   });
 
-  test("MOD-02 capabilities are those that the key can use: on its surfaces, and not denied by every endpoint", async () => {
+  test("MOD-02 capabilities are limited to the key's surfaces and endpoints", async () => {
     const handlers = (servedSurfaces: readonly Surface[], ...providers: string[]) =>
       handlersWith(connectedTo(...providers), { servedSurfaces });
     const capabilities = async (id: string, from: ReturnType<typeof handlersWith>) =>
@@ -252,7 +252,7 @@ describe("the list of models", () => {
     expect(all.ids).toEqual([]);
   });
 
-  test("MOD-02 countries are those that are known: what a catalogue names besides is a guess", async () => {
+  test("MOD-02 only known countries are listed, not assumed ones", async () => {
     const one = await ask(french(), { id: "getModel", params: { id: "openai/gpt-5" }, principal: principalWith() });
     expect(one.body).toMatchObject({ svc_providers: ["openai"], svc_countries: [] });
     expect((await listed({ query: "country=US" })).ids).not.toContain("openai/gpt-5");
@@ -261,7 +261,7 @@ describe("the list of models", () => {
     expect(await refusal(french(), unknown)).toMatchObject({ code: "invalid_value", param: "country" });
   });
 
-  test("is not modified while what the key may use is the same, and is kept by its holder only", async () => {
+  test("returns 304 while unchanged, and only private caches may store it", async () => {
     const call = (said: Partial<Ask>) => ask(french(), { id: "listModels", principal: principalWith(), ...said });
     const first = await call({});
     expect(first.headers).toMatchObject({ "cache-control": "private, no-cache", "content-type": "application/json" });
@@ -281,7 +281,7 @@ describe("one model", () => {
     expect(one.body).toEqual(body.data.find(({ id }: { id: string }) => id === "mistral/mistral-small-2506"));
   });
 
-  test("that is unknown, or that nothing connected serves, is 404 and says which", async () => {
+  test("that is unknown or not connected is 404 with the reason", async () => {
     const unknown = await refusal(french(), get("nobody/nothing"));
     expect(unknown).toMatchObject({
       status: 404,
@@ -296,7 +296,7 @@ describe("one model", () => {
     });
   });
 
-  test("that the workspace does not allow is 403; one without an endpoint under its policy is 404", async () => {
+  test("that the policy forbids is 403; one without an allowed endpoint is 404", async () => {
     expect(
       await refusal(french(), get("openai/gpt-5", { allowedModels: ["mistral/mistral-small-2506"] })),
     ).toMatchObject({

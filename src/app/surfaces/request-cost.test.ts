@@ -32,7 +32,7 @@ async function asked(handlers: Record<string, Handler>, id: string): Promise<str
   }
 }
 
-test("BILL-10 a log that is behind does not tell another workspace's request from one that never was", async () => {
+test("BILL-10 while ingest lags, a foreign request is indistinguishable from an unknown one", async () => {
   const mine = finishedRecord("mine", { workspaceId: principalWith().workspace.id });
   const theirs = finishedRecord("theirs", { workspaceId: "ws_of_others" });
   const handlers = requestHandlers({

@@ -6,15 +6,15 @@ test.each([
   ["1e-05", 0.00001],
   ["5E-1", 0.5],
   ["-1", -1],
-])("STT-01 a number is read as languages write it: %s", (text, value) => {
+])("STT-01 numbers of common formatters are parsed: %s", (text, value) => {
   expect(parseFormFields([["temperature", text]])).toEqual({ temperature: value });
 });
 
-test.each(["", " 1", "0x1", "1e", "Infinity", "1,5", "1e9999"])("STT-01 what is no number stays a text: %j", (text) => {
+test.each(["", " 1", "0x1", "1e", "Infinity", "1,5", "1e9999"])("STT-01 an invalid number stays text: %j", (text) => {
   expect(parseFormFields([["temperature", text]])).toEqual({ temperature: text === "" ? undefined : text });
 });
 
-test("LOG-03 audio that came as a text is kept no more than a file", () => {
+test("LOG-03 audio in a text field is not loggable", () => {
   const kept = loggableForm(
     [
       ["model", "a/b"],
