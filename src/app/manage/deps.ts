@@ -141,7 +141,7 @@ export type ExchangeRates = {
   /** Undefined: no source to fetch from is configured. */
   readonly source: string | undefined;
   submit(sheet: RateSheet, jumps: RateEvaluationOptions["jumps"], scope: RateScope): Promise<EvaluatedRateSheet>;
-  fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }>;
+  fetchRates(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }>;
 };
 
 export type OwnKeyManagement = {

@@ -102,7 +102,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
     return found;
   }
 
-  async fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }> {
+  async fetchRates(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }> {
     const { source, rateBook } = this.#deps;
     if (source === undefined) return { problem: "no source of exchange rates is set" };
     const offer = await source.fetchRates();
@@ -127,7 +127,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
   async #fetchAndWarn(): Promise<void> {
     const { warn, mutationLock } = this.#deps;
     try {
-      const fetched = await this.fetch({
+      const fetched = await this.fetchRates({
         auditActor: OPERATOR_ACTOR,
         serialized: (change) => mutationLock.run(change),
       });

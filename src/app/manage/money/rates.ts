@@ -45,7 +45,7 @@ export function rateHandlers(context: ManageContext): Record<string, Handler> {
           message:
             "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates yourself (gateway rates set).",
         });
-      const fetched = await scope.rates.fetch(scope);
+      const fetched = await scope.rates.fetchRates(scope);
       if ("problem" in fetched)
         throw fault("upstream_error", {
           message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,
