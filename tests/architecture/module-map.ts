@@ -11,7 +11,7 @@ export type Module = {
   readonly sameLayerImports: ReadonlyMap<string, "types" | "values">;
 };
 
-const ROW = /^\|\s*`(?<folder>src\/[a-z/-]+)`\s*\|\s*(?<layer>\d)\s*\|[^|]*\|(?<imports>[^|]*)\|\s*$/gm;
+const ROW = /^\|\s*`(?<folder>src\/[a-z0-9/-]+)`\s*\|\s*(?<layer>\d)\s*\|[^|]*\|(?<imports>[^|]*)\|\s*$/gm;
 
 /** Reads the rows of the table: | `folder` | layer | content | imports on its layer |. */
 export function readModules(text = readFileSync(path.join(ROOT, "ARCHITECTURE.md"), "utf8")): Module[] {
@@ -19,7 +19,7 @@ export function readModules(text = readFileSync(path.join(ROOT, "ARCHITECTURE.md
     folder: groups["folder"] ?? "",
     layer: Number(groups["layer"]),
     sameLayerImports: new Map(
-      [...(groups["imports"] ?? "").matchAll(/`(src\/[a-z/-]+)`(\s*\(types\))?/g)].map(
+      [...(groups["imports"] ?? "").matchAll(/`(src\/[a-z0-9/-]+)`(\s*\(types\))?/g)].map(
         ([, folder = "", types]) => [folder, types === undefined ? "values" : "types"] as const,
       ),
     ),
