@@ -4,6 +4,7 @@ import { apiDocumentText, manageDocumentText } from "../src/contract/documents.t
 import { FAULTS } from "../src/contract/faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
+import { LOG_EVENTS } from "../src/io/telemetry/log-events.ts";
 import { PARAMETERS, type Parameter } from "../src/language/canon/parameters.ts";
 import { ALIASES, CALL_FIELDS, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
 import { FIELD_TABLES } from "../src/language/dialects/field-tables.ts";
@@ -20,6 +21,7 @@ export function generatedDocuments(): ReadonlyMap<string, string> {
     ["docs/settings.md", settingsPage()],
     ["docs/errors.md", errorsPage()],
     ["docs/parameters.md", parametersPage()],
+    ["docs/logs.md", logsPage()],
     ["docs/openapi.json", apiDocumentText(place)],
     ["docs/openapi-manage.json", manageDocumentText(place)],
     ["portal/src/api/operations.gen.ts", portalOperations()],
@@ -43,6 +45,29 @@ function versionOf(): string {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
+}
+
+function logsPage(): string {
+  const rows = Object.entries(LOG_EVENTS).map(([message, { level, fields, action }]) => [
+    `\`${message}\``,
+    level,
+    fields.map((field) => `\`${field}\``).join(", "),
+    action,
+  ]);
+  return `${GENERATED}
+
+# Log messages
+
+The gateway writes JSON lines to stderr. A message is \`component: event\` with its details as fields, so that you can search and
+alert on it. This page lists all messages at \`warn\` and above; \`err\` is an error with its stack. \`LOG_LEVEL\` sets the minimum
+level, see [settings](settings.md).
+
+\`\`\`sh
+journalctl -u gateway -o cat | jq 'select(.level >= 40) | {time, msg}'
+\`\`\`
+
+${table(["Message", "Level", "Fields", "Action"], rows)}
+`;
 }
 
 function settingsPage(): string {

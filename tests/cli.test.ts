@@ -282,7 +282,7 @@ describe("the life of a workspace, as an operator types it", () => {
     for (const [index, component] of components.entries())
       expect(names.slice(0, index)).toEqual(expect.arrayContaining(rowsAt(component, "depends_on").slice()));
     const { code, stdout } = await gateway.cli("doctor", "--components");
-    expect([code, stdout.split("\n")[0]]).toEqual([0, expect.stringMatching(/^order +name +depends on/)]);
+    expect([code, stdout.split("\n")[0]]).toEqual([0, expect.stringMatching(/^ORDER +NAME +DEPENDS ON/)]);
   });
 
   test("providers and the audit log are listed, and doctor finds the gateway sound", async () => {
