@@ -3,10 +3,10 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { type AwsKeys, awsRegionFor, signAws } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
-/** How a dialect's servers are shown who is calling. */
+/** The header that carries a token. */
 export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
 
-/** A request that is about to leave: what a signature covers. */
+/** A complete request before authorization; a signature covers it. */
 export type OutboundRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export type OutboundRequest = {
   readonly nowMs: number;
 };
 
-/** There is no credential to be had: who issues it said no, or what is kept of it does not open. */
+/** No credential is available: its issuer rejected the request, or the stored key cannot be decrypted. */
 export class CredentialRefusedError extends Error {
   constructor(message: string) {
     super(message);
@@ -23,18 +23,18 @@ export class CredentialRefusedError extends Error {
   }
 }
 
-/** In the place of a key that is kept and cannot be opened: it is asked like any other, and never lets anything out. */
+/** Stands for a stored key that cannot be decrypted: it is planned like any other, and every attempt fails before sending. */
 export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };
 
-/** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
+/** The headers that carry the credential; created right before the request is sent and stored nowhere. */
 export function authorize(
   credential: Credential | undefined,
   style: AuthStyle,
-  outgoing: OutboundRequest,
+  request: OutboundRequest,
 ): MaybePromise<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
   if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the key that is kept does not open");
-  if (credential.kind === "aws") return signed(credential.keys, outgoing);
+  if (credential.kind === "aws") return sigV4Headers(credential.keys, request);
   if (credential.kind === "minted")
     return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));
   return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
@@ -42,7 +42,7 @@ export function authorize(
 
 const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "x-goog-api-key", "x-amz-security-token"] as const;
 
-/** What is secret of a credential itself. A minted token is not: it is known to the requests that show it. */
+/** The secrets of a credential itself. A minted token is not included: each request knows the one it presented. */
 export function credentialSecrets(credential: Credential): readonly string[] {
   switch (credential.kind) {
     case "bearer":
@@ -55,17 +55,17 @@ export function credentialSecrets(credential: Credential): readonly string[] {
   }
 }
 
-/** The credential as one request showed it, and what it was made from: nothing of it may be told to a caller. */
+/** The secrets that one request presented, and those they were derived from: none may reach a caller. */
 export function presentedSecrets(
   credential: Credential | undefined,
   headers: Readonly<Record<string, string>>,
 ): string[] {
-  const shown = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
-  return credential === undefined ? shown : [...shown, ...credentialSecrets(credential)];
+  const presented = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
+  return credential === undefined ? presented : [...presented, ...credentialSecrets(credential)];
 }
 
-/** Headers that a proxy on the way may touch stay out of the signature. */
-function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
+/** Signs only the headers that no proxy modifies. */
+function sigV4Headers(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
   const region = awsRegionFor(url, endpoint.baseUrl, endpoint.region);
   if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
   if (typeof body !== "string") throw new Error("an upload cannot be signed");

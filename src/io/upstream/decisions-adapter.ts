@@ -32,33 +32,40 @@ import {
 } from "../../language/decisions/wire-format.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
-import { DECISION_WIRES } from "./decision-wires.ts";
+import { modelFactsFor } from "./model-facts.ts";
 import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
-import { modelFactsFor } from "./upstream-adapters.ts";
+import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
-/** Who is asked, and for whom the answer is written. */
 export type DecisionTarget = {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly client: DecisionRenderer;
 };
 
-/** The way to an endpoint that answers typed questions: whole or not at all. */
+/** Decisions are never streamed. */
 export function decisionsAdapter(ask: DecisionCall, target: DecisionTarget): UpstreamAdapter {
   const { decisions, decisionsInterface } = target.endpoint;
   if (decisions === null || decisionsInterface === null)
     throw new Error(`${target.endpoint.id} has no interface for decisions`);
   return decisionsInterface === "logprobs"
-    ? logprobsLane(ask, target, decisions)
-    : wireLane(ask, target, decisions, DECISION_WIRES[decisionsInterface]);
+    ? logprobsAdapter(ask, target, decisions)
+    : wireFormatAdapter(ask, target, decisions, UPSTREAM_ADAPTERS.decisions[decisionsInterface]);
 }
 
-type Base = Pick<
+type CommonMembers = Pick<
   UpstreamAdapter,
-  "surface" | "headers" | "streamType" | "keepAlive" | "effort" | "dropped" | "unusable" | "openFrames" | "openStream"
+  | "surface"
+  | "headers"
+  | "streamContentType"
+  | "keepAliveFrame"
+  | "effort"
+  | "droppedFields"
+  | "unusableFaultCode"
+  | "openFrameReader"
+  | "openReplyStream"
 >;
 
-function baseOf({ ignoredFields = NO_DROPPED_FIELDS }: DecisionCall): Base {
+function commonMembers({ ignoredFields = NO_DROPPED_FIELDS }: DecisionCall): CommonMembers {
   return {
     surface: null,
     headers: {},
@@ -74,7 +81,7 @@ function baseOf({ ignoredFields = NO_DROPPED_FIELDS }: DecisionCall): Base {
   };
 }
 
-function wireLane(
+function wireFormatAdapter(
   ask: DecisionCall,
   target: DecisionTarget,
   decisions: DecisionSupport,
@@ -83,7 +90,7 @@ function wireLane(
   const { upstreamModel } = target.endpoint;
   const facts = { upstreamModel, ...decisions };
   return {
-    ...baseOf(ask),
+    ...commonMembers(ask),
     path: requestPath(wire, facts),
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
@@ -93,36 +100,36 @@ function wireLane(
       const answers = validateReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
       const { usage, upstreamId } = reply;
-      return wholeOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
+      return replyOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
     },
     decodeProblem: decodeDecisionProblem,
-    refusalFault: (problem) => (isRefusal(problem) ? refusedFault(ask.questions, target) : undefined),
+    refusalFault: (problem) => (isRefusal(problem) ? refusalFaultFor(ask.questions, target) : undefined),
   };
 }
 
 const NO_AUDIO = { audioInputTokens: 0, audioOutputTokens: 0 } as const;
 
-type Whole = {
+type DecisionResult = {
   readonly ask: DecisionCall;
   readonly target: DecisionTarget;
   readonly answers: DecisionAnswers;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
-  /** How many requests the figures are of. */
+  /** The number of requests that the usage covers. */
   readonly requests: number;
 };
 
-/** Nobody is ever billed by an estimate here: an answer without figures, or with impossible ones, is none. */
-function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeReply | UnusableReply {
+/** Decisions are never billed by an estimate: a reply without usage, or with implausible usage, is unusable. */
+function replyOf({ ask, target, answers, usage, upstreamId, requests }: DecisionResult): WholeReply | UnusableReply {
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider did not report what it used" };
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  // Some read everything again for each question of a request.
+  // Some providers read the whole input for each question.
   const promptReads = ask.questions.length;
   if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, implausibleUsage(ask)))
     return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
-  // Nobody answers without reading; who declines may do that for nothing.
+  // An answer without input tokens is implausible; a refusal may be free.
   if (usage.inputTokens === 0 && declined.length < ask.questions.length)
     return { unusable: "the provider reported that it read nothing" };
   return {
@@ -131,18 +138,18 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
     outputWeight: 0,
     promptCount: requests,
     promptReads,
-    declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
+    declined: declined.length > 0 && client.refusals === "fault" ? refusalFaultFor(declined, target) : undefined,
     render: (counted, cost) =>
       client.render({ model: endpoint.model, questions: ask.questions, answers, usage: counted, cost }),
   };
 }
 
-const NAMED_MAX = 8;
+const NAMED_QUESTIONS_MAX = 8;
 
-/** Names what was declined; where the provider does not say which, what was asked. */
-function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: DecisionTarget): Fault {
-  const names = questions.slice(0, NAMED_MAX).map(({ key }) => `"${key.slice(0, 100)}"`);
-  const more = questions.length > NAMED_MAX ? ` and ${questions.length - NAMED_MAX} more` : "";
+/** Names the refused questions, or all if the provider does not say which. */
+function refusalFaultFor(questions: readonly DecisionQuestion[], { endpoint }: DecisionTarget): Fault {
+  const names = questions.slice(0, NAMED_QUESTIONS_MAX).map(({ key }) => `"${key.slice(0, 100)}"`);
+  const more = questions.length > NAMED_QUESTIONS_MAX ? ` and ${questions.length - NAMED_QUESTIONS_MAX} more` : "";
   const [first] = questions;
   const what = questions.length === 1 ? `question ${names[0]}` : `questions ${names.join(", ")}${more}`;
   return fault("decision_refused", {
@@ -151,52 +158,52 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
   });
 }
 
-/** One request for each question, joined to one answer. */
-function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionSupport): UpstreamAdapter {
+/** One request per question, joinReplies into one reply. */
+function logprobsAdapter(ask: DecisionCall, target: DecisionTarget, decisions: DecisionSupport): UpstreamAdapter {
   const readings: LogprobsReply[] = [];
   const adapters = ask.questions.map((question, at) =>
-    questionLane(ask, { question, place: at + 1 }, target, decisions, (reading) => {
+    questionAdapter(ask, { question, number: at + 1 }, target, decisions, (reading) => {
       readings[at] = reading;
     }),
   );
   const [first] = adapters;
   if (first === undefined) throw new Error("there is no question");
-  return { ...first, subRequests: { adapters, join: () => joined(ask, target, readings) } };
+  return { ...first, subRequests: { adapters, join: () => joinReplies(ask, target, readings) } };
 }
 
-/** Figures are computed here and rounded nowhere. */
+/** Probabilities are computed here and not rounded. */
 const UNROUNDED_DECIMALS = 12;
 
-function questionLane(
+function questionAdapter(
   ask: DecisionCall,
-  { question, place }: { readonly question: DecisionQuestion; readonly place: number },
+  { question, number }: { readonly question: DecisionQuestion; readonly number: number },
   target: DecisionTarget,
   decisions: DecisionSupport,
-  kept: (reading: LogprobsReply) => void,
+  onReply: (reading: LogprobsReply) => void,
 ): UpstreamAdapter {
   const { endpoint, model } = target;
   const facts = logprobsFactsFor(endpoint, decisions);
   const dialect = facts.form === "chat" ? chatUpstream : geminiUpstream;
   const modelFacts = modelFactsFor(endpoint, model);
   return {
-    ...baseOf(ask),
+    ...commonMembers(ask),
     path: logprobsPath(ask, question, dialect, modelFacts, facts),
     auth: dialect.auth,
-    // Not before its turn: the state and its pictures are in every one of them.
+    // Encoded lazily: each request contains the whole state with its images.
     encode: () => encodeLogprobs(ask, question, dialect, modelFacts, facts),
     decodeResponse(bytes: Buffer, _headers: IncomingHttpHeaders) {
       const reading = decodeLogprobs(bytes, question, dialect, facts);
-      if ("unusable" in reading) return unusableQuestion(place, reading.unusable);
+      if ("unusable" in reading) return unusableQuestion(number, reading.unusable);
       const { answer, usage, upstreamId } = reading;
       const one = [question];
       const reply = { answers: [[question.id, answer] as const], isTruncated: false };
-      const answers = validateReply(reply, one, UNROUNDED_DECIMALS, place);
+      const answers = validateReply(reply, one, UNROUNDED_DECIMALS, number);
       if ("unusable" in answers) return answers;
-      kept(reading);
-      return wholeOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });
+      onReply(reading);
+      return replyOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });
     },
     decodeProblem: dialect.decodeProblem,
-    refusalFault: (problem: UpstreamProblem) => (isRefusal(problem) ? refusedFault([question], target) : undefined),
+    refusalFault: (problem: UpstreamProblem) => (isRefusal(problem) ? refusalFaultFor([question], target) : undefined),
   };
 }
 
@@ -208,15 +215,15 @@ export function logprobsFactsFor(
   return { form, requestedBy: logprobs, top: topLogprobs ?? TOP_LOGPROBS, thinkingOff };
 }
 
-function joined(
+function joinReplies(
   ask: DecisionCall,
   target: DecisionTarget,
   readings: readonly LogprobsReply[],
 ): WholeReply | UnusableReply {
   const answers = validateReply(
     {
-      answers: ask.questions.flatMap(({ id }, place) => {
-        const reading = readings[place];
+      answers: ask.questions.flatMap(({ id }, number) => {
+        const reading = readings[number];
         return reading === undefined ? [] : [[id, reading.answer] as const];
       }),
       isTruncated: false,
@@ -228,7 +235,7 @@ function joined(
   let usage: Usage | undefined = { ...NO_TOKENS };
   for (const reading of readings) usage = usage && reading.usage && sum(usage, reading.usage);
   const upstreamId = readings[0]?.upstreamId ?? null;
-  return wholeOf({ ask, target, answers, usage, upstreamId, requests: ask.questions.length });
+  return replyOf({ ask, target, answers, usage, upstreamId, requests: ask.questions.length });
 }
 
 function sum(left: Usage, right: Usage): Usage {

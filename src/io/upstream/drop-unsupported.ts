@@ -7,91 +7,99 @@ import { withoutUnsupportedEffort } from "../../language/dialects/optional-effor
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { NO_DROPPED_FIELDS } from "./upstream-adapter.ts";
 
-/** A call as one endpoint is told it, and the fields it is not told: the log names them. */
+/** The call without the fields that an endpoint does not support; the log names them. */
 export type ReducedCall = { readonly call: Call; readonly droppedFields: readonly string[] };
 
-/** `most`: how long an answer can get at all; null: nobody knows. */
+/** `tokensCap`: the most output tokens that are possible at all; null if unknown. */
 export function dropUnsupported(
-  asked: Call,
+  requested: Call,
   { fields, temperatureMax, imageDetails, supportsCacheBreakpoints }: UpstreamDialect,
   facts: ModelFacts,
-  most: number | null = facts.maxOutputTokens,
+  tokensCap: number | null = facts.maxOutputTokens,
 ): ReducedCall {
   const { sampling } = facts;
-  const heard = withoutUnsupportedEffort(asked, facts);
-  const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
-  const { call, cut } =
-    sampling === false ? within(heard, most) : asSampled(within(heard, most), temperatureMax, facts);
+  const withEffort = withoutUnsupportedEffort(requested, facts);
+  const droppedEffort =
+    withEffort === requested ? [] : [requested.parameterNames?.reasoning_effort ?? "reasoning_effort"];
+  const { call, reductions } =
+    sampling === false
+      ? capOutputTokens(withEffort, tokensCap)
+      : reduceSampling(capOutputTokens(withEffort, tokensCap), temperatureMax, facts);
   const advisory = (call.advisory ?? NO_DROPPED_FIELDS).filter(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.openAiParameters?.[field] !== undefined),
   );
-  const overlooked = detailsUnsaid(call, imageDetails);
-  const unmarked = supportsCacheBreakpoints?.(facts) === true ? NO_DROPPED_FIELDS : marksOf(call);
-  const more = [...unheard, ...cut, ...overlooked, ...unmarked];
-  const unsaid = more.length === 0 ? advisory : [...new Set([...advisory, ...more])];
-  // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
-  const refused = sampling === false ? sampled(call) : NO_DROPPED_FIELDS;
-  if (refused.length === 0) return { call, droppedFields: unsaid };
+  const droppedDetail = unsupportedImageDetail(call, imageDetails);
+  const droppedMarkers = supportsCacheBreakpoints?.(facts) === true ? NO_DROPPED_FIELDS : cacheMarkers(call);
+  const added = [...droppedEffort, ...reductions, ...droppedDetail, ...droppedMarkers];
+  const dropped = added.length === 0 ? advisory : [...new Set([...advisory, ...added])];
+  // If sampling is a requirement, the planner excluded such a model; otherwise it is dropped.
+  const droppedSampling = sampling === false ? samplingFields(call) : NO_DROPPED_FIELDS;
+  if (droppedSampling.length === 0) return { call, droppedFields: dropped };
   return {
     call: { ...call, temperature: undefined, topP: undefined, topK: undefined },
-    droppedFields: [...unsaid, ...refused],
+    droppedFields: [...dropped, ...droppedSampling],
   };
 }
 
-type Cut = { readonly call: Call; readonly cut: readonly string[] };
+type CallReduction = { readonly call: Call; readonly reductions: readonly string[] };
 
-/** Where the limit had to be sent, it says how much is enough: a model that writes less is asked for what it can write. */
-function within(call: Call, most: number | null): Cut {
-  const { maxOutputTokens: asked, reasoning, parameterNames } = call;
-  if (most === null || asked === undefined || asked <= most) return { call, cut: NO_DROPPED_FIELDS };
-  const cut = [`${parameterNames?.max_tokens ?? "max_tokens"} above ${most}`];
+/** A limit above the model's maximum is lowered to it, and the reasoning budget below that. */
+function capOutputTokens(call: Call, tokensCap: number | null): CallReduction {
+  const { maxOutputTokens: requested, reasoning, parameterNames } = call;
+  if (tokensCap === null || requested === undefined || requested <= tokensCap)
+    return { call, reductions: NO_DROPPED_FIELDS };
+  const reductions = [`${parameterNames?.max_tokens ?? "max_tokens"} above ${tokensCap}`];
   const budgetTokens = reasoning?.budgetTokens ?? null;
-  if (reasoning === undefined || budgetTokens === null || budgetTokens < most)
-    return { call: { ...call, maxOutputTokens: most }, cut };
+  if (reasoning === undefined || budgetTokens === null || budgetTokens < tokensCap)
+    return { call: { ...call, maxOutputTokens: tokensCap }, reductions };
   return {
-    call: { ...call, maxOutputTokens: most, reasoning: { ...reasoning, budgetTokens: most - 1 } },
-    cut: [...cut, `${parameterNames?.reasoning_effort ?? "reasoning_effort"} above ${most - 1}`],
+    call: { ...call, maxOutputTokens: tokensCap, reasoning: { ...reasoning, budgetTokens: tokensCap - 1 } },
+    reductions: [...reductions, `${parameterNames?.reasoning_effort ?? "reasoning_effort"} above ${tokensCap - 1}`],
   };
 }
 
-/** How closely a picture is looked at is left to the model where the dialect has no such word. */
-function detailsUnsaid({ turns }: Call, words: ReadonlySet<string> | undefined): readonly string[] {
-  const isUnsaid = (part: Part): boolean => {
-    if (part.is === "tool_result") return part.content.some(isUnsaid);
-    return part.is === "image" && part.detail !== undefined && !words?.has(part.detail);
+/** The image detail is left to the model if the dialect has no such value. */
+function unsupportedImageDetail({ turns }: Call, supportedDetails: ReadonlySet<string> | undefined): readonly string[] {
+  const isUnsupported = (part: Part): boolean => {
+    if (part.is === "tool_result") return part.content.some(isUnsupported);
+    return part.is === "image" && part.detail !== undefined && !supportedDetails?.has(part.detail);
   };
-  return turns.some(({ parts }) => parts.some(isUnsaid)) ? ["detail"] : NO_DROPPED_FIELDS;
+  return turns.some(({ parts }) => parts.some(isUnsupported)) ? ["detail"] : NO_DROPPED_FIELDS;
 }
 
-/** What is worth caching is not said to a model that has no such cache. */
-function marksOf({ turns, tools }: Call): readonly string[] {
+/** Cache markers are dropped for models without explicit prompt caching. */
+function cacheMarkers({ turns, tools }: Call): readonly string[] {
   const isMarked = (part: Part): boolean =>
     ("cache" in part && part.cache !== undefined) || (part.is === "tool_result" && part.content.some(isMarked));
   const marked = tools.some(({ cache }) => cache !== undefined) || turns.some(({ parts }) => parts.some(isMarked));
   return marked ? ["cache_control"] : NO_DROPPED_FIELDS;
 }
 
-/** Who wants it hotter than the dialect can say gets it as hot as it can. */
-function onScale(told: Cut, max: number | undefined): Cut {
-  const { call, cut } = told;
-  if (max === undefined || call.temperature === undefined || call.temperature <= max) return told;
-  return { call: { ...call, temperature: max }, cut: [...cut, `temperature above ${max}`] };
+/** A temperature above the dialect's maximum is lowered to it. */
+function capTemperature(reduction: CallReduction, max: number | undefined): CallReduction {
+  const { call, reductions } = reduction;
+  if (max === undefined || call.temperature === undefined || call.temperature <= max) return reduction;
+  return { call: { ...call, temperature: max }, reductions: [...reductions, `temperature above ${max}`] };
 }
 
-/** Where it can be said, and once where the model takes one of two. */
-function asSampled(told: Cut, temperatureMax: number | undefined, { quirks }: ModelFacts): Cut {
-  const scaled = onScale(told, temperatureMax);
-  if (!quirks.includes(ONE_SAMPLING)) return scaled;
-  const { call, lost } = withOneSampling(scaled.call);
-  return { call, cut: lost === undefined ? scaled.cut : [...scaled.cut, lost] };
+/** Caps the temperature, and keeps one of temperature and top_p for models that accept only one. */
+function reduceSampling(
+  reduction: CallReduction,
+  temperatureMax: number | undefined,
+  { quirks }: ModelFacts,
+): CallReduction {
+  const capped = capTemperature(reduction, temperatureMax);
+  if (!quirks.includes(ONE_SAMPLING)) return capped;
+  const { call, lost: droppedField } = withOneSampling(capped.call);
+  return { call, reductions: droppedField === undefined ? capped.reductions : [...capped.reductions, droppedField] };
 }
 
-/** Prompts are estimated: so much more of one may be there. */
+/** The prompt may be this much longer than estimated. */
 const ESTIMATE_MARGIN = 0.1;
-/** A model that is left no room at all says so itself. */
-const ROOM_TOKENS_MIN = 1024;
+/** Below this the provider itself reports that the prompt is too long. */
+const OUTPUT_TOKENS_MIN = 1024;
 
-/** What an endpoint can write in answer to a prompt: its limit, and what the prompt leaves of a window they share. */
+/** The output tokens that remain for a prompt: the output limit, and what the prompt leaves of the context window. */
 export function availableOutputTokens(
   { limits }: Pick<Endpoint, "limits">,
   model: Pick<Model, "maxOutputTokens" | "contextTokens">,
@@ -100,11 +108,11 @@ export function availableOutputTokens(
   const limit = limits.maxOutputTokens ?? model.maxOutputTokens;
   const context = limits.contextTokens ?? model.contextTokens;
   if (context === null) return limit;
-  const left = Math.max(ROOM_TOKENS_MIN, context - inputTokens - Math.ceil(inputTokens * ESTIMATE_MARGIN));
-  return limit === null ? left : Math.min(limit, left);
+  const remaining = Math.max(OUTPUT_TOKENS_MIN, context - inputTokens - Math.ceil(inputTokens * ESTIMATE_MARGIN));
+  return limit === null ? remaining : Math.min(limit, remaining);
 }
 
-function sampled({ temperature, topP, topK }: Call): string[] {
+function samplingFields({ temperature, topP, topK }: Call): string[] {
   const sent = { temperature, top_p: topP, top_k: topK };
   return Object.entries(sent).flatMap(([field, value]) => (value === undefined ? [] : [field]));
 }

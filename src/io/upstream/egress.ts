@@ -1,42 +1,42 @@
-import { type LookupAddress, lookup as resolveBySystem } from "node:dns";
+import { type LookupAddress, lookup as resolveWithSystem } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { addressList, canonicalAddress } from "../../kit/cidr.ts";
 
-/** What an address that a workspace chose may be. `anywhere` is for development: plain HTTP and private networks too. */
+/** Allowed URLs of workspaces. `anywhere` is for development: plain HTTP and private networks too. */
 export type EgressRules = "public_https" | "anywhere";
 
-/** Networks that are no part of the public internet, or lead back into a private one by another name. */
-const CLOSED = addressList([
+/** Networks outside the public internet, or that can be translated into a private one. */
+const NON_PUBLIC_RANGES = addressList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
   ...["224.0.0.0/4", "240.0.0.0/4"],
-  // A cloud's own services for its machines, at an address that looks like any other.
+  // The Azure platform service, at a public-looking address.
   "168.63.129.16/32",
-  // Within the global block of IPv6: Teredo and other protocols, documentation, 6to4.
+  // Within the global unicast block: Teredo and other protocols, documentation, 6to4.
   ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
 ]);
 
-/** The rest of IPv6 is loopback, mapped, translated (NAT64), site-local, link-local, multicast or not given out. */
-const GLOBAL_IPV6 = addressList(["2000::/3"]);
+/** The rest of IPv6 is loopback, mapped, NAT64, site-local, link-local, multicast or unassigned. */
+const GLOBAL_UNICAST_IPV6 = addressList(["2000::/3"]);
 
 export function isPublicAddress(text: string): boolean {
   const address = canonicalAddress(text);
-  if (address === undefined || CLOSED.has(address)) return false;
-  return isIP(address) === 4 || GLOBAL_IPV6.has(address);
+  if (address === undefined || NON_PUBLIC_RANGES.has(address)) return false;
+  return isIP(address) === 4 || GLOBAL_UNICAST_IPV6.has(address);
 }
 
-/** Thrown where a connection would lead somewhere it must not. */
+/** A connection to a forbidden address. */
 class EgressRefusedError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "EgressRefused";
+    this.name = "EgressRefusedError";
   }
 }
 
 const URL_CHARS_MAX = 2048;
 
-/** An address that a workspace chose, or what is wrong with it. Names are resolved when they are connected to. */
+/** Parses a URL of a workspace, or explains what is wrong. The name is resolved when connecting. */
 export function parseEgressUrl(text: string, rules: EgressRules): URL | { readonly problem: string } {
   const url = text.length <= URL_CHARS_MAX && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
@@ -46,23 +46,23 @@ export function parseEgressUrl(text: string, rules: EgressRules): URL | { readon
   if (rules === "anywhere") return url;
   if (url.protocol !== "https:") return { problem: "write an address that begins with https://" };
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(host) !== 0 && !isPublicAddress(host)) return { problem: PRIVATE };
+  if (isIP(host) !== 0 && !isPublicAddress(host)) return { problem: NOT_PUBLIC };
   return url;
 }
 
-const PRIVATE = "the address is in a private or reserved network, where the gateway sends nothing";
+const NOT_PUBLIC = "the address is in a private or reserved network, where the gateway sends nothing";
 
-const DNS_TRY_MS = 2_000;
+const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 
-type Resolved = (error: Error | null, addresses: readonly LookupAddress[]) => void;
+type ResolveCallback = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
 /**
- * Asks the name servers itself. The system's resolver works in the few threads that the whole process resolves names
- * in: a name server that a workspace chose, and that never answers, would keep the names of providers waiting.
+ * Queries the name servers directly. The system resolver uses the few threads of the process: a workspace's name server
+ * that never answers would delay the resolution of provider names.
  */
-async function resolveByServers(hostname: string, servers: readonly string[] | undefined): Promise<LookupAddress[]> {
-  const resolver = new Resolver({ timeout: DNS_TRY_MS, tries: DNS_TRIES });
+async function resolveWithDns(hostname: string, servers: readonly string[] | undefined): Promise<LookupAddress[]> {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   if (servers !== undefined) resolver.setServers(servers);
   const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
   const found = (family: 4 | 6, { status, ...rest }: typeof four): LookupAddress[] =>
@@ -70,36 +70,40 @@ async function resolveByServers(hostname: string, servers: readonly string[] | u
   return [...found(4, four), ...found(6, six)];
 }
 
-/** Names of the machine itself, which no name server is asked for. */
+/** Names of the machine itself. */
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
 
-function resolve(hostname: string, rules: EgressRules, servers: readonly string[] | undefined, done: Resolved): void {
+function resolve(
+  hostname: string,
+  rules: EgressRules,
+  servers: readonly string[] | undefined,
+  done: ResolveCallback,
+): void {
   if (rules === "anywhere")
-    resolveBySystem(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []));
+    resolveWithSystem(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []));
   else if (isIP(hostname) !== 0) done(null, [{ address: hostname, family: isIP(hostname) }]);
-  else if (LOCAL_NAME.test(hostname)) done(new EgressRefusedError(PRIVATE), []);
+  else if (LOCAL_NAME.test(hostname)) done(new EgressRefusedError(NOT_PUBLIC), []);
   else
-    void resolveByServers(hostname, servers).then(
-      (addresses) => done(addresses.length === 0 ? unresolved() : null, addresses),
-      () => done(unresolved(), []),
+    void resolveWithDns(hostname, servers).then(
+      (addresses) => done(addresses.length === 0 ? notFoundError() : null, addresses),
+      () => done(notFoundError(), []),
     );
 }
 
-const unresolved = () => Object.assign(new Error("the name has no address"), { code: "ENOTFOUND" });
+const notFoundError = () => Object.assign(new Error("the name has no address"), { code: "ENOTFOUND" });
 
 /**
- * Resolves a name for a connection, and refuses it when any of its addresses is not public: the connection goes to the
- * addresses that were looked at, so that the name cannot mean something else a moment later. `servers` stand in for the
- * name servers of the system.
+ * Resolves a name for a connection and fails if any of its addresses is not public. The connection uses the checked
+ * addresses, which prevents DNS rebinding. `servers` replaces the system's name servers.
  */
 export function guardedLookup(rules: EgressRules, servers?: readonly string[]): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, rules, servers, (error, addresses) => {
       const first = addresses[0];
       if (error !== null) done(error, "");
-      else if (first === undefined) done(unresolved(), "");
+      else if (first === undefined) done(notFoundError(), "");
       else if (rules !== "anywhere" && !addresses.every(({ address }) => isPublicAddress(address)))
-        done(new EgressRefusedError(PRIVATE), "");
+        done(new EgressRefusedError(NOT_PUBLIC), "");
       else if (options.all === true) done(null, [...addresses]);
       else done(null, first.address, first.family);
     });

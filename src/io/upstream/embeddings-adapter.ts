@@ -12,30 +12,16 @@ import {
   type EmbeddingInputs,
   splitIntoBatches,
 } from "../../language/embeddings/call.ts";
-import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
-import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
-import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import {
   type RenderedVector,
   renderEmbeddings,
   renderVector,
   type VectorFormat,
 } from "../../language/embeddings/render.ts";
-import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
+import type { EmbeddingReply } from "../../language/embeddings/wire-format.ts";
 import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
-const WIRES: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>> = {
-  openai: openaiEmbeddings,
-  mistral: mistralEmbeddings,
-  gemini: geminiEmbeddings,
-  vertex: vertexEmbeddings,
-  cohere: cohereEmbeddings,
-  bedrock_cohere: bedrockCohere,
-  bedrock_titan: bedrockTitan,
-  bedrock_nova: bedrockNova,
-};
-
-/** One request for vectors, and the endpoint that is asked for them. */
 export type EmbeddingTarget = {
   readonly ask: EmbeddingCall;
   readonly endpoint: Endpoint;
@@ -43,69 +29,71 @@ export type EmbeddingTarget = {
   readonly facts: EmbeddingSupport;
 };
 
-/** The answer of a part keeps its vectors until all parts are there. */
-type Part = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly tokens: Told };
+/** The reply of one batch keeps its vectors until all batches are complete. */
+type EmbeddingBatch = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly tokens: ReportedTokens };
 
-/** What was told of the tokens, if anything. */
-type Told = number | "impossible" | undefined;
+type ReportedTokens = number | "impossible" | undefined;
 
-/** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
-export function embeddingsAdapter(errand: EmbeddingTarget): UpstreamAdapter {
-  const parts: Part[] = [];
+/** One or more requests that together embed all inputs, and one reply. */
+export function embeddingsAdapter(target: EmbeddingTarget): UpstreamAdapter {
+  const batches: EmbeddingBatch[] = [];
   let numbers = 0;
-  const [first, ...others] = splitIntoBatches(errand.ask, roomOf(errand)).map((inputs, place) =>
-    partLane(errand, inputs, (part) => {
-      numbers += part.vectors.reduce((sum, { dimensions }) => sum + dimensions, 0);
-      if (numbers > NUMBERS_MAX) return TOO_LONG;
-      parts[place] = part;
-      return part;
+  const [first, ...others] = splitIntoBatches(target.ask, batchLimitsFor(target)).map((inputs, index) =>
+    batchAdapter(target, inputs, (batch) => {
+      numbers += batch.vectors.reduce((sum, { dimensions }) => sum + dimensions, 0);
+      if (numbers > NUMBERS_MAX) return TOO_MANY_VECTORS;
+      batches[index] = batch;
+      return batch;
     }),
   );
   if (first === undefined) throw new Error("a request for no vectors");
   if (others.length === 0) return first;
   return {
     ...first,
-    // The figures of each part were held against its own inputs.
+    // The usage of each batch was checked against its own inputs.
     maxUsage: () => NO_CEILING,
-    subRequests: { adapters: [first, ...others], join: () => joined(parts, errand) },
+    subRequests: { adapters: [first, ...others], join: () => joinBatches(batches, target) },
   };
 }
 
-/** An answer is read in one go, and everybody else waits meanwhile: no request asks for more than this at once. */
-const ANSWER_BYTES = 8 * 1024 * 1024;
-/** The answer is one text in the end, and a text has an end: what it would not hold is refused before it is charged. */
+/** A response is parsed in one event-loop tick, so a batch must not be larger than this. */
+const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
+/** The reply is one string, whose length is limited: larger requests fail before they are charged. */
 const NUMBERS_MAX = 2048 * 8192;
-/** What a number takes up at most: servers write it on a line of its own, indented. */
-const NUMBER_BYTES = { float: 24, base64: 5.5 } as const;
-/** The longest vectors that models usually give, where the catalogue does not say. */
-const DIMENSIONS_USUAL = 4096;
-/** Tokens are estimated here, and counted there. */
-const ESTIMATE_SHARE = 0.5;
+/** Upper bounds; some servers write each number on an indented line. */
+const BYTES_PER_NUMBER = { float: 24, base64: 5.5 } as const;
+/** Assumed if the catalogue has no dimensions. */
+const DEFAULT_DIMENSIONS = 4096;
+/** Batches are filled to this share of the limit, because tokens are only estimated here. */
+const BATCH_FILL_SHARE = 0.5;
 
-function roomOf({ ask, model, facts }: EmbeddingTarget): BatchLimits {
-  const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DIMENSIONS_USUAL;
-  const readable = Math.floor(ANSWER_BYTES / (dimensions * NUMBER_BYTES[encodingOf(ask, facts)]));
-  const stated = Math.min(facts.batchMax ?? Infinity, WIRES[facts.interface].batchMax ?? Infinity);
+function batchLimitsFor({ ask, model, facts }: EmbeddingTarget): BatchLimits {
+  const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DEFAULT_DIMENSIONS;
+  const readable = Math.floor(RESPONSE_BYTES_MAX / (dimensions * BYTES_PER_NUMBER[encodingFor(ask, facts)]));
+  const stated = Math.min(
+    facts.batchMax ?? Infinity,
+    UPSTREAM_ADAPTERS.embeddings[facts.interface].batchMax ?? Infinity,
+  );
   return {
     inputs: Math.max(1, Math.min(stated, readable)),
-    tokens: facts.batchTokensMax === null ? Infinity : facts.batchTokensMax * ESTIMATE_SHARE,
+    tokens: facts.batchTokensMax === null ? Infinity : facts.batchTokensMax * BATCH_FILL_SHARE,
   };
 }
 
-/** Whoever knows no base64 gives numbers, and they are made into it here. */
-function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingSupport): "float" | "base64" {
+/** Endpoints without base64 return numbers, which the gateway converts. */
+function encodingFor({ encoding }: EmbeddingCall, { base64 }: EmbeddingSupport): "float" | "base64" {
   return base64 ? encoding : "float";
 }
 
-function partLane(
-  errand: EmbeddingTarget,
+function batchAdapter(
+  target: EmbeddingTarget,
   inputs: EmbeddingInputs,
-  kept: (part: Part) => Part | UnusableReply,
+  onBatch: (batch: EmbeddingBatch) => EmbeddingBatch | UnusableReply,
 ): UpstreamAdapter {
-  const { ask, endpoint, facts } = errand;
-  const wire = WIRES[facts.interface];
+  const { ask, endpoint, facts } = target;
+  const wire = UPSTREAM_ADAPTERS.embeddings[facts.interface];
   const { upstreamModel } = endpoint;
-  const tokensMax = tokensEnd(inputs);
+  const tokensMax = plausibleTokensFor(inputs);
   return {
     surface: null,
     path: wire.path(upstreamModel),
@@ -115,23 +103,23 @@ function partLane(
     keepAliveFrame: "",
     effort: undefined,
     droppedFields: NO_DROPPED_FIELDS,
-    // Where not only money hangs on it, there is room for what a server counts around its inputs.
+    // Wider than the billing check: it opens circuits, so it allows for the provider's overhead per input.
     maxUsage: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
     encode: () =>
       JSON.stringify(
         wire.encode({
           upstreamModel,
-          // Words for whoever reads no numbers.
+          // Text for endpoints that do not accept token ids.
           inputs: facts.tokens ? inputs : { is: "texts", texts: inputs.texts },
           dimensions: facts.dimensions ? ask.dimensions : undefined,
-          encoding: encodingOf(ask, facts),
+          encoding: encodingFor(ask, facts),
           user: ask.user,
         }),
       ),
     decodeResponse(bytes, headers) {
       const answer = wire.decode(tryParseJson(bytes), headers);
-      const read = answer === undefined ? undefined : readPart(answer, inputs, tokensMax, errand);
-      return read === undefined || "unusable" in read ? read : kept(read);
+      const read = answer === undefined ? undefined : decodeBatch(answer, inputs, tokensMax, target);
+      return read === undefined || "unusable" in read ? read : onBatch(read);
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream() {
@@ -141,55 +129,55 @@ function partLane(
   };
 }
 
-/** One vector for each input, all of one length, and of the length that was asked for. */
-function readPart(
-  { vectors: given, tokens, id }: EmbeddingReply,
+/** Requires one vector per input, all of the requested length. */
+function decodeBatch(
+  { vectors: rawVectors, tokens, id }: EmbeddingReply,
   inputs: EmbeddingInputs,
   tokensMax: number,
-  errand: EmbeddingTarget,
-): Part | UnusableReply {
+  target: EmbeddingTarget,
+): EmbeddingBatch | UnusableReply {
   const asked = inputs.texts.length;
-  if (given.length !== asked)
-    return { unusable: `${pluralize(given.length, "vector")} for ${pluralize(asked, "input")}` };
-  const writing = writingOf(errand);
+  if (rawVectors.length !== asked)
+    return { unusable: `${pluralize(rawVectors.length, "vector")} for ${pluralize(asked, "input")}` };
+  const writing = vectorFormatFor(target);
   const vectors: RenderedVector[] = [];
-  for (const one of given) {
+  for (const one of rawVectors) {
     const written = renderVector(one, writing);
     if (written === undefined) return { unusable: "something that is no vector" };
     vectors.push(written);
   }
-  const told = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
-  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, told, id, errand) : OTHER_LENGTH;
+  const reported = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
+  return haveEqualLength(vectors, target.ask.dimensions) ? replyOf(vectors, reported, id, target) : UNEQUAL_LENGTHS;
 }
 
-/** Nobody counts more tokens than bytes, but for a few around each input; many times that is a mistake. */
-const TOKENS_AROUND = 16;
+/** No tokenizer yields more tokens than bytes, except for a few per input. */
+const OVERHEAD_TOKENS_PER_INPUT = 16;
 
-function tokensEnd(inputs: EmbeddingInputs): number {
-  const texts = inputs.texts.reduce((sum, text) => sum + TOKENS_AROUND + Buffer.byteLength(text), 0);
+function plausibleTokensFor(inputs: EmbeddingInputs): number {
+  const texts = inputs.texts.reduce((sum, text) => sum + OVERHEAD_TOKENS_PER_INPUT + Buffer.byteLength(text), 0);
   const numbers = inputs.is === "tokens" ? inputs.lists.reduce((sum, { length }) => sum + length, 0) : 0;
   return PLAUSIBLE_FACTOR * Math.max(texts, numbers);
 }
 
-const OTHER_LENGTH: UnusableReply = { unusable: "vectors of another length" };
-const TOO_LONG: UnusableReply = { unusable: "more vectors than one answer can hold" };
+const UNEQUAL_LENGTHS: UnusableReply = { unusable: "vectors of another length" };
+const TOO_MANY_VECTORS: UnusableReply = { unusable: "more vectors than one answer can hold" };
 
-function writingOf({ ask, facts }: EmbeddingTarget): VectorFormat {
+function vectorFormatFor({ ask, facts }: EmbeddingTarget): VectorFormat {
   const isShortened = facts.normalize && ask.dimensions !== undefined;
   return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
 }
 
-function isEven(vectors: readonly RenderedVector[], asked: number | undefined): boolean {
+function haveEqualLength(vectors: readonly RenderedVector[], asked: number | undefined): boolean {
   const length = asked ?? vectors[0]?.dimensions;
   return vectors.every(({ dimensions }) => dimensions === length);
 }
 
-function answerOf(
+function replyOf(
   vectors: readonly RenderedVector[],
-  tokens: Told,
+  tokens: ReportedTokens,
   upstreamId: string | null,
   { endpoint }: EmbeddingTarget,
-): Part {
+): EmbeddingBatch {
   return {
     vectors,
     tokens,
@@ -209,15 +197,15 @@ function answerOf(
   };
 }
 
-/** All vectors in the order of the inputs; figures only where every part told them. */
-function joined(parts: readonly Part[], errand: EmbeddingTarget): WholeReply | UnusableReply {
-  const vectors = parts.flatMap((part) => part.vectors);
-  if (!isEven(vectors, errand.ask.dimensions)) return OTHER_LENGTH;
-  const tokens = parts.map((part) => part.tokens).reduce(sumOf, 0);
-  return answerOf(vectors, tokens, parts[0]?.upstreamId ?? null, errand);
+/** All vectors in input order; usage only if every batch reported it. */
+function joinBatches(batches: readonly EmbeddingBatch[], target: EmbeddingTarget): WholeReply | UnusableReply {
+  const vectors = batches.flatMap((batch) => batch.vectors);
+  if (!haveEqualLength(vectors, target.ask.dimensions)) return UNEQUAL_LENGTHS;
+  const tokens = batches.map((batch) => batch.tokens).reduce(addTokens, 0);
+  return replyOf(vectors, tokens, batches[0]?.upstreamId ?? null, target);
 }
 
-function sumOf(one: Told, other: Told): Told {
+function addTokens(one: ReportedTokens, other: ReportedTokens): ReportedTokens {
   if (one === "impossible" || other === "impossible") return "impossible";
   return one === undefined || other === undefined ? undefined : one + other;
 }

@@ -10,13 +10,12 @@ import { classifyStatus } from "./classify-failure.ts";
 import type { Transport, UpstreamBodyHandler, UpstreamCall } from "./transport.ts";
 import { type UpstreamAdapter, upstreamHeaders } from "./upstream-adapter.ts";
 
-/** One question of the gateway itself, outside of any request. */
+/** A request of the gateway itself, outside of any inference request. */
 export type EndpointCall = {
   readonly adapter: UpstreamAdapter;
   readonly endpoint: Endpoint;
   readonly baseUrl: string;
   readonly credential: Credential | undefined;
-  /** Given every piece of audio that comes. */
   readonly onAudio?: (bytes: Buffer) => void;
   readonly signal: AbortSignal;
 };
@@ -25,7 +24,7 @@ export type EndpointCallDeps = {
   readonly transport: Pick<Transport, "send">;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** How long one answer may take in all, and how long it may be. */
+  /** Limits for the whole response. */
   readonly timeoutMs: number;
   readonly responseMaxBytes: number;
 };
@@ -33,25 +32,25 @@ export type EndpointCallDeps = {
 export type EndpointCallResult =
   | { readonly is: "whole"; readonly answer: WholeReply }
   | { readonly is: "audio"; readonly stream: AudioStream }
-  /** A clause without content and without the provider's own words. */
+  /** A phrase without content and without the provider's own message. */
   | { readonly is: "failed"; readonly why: string };
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
 
-/** Sends a lane's request once, and reads the answer as the lane does. */
-export async function callEndpoint(asking: EndpointCall, parts: EndpointCallDeps): Promise<EndpointCallResult> {
-  const { adapter } = asking;
-  if (adapter.subRequests === undefined) return askPart(asking, parts);
+/** Sends an adapter's request once and decodes the response. */
+export async function callEndpoint(call: EndpointCall, deps: EndpointCallDeps): Promise<EndpointCallResult> {
+  const { adapter } = call;
+  if (adapter.subRequests === undefined) return callOnce(call, deps);
   const answers: WholeReply[] = [];
   for (const part of adapter.subRequests.adapters) {
-    const asked = await askPart({ ...asking, adapter: part }, parts);
-    if (asked.is !== "whole") return asked;
-    answers.push(asked.answer);
+    const result = await callOnce({ ...call, adapter: part }, deps);
+    if (result.is !== "whole") return result;
+    answers.push(result.answer);
   }
-  return wholeOf(adapter.subRequests.join(answers));
+  return resultOf(adapter.subRequests.join(answers));
 }
 
-function wholeOf(answer: WholeReply | UnusableReply | undefined): EndpointCallResult {
+function resultOf(answer: WholeReply | UnusableReply | undefined): EndpointCallResult {
   if (answer === undefined) return failed("what came is not an answer of its format");
   return "unusable" in answer ? failed(answer.unusable) : { is: "whole", answer };
 }
@@ -60,8 +59,8 @@ function failed(why: string): EndpointCallResult {
   return { is: "failed", why };
 }
 
-async function askPart(asking: EndpointCall, parts: EndpointCallDeps): Promise<EndpointCallResult> {
-  const { adapter, endpoint, baseUrl, credential, signal } = asking;
+async function callOnce(call: EndpointCall, deps: EndpointCallDeps): Promise<EndpointCallResult> {
+  const { adapter, endpoint, baseUrl, credential, signal } = call;
   const url = `${baseUrl}${adapter.path}`;
   const headers = upstreamHeaders(adapter, "application/json");
   let body: ReturnType<UpstreamAdapter["encode"]>;
@@ -72,41 +71,41 @@ async function askPart(asking: EndpointCall, parts: EndpointCallDeps): Promise<E
     return failed("the question cannot be said to it");
   }
   try {
-    const outgoing = { url, headers, body, endpoint, nowMs: parts.clock.nowMs() };
+    const outgoing = { url, headers, body, endpoint, nowMs: deps.clock.nowMs() };
     Object.assign(headers, await authorize(credential, adapter.auth, outgoing));
   } catch {
     return failed("there was no credential to ask with");
   }
   if (signal.aborted) return failed("given up");
   return new Promise((resolve) => {
-    const settle = (asked: EndpointCallResult) => {
+    const settle = (result: EndpointCallResult) => {
       cancelTimer(deadline);
-      signal.removeEventListener("abort", giveUp);
-      resolve(asked);
+      signal.removeEventListener("abort", onAbort);
+      resolve(result);
     };
-    const giveUp = () => {
+    const onAbort = () => {
       settle(failed("given up"));
-      call?.abort();
+      upstreamCall?.abort();
     };
-    const deadline = parts.timers.after(parts.timeoutMs, () => {
-      settle(failed(`it took longer than ${Math.round(parts.timeoutMs / 1000)} s`));
-      call?.abort();
+    const deadline = deps.timers.after(deps.timeoutMs, () => {
+      settle(failed(`it took longer than ${Math.round(deps.timeoutMs / 1000)} s`));
+      upstreamCall?.abort();
     });
-    signal.addEventListener("abort", giveUp);
-    // A request that cannot even be begun fails before there is a call to speak of.
-    let call: UpstreamCall | undefined;
-    call = parts.transport.send(
+    signal.addEventListener("abort", onAbort);
+    // `send` may fail synchronously, before there is a call to abort.
+    let upstreamCall: UpstreamCall | undefined;
+    upstreamCall = deps.transport.send(
       { url, headers, body },
       {
-        onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
+        onFailure: ({ kind }) => settle(failed(FAILURE_TEXTS[kind])),
         onHeaders: (status, received) =>
-          readerFor(asking, parts, { status, headers: received, settle, end: () => call?.abort() }),
+          readerFor(call, deps, { status, headers: received, settle, end: () => upstreamCall?.abort() }),
       },
     );
   });
 }
 
-const UNREACHED = {
+const FAILURE_TEXTS = {
   connect: "it could not be reached",
   timeout: "it did not answer in time",
   broken: "its answer broke off",
@@ -116,40 +115,40 @@ const UNREACHED = {
   busy: "it takes no more requests",
 } as const;
 
-type Reading = {
+type ResponseContext = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  readonly settle: (asked: EndpointCallResult) => void;
-  /** Nothing more is wanted. */
+  readonly settle: (result: EndpointCallResult) => void;
+  /** Aborts the call. */
   readonly end: () => void;
 };
 
 function readerFor(
   { adapter, endpoint, onAudio }: EndpointCall,
   { responseMaxBytes }: EndpointCallDeps,
-  reading: Reading,
+  context: ResponseContext,
 ): UpstreamBodyHandler {
-  const { status, headers, settle } = reading;
+  const { status, headers, settle } = context;
   if (status !== 200) {
     const why = (bytes: Buffer) =>
       classifyStatus(status, headers, adapter.decodeProblem(tryParseJson(bytes), status, headers), endpoint.provider)
         .why;
-    return collect(reading, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
+    return collect(context, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
     settle(failed("its answer is compressed although that was not asked for"));
-    setImmediate(reading.end);
+    setImmediate(context.end);
     return { onData: () => "more", onEnd() {}, onFailure() {} };
   }
   if (adapter.openAudioStream !== undefined)
-    return audioReader(adapter.openAudioStream(headers), reading, responseMaxBytes, onAudio);
-  return collect(reading, responseMaxBytes, "refused", (bytes) =>
-    settle(wholeOf(adapter.decodeResponse(bytes, headers))),
+    return audioReader(adapter.openAudioStream(headers), context, responseMaxBytes, onAudio);
+  return collect(context, responseMaxBytes, "refused", (bytes) =>
+    settle(resultOf(adapter.decodeResponse(bytes, headers))),
   );
 }
 
 function collect(
-  { settle, end }: Reading,
+  { settle, end }: ResponseContext,
   maxBytes: number,
   longer: "cut" | "refused",
   whole: (bytes: Buffer) => void,
@@ -168,20 +167,20 @@ function collect(
       return "more";
     },
     onEnd: () => whole(Buffer.concat(chunks)),
-    onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
+    onFailure: ({ kind }) => settle(failed(FAILURE_TEXTS[kind])),
   };
 }
 
 function audioReader(
   stream: AudioStream,
-  { settle, end }: Reading,
+  { settle, end }: ResponseContext,
   maxBytes: number,
-  heard: EndpointCall["onAudio"],
+  onAudio: EndpointCall["onAudio"],
 ): UpstreamBodyHandler {
   let bytes = 0;
   const take = (piece: AudioPiece): boolean => {
     if (piece.is === "audio") {
-      heard?.(piece.bytes);
+      onAudio?.(piece.bytes);
       return true;
     }
     settle(failed(piece.is === "malformed" ? piece.why : "it told of a problem in the middle of its audio"));
@@ -198,6 +197,6 @@ function audioReader(
     onEnd() {
       if (take(stream.end())) settle({ is: "audio", stream });
     },
-    onFailure: ({ kind }) => settle(failed(UNREACHED[kind])),
+    onFailure: ({ kind }) => settle(failed(FAILURE_TEXTS[kind])),
   };
 }

@@ -4,27 +4,29 @@ import type { Transport, UpstreamFailure, UpstreamRequest } from "./transport.ts
 type FetchLimits = {
   readonly timers: Timers;
   readonly timeoutMs: number;
-  /** 0: its status is all that is wanted, and nothing of it is read. */
+  /** 0: only the status is needed, the body is not read. */
   readonly bytesMax: number;
 };
 
 type FetchedResponse = { readonly status: number; readonly bytes: Buffer };
 
-/** One small question of the gateway itself, answered as a whole or not at all. */
+/** One small request of the gateway itself; resolves with the whole response or a failure. */
 export function fetchOnce(
   transport: Pick<Transport, "send">,
   request: UpstreamRequest,
   { timers, timeoutMs, bytesMax }: FetchLimits,
 ): Promise<FetchedResponse | UpstreamFailure> {
   return new Promise((resolve) => {
-    // Before the call, which may fail while it is being made.
-    const deadline = timers.after(timeoutMs, () => leave({ kind: "timeout", sent: true, why: "it took too long" }));
-    const settle = (found: FetchedResponse | UpstreamFailure) => {
+    // Created first: `send` may fail synchronously.
+    const deadline = timers.after(timeoutMs, () =>
+      settleAndAbort({ kind: "timeout", sent: true, why: "it took too long" }),
+    );
+    const settle = (outcome: FetchedResponse | UpstreamFailure) => {
       cancelTimer(deadline);
-      resolve(found);
+      resolve(outcome);
     };
-    const leave = (found: FetchedResponse | UpstreamFailure) => {
-      settle(found);
+    const settleAndAbort = (outcome: FetchedResponse | UpstreamFailure) => {
+      settle(outcome);
       setImmediate(() => call.abort());
     };
     const call = transport.send(request, {
@@ -32,12 +34,12 @@ export function fetchOnce(
       onHeaders(status) {
         const chunks: Buffer[] = [];
         let bytes = 0;
-        if (bytesMax === 0) leave({ status, bytes: Buffer.alloc(0) });
+        if (bytesMax === 0) settleAndAbort({ status, bytes: Buffer.alloc(0) });
         return {
           onData(chunk) {
             bytes += chunk.length;
             if (bytes <= bytesMax) chunks.push(chunk);
-            else leave({ kind: "broken", sent: true, why: `more than ${bytesMax} bytes` });
+            else settleAndAbort({ kind: "broken", sent: true, why: `more than ${bytesMax} bytes` });
             return "more";
           },
           onEnd: () => settle({ status, bytes: Buffer.concat(chunks) }),

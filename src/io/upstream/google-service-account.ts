@@ -8,7 +8,6 @@ import { CredentialRefusedError } from "./authorize.ts";
 import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
-/** The parts of a service account's key file that are used. */
 const KeyFile = z.looseObject({
   type: z.literal("service_account"),
   project_id: z.string().min(1),
@@ -18,7 +17,6 @@ const KeyFile = z.looseObject({
   token_uri: z.url({ protocol: /^https?$/ }),
 });
 
-/** A service account of Google's cloud, ready to ask for tokens. */
 export type GoogleServiceAccount = {
   readonly project: string;
   readonly email: string;
@@ -27,7 +25,7 @@ export type GoogleServiceAccount = {
   readonly tokenUri: string;
 };
 
-/** The account of a key file; a sentence about what is wrong when it is none. Neither ever shows the key. */
+/** Parses a key file, or explains what is wrong without revealing the key. */
 export function parseServiceAccountKey(text: string): GoogleServiceAccount | { readonly problem: string } {
   let value: unknown;
   try {
@@ -41,7 +39,7 @@ export function parseServiceAccountKey(text: string): GoogleServiceAccount | { r
     return { problem: `it is not the key file of a service account: ${field === "" ? "no object" : `see ${field}`}` };
   }
   const file = parsed.data;
-  const key = privateKey(file.private_key);
+  const key = parsePrivateKey(file.private_key);
   if (key === undefined) return { problem: "its private_key is not an RSA key in PEM form" };
   return {
     project: file.project_id,
@@ -52,7 +50,7 @@ export function parseServiceAccountKey(text: string): GoogleServiceAccount | { r
   };
 }
 
-function privateKey(pem: string): KeyObject | undefined {
+function parsePrivateKey(pem: string): KeyObject | undefined {
   try {
     const key = createPrivateKey(pem);
     return key.asymmetricKeyType === "rsa" ? key : undefined;
@@ -69,36 +67,36 @@ const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 const GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ASSERTION_SECONDS = 3600;
 const TOKEN_TIMEOUT_MS = 10_000;
-/** A token is not used in its last minute: a request that leaves with it must still be let in. */
-const SPARE_MS = 60_000;
+/** A token is not used in its last minute: it must be valid when the request arrives. */
+const EXPIRY_MARGIN_MS = 60_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
-const HEADERS = {
+const TOKEN_HEADERS = {
   "content-type": "application/x-www-form-urlencoded",
   accept: "application/json",
   "accept-encoding": "identity",
   "user-agent": "inference-gateway",
 };
-/** What an account gets that is wrong, locked or gone; everything else passes. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
+/** Statuses for an invalid, disabled or deleted account; all others are transient. */
+const REFUSAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
-/** The account as a credential: its tokens are fetched when needed, shared by all requests, and renewed before they end. */
-export function createMintedCredential(account: GoogleServiceAccount, minting: TokenMintingDeps): MintedCredential {
-  const { clock } = minting;
-  let held: { readonly token: string; readonly untilMs: number } | undefined;
+/** A credential whose tokens are fetched on demand, shared by all requests and refreshed before they expire. */
+export function createMintedCredential(account: GoogleServiceAccount, deps: TokenMintingDeps): MintedCredential {
+  const { clock } = deps;
+  let cached: { readonly token: string; readonly untilMs: number } | undefined;
   let fetching: Promise<string> | undefined;
-  const fetchOne = async (): Promise<string> => {
-    const askedAtMs = clock.nowMs();
-    const { token, lifeSeconds } = await fetchToken(account, minting, askedAtMs);
-    held = { token, untilMs: askedAtMs + lifeSeconds * 1000 - SPARE_MS };
+  const refreshToken = async (): Promise<string> => {
+    const requestedAtMs = clock.nowMs();
+    const { token, lifeSeconds } = await fetchToken(account, deps, requestedAtMs);
+    cached = { token, untilMs: requestedAtMs + lifeSeconds * 1000 - EXPIRY_MARGIN_MS };
     return token;
   };
   return {
     kind: "minted",
     project: account.project,
     async token() {
-      if (held !== undefined && clock.nowMs() < held.untilMs) return held.token;
-      // Many requests may wait for one token, but only one asks for it.
-      fetching ??= fetchOne().finally(() => {
+      if (cached !== undefined && clock.nowMs() < cached.untilMs) return cached.token;
+      // Concurrent requests share one fetch.
+      fetching ??= refreshToken().finally(() => {
         fetching = undefined;
       });
       return fetching;
@@ -106,28 +104,28 @@ export function createMintedCredential(account: GoogleServiceAccount, minting: T
   };
 }
 
-const TokenAnswer = z.looseObject({ access_token: z.string().min(1), expires_in: z.number().positive() });
+const TokenResponse = z.looseObject({ access_token: z.string().min(1), expires_in: z.number().positive() });
 
 async function fetchToken(
   account: GoogleServiceAccount,
   { transport, timers }: TokenMintingDeps,
   nowMs: number,
 ): Promise<{ token: string; lifeSeconds: number }> {
-  const body = new URLSearchParams({ grant_type: GRANT, assertion: assertionOf(account, nowMs) }).toString();
-  const request = { url: account.tokenUri, headers: HEADERS, body };
+  const body = new URLSearchParams({ grant_type: GRANT, assertion: signAssertion(account, nowMs) }).toString();
+  const request = { url: account.tokenUri, headers: TOKEN_HEADERS, body };
   const bounds = { timers, timeoutMs: TOKEN_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX };
-  const answer = await fetchOnce(transport, request, bounds);
-  if (!("status" in answer)) throw new Error(`the token endpoint did not answer: ${answer.why}`);
-  const why = `the token endpoint refused with ${answer.status}`;
-  if (REFUSALS.has(answer.status)) throw new CredentialRefusedError(why);
-  if (answer.status !== 200) throw new Error(why);
-  const parsed = TokenAnswer.safeParse(tryParseJson(answer.bytes));
+  const response = await fetchOnce(transport, request, bounds);
+  if (!("status" in response)) throw new Error(`the token endpoint did not answer: ${response.why}`);
+  const why = `the token endpoint refused with ${response.status}`;
+  if (REFUSAL_STATUSES.has(response.status)) throw new CredentialRefusedError(why);
+  if (response.status !== 200) throw new Error(why);
+  const parsed = TokenResponse.safeParse(tryParseJson(response.bytes));
   if (!parsed.success) throw new Error("the token endpoint gave no token");
   return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
 }
 
-/** A signed statement of who asks for what: the service account vouches for itself. */
-function assertionOf({ email, keyId, key, tokenUri }: GoogleServiceAccount, nowMs: number): string {
+/** The signed JWT assertion of RFC 7523. */
+function signAssertion({ email, keyId, key, tokenUri }: GoogleServiceAccount, nowMs: number): string {
   const issuedAt = Math.floor(nowMs / 1000);
   const header = { alg: "RS256", typ: "JWT", ...(keyId === undefined ? {} : { kid: keyId }) };
   const claims = { iss: email, scope: SCOPE, aud: tokenUri, iat: issuedAt, exp: issuedAt + ASSERTION_SECONDS };

@@ -4,10 +4,10 @@ import { OriginPool } from "../../http1/client/origin-pool.ts";
 import { type EgressRules, guardedLookup, parseEgressUrl } from "./egress.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
-/** What became of a message to an address that a workspace chose. */
+/** The outcome of a POST to a URL of a workspace. */
 export type GuardedPostResult =
   | { readonly is: "answered"; readonly status: number }
-  /** It leads where nothing is sent. */
+  /** The URL is not allowed. */
   | { readonly is: "refused"; readonly why: string }
   | { readonly is: "failed"; readonly why: string };
 
@@ -23,9 +23,8 @@ export type GuardedPost = (post: GuardedPostRequest) => Promise<GuardedPostResul
 const HEADER_BYTES_MAX = 16 * 1024;
 
 /**
- * Sends to an address that a workspace chose: parsed, resolved, every address of it looked at, and connected to one of
- * those. Each message has a connection of its own, so that none is shared between workspaces. Redirects are not
- * followed, and of the answer nothing but its status is read.
+ * Posts to URLs of workspaces: the URL is parsed, resolved, all its addresses checked, and one of them connected. Each
+ * request has its own connection, so workspaces share none. Redirects are not followed, and only the status is read.
  */
 export function createGuardedPost(rules: EgressRules, timeoutMs: number, nameServers?: readonly string[]): GuardedPost {
   const limits = {
@@ -36,19 +35,19 @@ export function createGuardedPost(rules: EgressRules, timeoutMs: number, nameSer
     headBytesMax: HEADER_BYTES_MAX,
   };
   return async (post) => {
-    const read = parseEgressUrl(post.url, rules);
-    if ("problem" in read) return { is: "refused", why: read.problem };
-    const dialling = { ...dialTargetOf(read), lookup: guardedLookup(rules, nameServers) };
-    const origin = new OriginPool(dialling, limits, new IdleWatchdog(timeoutMs));
+    const url = parseEgressUrl(post.url, rules);
+    if ("problem" in url) return { is: "refused", why: url.problem };
+    const dialTarget = { ...dialTargetOf(url), lookup: guardedLookup(rules, nameServers) };
+    const pool = new OriginPool(dialTarget, limits, new IdleWatchdog(timeoutMs));
     try {
-      return await posted(origin, read, post, timeoutMs);
+      return await sendPost(pool, url, post, timeoutMs);
     } finally {
-      origin.abort();
+      pool.abort();
     }
   };
 }
 
-function posted(
+function sendPost(
   pool: OriginPool,
   { host, pathname, search }: URL,
   post: GuardedPostRequest,
@@ -56,13 +55,13 @@ function posted(
 ): Promise<GuardedPostResult> {
   return new Promise((resolve) => {
     const deadline = AbortSignal.any([post.signal, AbortSignal.timeout(timeoutMs)]);
-    const settle = (found: GuardedPostResult) => {
+    const settle = (result: GuardedPostResult) => {
       deadline.removeEventListener("abort", abort);
-      resolve(found);
+      resolve(result);
     };
     const abort = () => call.abort();
     const call = sendOnPool({ pool, host, path: `${pathname}${search}` }, post, {
-      onFailure: (failure) => settle(notSent(failure)),
+      onFailure: (failure) => settle(resultOfFailure(failure)),
       onHeaders: (status) => {
         settle({ is: "answered", status });
         return { onData: () => "pause", onEnd() {}, onFailure() {} };
@@ -73,15 +72,15 @@ function posted(
   });
 }
 
-function notSent({ kind, why }: UpstreamFailure): GuardedPostResult {
-  if (why === "EgressRefused") return { is: "refused", why: "its name leads into a private or reserved network" };
+function resultOfFailure({ kind, why }: UpstreamFailure): GuardedPostResult {
+  if (why === "EgressRefusedError") return { is: "refused", why: "its name leads into a private or reserved network" };
   const failed = (text: string): GuardedPostResult => ({ is: "failed", why: text });
   if (kind === "timeout" || kind === "aborted") return failed("it did not answer in time");
   if (why === "ENOTFOUND" || why === "EAI_AGAIN") return failed("its name cannot be resolved");
   return failed(kind === "connect" ? `it cannot be reached (${why})` : `the connection broke (${why})`);
 }
 
-/** Whether an address may be sent to as its name stands now: asked before it is kept. Undefined: it may. */
+/** Checks a URL before it is stored; undefined: it is allowed and resolves now. */
 export async function egressUrlProblem(
   text: string,
   rules: EgressRules,
@@ -93,7 +92,7 @@ export async function egressUrlProblem(
   return new Promise((resolve) => {
     guardedLookup(rules, nameServers)(host, { all: true }, (error) => {
       if (error === null) resolve(undefined);
-      else if (error.name === "EgressRefused") resolve(error.message);
+      else if (error.name === "EgressRefusedError") resolve(error.message);
       else resolve(`the name ${host.slice(0, 100)} cannot be resolved`);
     });
   });

@@ -5,12 +5,12 @@ import { fetchOnce } from "./fetch-once.ts";
 import type { Transport } from "./transport.ts";
 
 const BYTES_MAX = 1024 * 1024;
-/** Shorter than a sign-in waits for its provider: it goes on without this. */
+/** Shorter than the timeout of a sign-in, which continues without this. */
 const TIMEOUT_MS = 3_000;
 
-const Discovered = z.object({ prompt_values_supported: z.array(z.string()) });
+const DiscoveryDocument = z.object({ prompt_values_supported: z.array(z.string()) });
 
-/** The values of `prompt` that a provider of single sign-on says it knows; none where it says nothing of them. */
+/** The `prompt` values that an OpenID provider supports; empty if it does not say. */
 export async function fetchSupportedPrompts(
   discoveryUrl: string,
   transport: Pick<Transport, "send">,
@@ -18,8 +18,9 @@ export async function fetchSupportedPrompts(
 ): Promise<readonly string[]> {
   const headers = { accept: "application/json", "accept-encoding": "identity" };
   const request = { url: discoveryUrl, headers, body: "", method: "GET" } as const;
-  const answer = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
-  if (!("status" in answer)) throw new Error(`its discovery document did not come (${answer.kind}: ${answer.why})`);
-  if (answer.status !== 200) throw new Error(`its discovery document came with status ${answer.status}`);
-  return Discovered.safeParse(tryParseJson(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
+  const response = await fetchOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
+  if (!("status" in response))
+    throw new Error(`its discovery document did not come (${response.kind}: ${response.why})`);
+  if (response.status !== 200) throw new Error(`its discovery document came with status ${response.status}`);
+  return DiscoveryDocument.safeParse(tryParseJson(response.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
 }

@@ -10,10 +10,10 @@ import { type AddressResolver, createConnections } from "./provider-connections.
 import type { Transport } from "./transport.ts";
 import { hasAdapter } from "./upstream-adapters.ts";
 
-/** One key in use. What is secret of it stands in private fields, so that no print of it shows any. */
+/** A decrypted key. The credential is a private field, so that printing the object never shows it. */
 export class LoadedOwnKey {
   readonly key: OwnKey;
-  /** Who fails with this key says nothing of the endpoint to those who call it with another. */
+  /** Separate for each key: a failure with this key says nothing about the endpoint for other keys. */
   readonly breakers: CircuitBreakers;
   readonly #credential: Credential;
 
@@ -31,13 +31,12 @@ export class LoadedOwnKey {
     return credentialSecrets(this.#credential);
   }
 
-  /** The same key with other words about it. */
   withMetadata(key: OwnKey): LoadedOwnKey {
     return new LoadedOwnKey(key, this.#credential, this.breakers);
   }
 }
 
-/** The keys of one workspace, and what they reach. Replaced as a whole, never changed. */
+/** The keys of one workspace and the endpoints they reach. Immutable: replaced as a whole. */
 export type OwnKeyOverlay = {
   readonly workspaceId: string;
   /** By provider. */
@@ -48,7 +47,7 @@ export type OwnKeyOverlay = {
 
 export type OwnKeysDeps = {
   readonly snapshot: () => CatalogueSnapshot;
-  /** Where endpoints are, what the platform reaches, and what is proven: asked when there is a first key. */
+  /** Called when the first key is added, because the platform is built later. */
   readonly platform: () => {
     readonly addresses: AddressResolver;
     readonly reach: Reachability;
@@ -59,77 +58,76 @@ export type OwnKeysDeps = {
   readonly breakerRules: CircuitBreakerRules;
 };
 
-/** The keys that workspaces have at providers, opened, in the memory that the next request reads. */
+/** The decrypted provider keys of all workspaces. */
 export class OwnKeys {
-  readonly #parts: OwnKeysDeps;
-  readonly #layers = new Map<string, OwnKeyOverlay>();
+  readonly #deps: OwnKeysDeps;
+  readonly #overlays = new Map<string, OwnKeyOverlay>();
 
-  constructor(parts: OwnKeysDeps) {
-    this.#parts = parts;
+  constructor(deps: OwnKeysDeps) {
+    this.#deps = deps;
   }
 
-  /** Undefined for a workspace without any, which is most of them. */
+  /** Undefined for a workspace without keys, which is most of them. */
   of(workspaceId: string): OwnKeyOverlay | undefined {
-    return this.#layers.size === 0 ? undefined : this.#layers.get(workspaceId);
+    return this.#overlays.size === 0 ? undefined : this.#overlays.get(workspaceId);
   }
 
-  /** Everything secret of a workspace's keys: for taking it out of texts. */
+  /** The secrets of a workspace's keys, for redaction. */
   secretsOf(workspaceId: string): readonly string[] {
     return [...(this.of(workspaceId)?.keys.values() ?? [])].flatMap(({ secrets }) => secrets);
   }
 
   put(key: OwnKey, credential: Credential): void {
-    const { clock, breakerRules } = this.#parts;
+    const { clock, breakerRules } = this.#deps;
     this.#change(key.workspaceId, (keys) =>
       keys.set(key.provider, new LoadedOwnKey(key, credential, new CircuitBreakers(clock, breakerRules))),
     );
-    // Nothing of the old key's connections is used for the new one.
-    this.#parts.transport.release(key.workspaceId);
+    // The new key must not use connections of the old one.
+    this.#deps.transport.release(key.workspaceId);
   }
 
-  /** Other words about a key that stays as it is. */
   updateMetadata(key: OwnKey): void {
-    const held = this.of(key.workspaceId)?.keys.get(key.provider);
-    if (held !== undefined) this.#change(key.workspaceId, (keys) => keys.set(key.provider, held.withMetadata(key)));
+    const loaded = this.of(key.workspaceId)?.keys.get(key.provider);
+    if (loaded !== undefined) this.#change(key.workspaceId, (keys) => keys.set(key.provider, loaded.withMetadata(key)));
   }
 
   drop(workspaceId: string, provider: string): void {
     this.#change(workspaceId, (keys) => keys.delete(provider));
-    this.#parts.transport.release(workspaceId);
+    this.#deps.transport.release(workspaceId);
   }
 
   #change(workspaceId: string, change: (keys: Map<string, LoadedOwnKey>) => void): void {
-    const keys = new Map(this.#layers.get(workspaceId)?.keys);
+    const keys = new Map(this.#overlays.get(workspaceId)?.keys);
     change(keys);
-    if (keys.size === 0) this.#layers.delete(workspaceId);
-    else this.#layers.set(workspaceId, this.#layer(workspaceId, keys));
+    if (keys.size === 0) this.#overlays.delete(workspaceId);
+    else this.#overlays.set(workspaceId, this.#buildOverlay(workspaceId, keys));
   }
 
-  #layer(workspaceId: string, keys: ReadonlyMap<string, LoadedOwnKey>): OwnKeyOverlay {
-    const { snapshot } = this.#parts;
-    const { addresses, reach: platform, proofs } = this.#parts.platform();
-    const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
+  #buildOverlay(workspaceId: string, keys: ReadonlyMap<string, LoadedOwnKey>): OwnKeyOverlay {
+    const { snapshot } = this.#deps;
+    const { addresses, reach: platform, proofs } = this.#deps.platform();
+    const credentials = new Map([...keys].map(([provider, loaded]) => [provider, loaded.credential]));
     const connections = createConnections(credentials, snapshot(), addresses);
     const own = new Reachability(snapshot, connections, hasAdapter, proofs);
-    const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
-    return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, shown) };
+    const metadata = new Map([...keys].map(([provider, { key }]) => [provider, key]));
+    return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, metadata) };
   }
 }
 
-/** A workspace's own connections before the platform's: for asking whether something can be called at all. */
+/** A workspace's own connections, then the platform's. */
 export function overlayConnections(
   platform: ProviderConnections,
-  layer: OwnKeyOverlay | undefined,
+  overlay: OwnKeyOverlay | undefined,
 ): ProviderConnections {
-  if (layer === undefined) return platform;
-  const isOnly = (provider: string) => layer.keys.get(provider)?.key.use === "only";
-  const behind = (provider: string) => (isOnly(provider) ? undefined : platform);
+  if (overlay === undefined) return platform;
+  const isOnly = (provider: string) => overlay.keys.get(provider)?.key.use === "only";
+  const platformFallback = (provider: string) => (isOnly(provider) ? undefined : platform);
   return {
-    credential: (provider) => layer.connections.credential(provider) ?? platform.credential(provider),
+    credential: (provider) => overlay.connections.credential(provider) ?? platform.credential(provider),
     baseUrl(endpoint) {
-      const own = layer.keys.has(endpoint.provider) ? layer.connections.baseUrl(endpoint) : undefined;
-      return own ?? behind(endpoint.provider)?.baseUrl(endpoint);
+      const own = overlay.keys.has(endpoint.provider) ? overlay.connections.baseUrl(endpoint) : undefined;
+      return own ?? platformFallback(endpoint.provider)?.baseUrl(endpoint);
     },
-    hasRealProvider: platform.hasRealProvider || layer.connections.hasRealProvider,
+    hasRealProvider: platform.hasRealProvider || overlay.connections.hasRealProvider,
   };
 }

@@ -6,27 +6,26 @@ import { sha256Hex } from "../../kit/secret.ts";
 import { createMintedCredential, parseServiceAccountKey, type TokenMintingDeps } from "./google-service-account.ts";
 import { projectProviders, sigV4Providers } from "./provider-connections.ts";
 
-/** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
+/** A workspace's provider key: its kind, what may be displayed of it, and the credential. */
 export type ParsedOwnKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
   readonly credential: Credential;
 };
 
 export type OwnKeyParsingContext = TokenMintingDeps & {
   readonly snapshot: CatalogueSnapshot;
-  /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
+  /** Allowed token endpoints: a key file is untrusted input and may name any URL. */
   readonly tokenUris: readonly string[];
-  /** Providers at which a plain key is of no use. */
+  /** Providers that accept no plain key. */
   readonly serviceAccountOnly: ReadonlySet<string>;
 };
 
-/** Google's own addresses for it. */
 export const GOOGLE_TOKEN_URIS: readonly string[] = [
   "https://oauth2.googleapis.com/token",
   "https://www.googleapis.com/oauth2/v4/token",
   "https://accounts.google.com/o/oauth2/token",
 ];
 
-const KeyPair = z.looseObject({
+const AwsKeyPair = z.looseObject({
   access_key_id: z.string().regex(/^\w{4,128}$/),
   secret_access_key: z.string().regex(/^[\x21-\x7e]{4,256}$/),
   session_token: z
@@ -35,44 +34,49 @@ const KeyPair = z.looseObject({
     .nullish(),
 });
 
-/** Visible characters of one line: what fits into a header. */
-const PLAIN = /^[\x21-\x7e]{8,4096}$/;
-const SHOWN_CHARS = 4;
-/** Of a shorter text the last characters would be too much of it. */
-const SHOWN_OF_MIN = 16;
+/** Printable ASCII without spaces: what fits into a header. */
+const PLAIN_KEY = /^[\x21-\x7e]{8,4096}$/;
+const HINT_CHARS = 4;
+/** For a shorter secret the hint would reveal too much. */
+const HINT_SECRET_CHARS_MIN = 16;
 const FINGERPRINT_CHARS = 8;
 
-/** The credential in a text, or a sentence about what is wrong with it that shows nothing of it. */
+/** Parses a key, or explains what is wrong with it without revealing any of it. */
 export function parseOwnKey(
   text: string,
   provider: string,
-  reading: OwnKeyParsingContext,
+  context: OwnKeyParsingContext,
 ): ParsedOwnKey | { readonly problem: string } {
   const secret = text.trim();
   const fingerprint = sha256Hex(secret).slice(0, FINGERPRINT_CHARS);
   if (secret.startsWith("{")) {
     const fields = tryParseJsonObject(secret);
-    const read =
+    const parsed =
       fields?.["type"] === "service_account"
-        ? serviceAccount(secret, provider, reading)
-        : keyPair(fields, provider, reading);
-    return "problem" in read ? read : { ...read, fingerprint };
+        ? parseServiceAccount(secret, provider, context)
+        : parseAwsKeyPair(fields, provider, context);
+    return "problem" in parsed ? parsed : { ...parsed, fingerprint };
   }
-  if (reading.serviceAccountOnly.has(provider))
+  if (context.serviceAccountOnly.has(provider))
     return { problem: `${provider} takes no plain key: write the key file of a service account` };
-  if (!PLAIN.test(secret)) return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
+  if (!PLAIN_KEY.test(secret))
+    return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
   return {
     kind: "key",
-    hint: lastOf(secret),
+    hint: lastCharsOf(secret),
     fingerprint,
     credential: { kind: "bearer", token: secret },
   };
 }
 
-type Read = Omit<ParsedOwnKey, "fingerprint"> | { readonly problem: string };
+type ParseResult = Omit<ParsedOwnKey, "fingerprint"> | { readonly problem: string };
 
-function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }: OwnKeyParsingContext): Read {
-  const pair = KeyPair.safeParse(lowerCased(fields));
+function parseAwsKeyPair(
+  fields: JsonObject | undefined,
+  provider: string,
+  { snapshot }: OwnKeyParsingContext,
+): ParseResult {
+  const pair = AwsKeyPair.safeParse(snakeCased(fields));
   if (!pair.success)
     return { problem: "write JSON with access_key_id and secret_access_key, or the key file of a service account" };
   if (!sigV4Providers(snapshot).has(provider))
@@ -81,27 +85,27 @@ function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }:
   const sessionToken = session_token ?? null;
   return {
     kind: "aws",
-    hint: lastOf(accessKeyId),
+    hint: lastCharsOf(accessKeyId),
     credential: { kind: "aws", keys: { accessKeyId, secretAccessKey, sessionToken } },
   };
 }
 
-function serviceAccount(text: string, provider: string, reading: OwnKeyParsingContext): Read {
+function parseServiceAccount(text: string, provider: string, context: OwnKeyParsingContext): ParseResult {
   const account = parseServiceAccountKey(text);
   if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
-  if (!projectProviders(reading.snapshot).has(provider))
+  if (!projectProviders(context.snapshot).has(provider))
     return { problem: `${provider} takes a plain key, not a service account` };
-  if (!reading.tokenUris.includes(account.tokenUri))
-    return { problem: `its token_uri is not one of Google's: write ${reading.tokenUris[0] ?? "none"}` };
+  if (!context.tokenUris.includes(account.tokenUri))
+    return { problem: `its token_uri is not one of Google's: write ${context.tokenUris[0] ?? "none"}` };
   return {
     kind: "google",
-    hint: account.keyId === undefined ? null : lastOf(account.keyId),
-    credential: createMintedCredential(account, reading),
+    hint: account.keyId === undefined ? null : lastCharsOf(account.keyId),
+    credential: createMintedCredential(account, context),
   };
 }
 
-/** The names that AWS's own tools write, as well: AccessKeyId, aws_access_key_id, AWS_ACCESS_KEY_ID. */
-function lowerCased(fields: JsonObject | undefined): Record<string, unknown> {
+/** Accepts the spellings of AWS tools: AccessKeyId, aws_access_key_id, AWS_ACCESS_KEY_ID. */
+function snakeCased(fields: JsonObject | undefined): Record<string, unknown> {
   const named = Object.entries(fields ?? {}).map(([name, value]): [string, unknown] => {
     const lower = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
     return [lower.replace(/^aws_/, ""), value];
@@ -109,6 +113,6 @@ function lowerCased(fields: JsonObject | undefined): Record<string, unknown> {
   return Object.fromEntries(named);
 }
 
-function lastOf(text: string): string | null {
-  return text.length < SHOWN_OF_MIN ? null : text.slice(-SHOWN_CHARS);
+function lastCharsOf(text: string): string | null {
+  return text.length < HINT_SECRET_CHARS_MIN ? null : text.slice(-HINT_CHARS);
 }

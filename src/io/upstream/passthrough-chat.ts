@@ -6,22 +6,21 @@ import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import { decodePassthroughReply } from "../../language/dialects/chat/passthrough/reply.ts";
 import {
   historyPatches,
-  OUTPUT_LIMITS,
-  type OutputLimit,
   type PassthroughChatFacts,
   requestPatches,
 } from "../../language/dialects/chat/passthrough/request.ts";
 import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
+import { outputLimitOf } from "./model-facts.ts";
 import { type AdapterTarget, type InboundChat, NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
-/** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
+/** Chat to chat: the caller's bytes with named patches, the provider's bytes with the gateway's id. */
 export function passthroughChat(
   { request, call, body }: InboundChat,
   { endpoint, model, head }: AdapterTarget,
 ): UpstreamAdapter {
-  const facts = directFactsOf(endpoint, model);
-  const history = historyPatches(request, body, { quirks: facts.quirks, signer: sealerOf(model) });
+  const facts = passthroughFactsFor(endpoint, model);
+  const history = historyPatches(request, body, { quirks: facts.quirks, signer: reasoningSignerOf(model) });
   return {
     surface: "chat",
     path: "/chat/completions",
@@ -36,14 +35,14 @@ export function passthroughChat(
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeResponse: (answer) => decodePassthroughReply(answer, head.id),
+    decodeResponse: (bytes) => decodePassthroughReply(bytes, head.id),
     openFrameReader: (frameMaxChars) => new SseReader(frameMaxChars),
     openReplyStream: () => new PassthroughChatStream(head.id, call.includeUsage),
     decodeProblem,
   };
 }
 
-function directFactsOf(endpoint: Endpoint, model: Model): PassthroughChatFacts {
+function passthroughFactsFor(endpoint: Endpoint, model: Model): PassthroughChatFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     outputLimit: outputLimitOf(endpoint),
@@ -52,16 +51,7 @@ function directFactsOf(endpoint: Endpoint, model: Model): PassthroughChatFacts {
   };
 }
 
-/** Who runs open weights has no key of their creator. */
-function sealerOf({ creator, openWeights }: Model): string | null {
+/** Hosts of open weights do not have the creator's signing key. */
+function reasoningSignerOf({ creator, openWeights }: Model): string | null {
   return openWeights ? null : creator;
-}
-
-/** A quirk decides; where there is none, a list of parameters that has only one of the two names. */
-export function outputLimitOf({ quirks, supportedParams }: Endpoint): OutputLimit | null {
-  if (quirks?.includes("max-completion-tokens")) return "max_completion_tokens";
-  if (quirks?.includes("max-tokens")) return "max_tokens";
-  if (supportedParams === null) return null;
-  const known = OUTPUT_LIMITS.filter((name) => supportedParams.includes(name));
-  return known.length === 1 ? (known[0] ?? null) : null;
 }

@@ -26,42 +26,47 @@ import {
 } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import type { AdapterTarget, InboundMessages, UpstreamAdapter } from "./upstream-adapter.ts";
 
-const CLAUDE = "anthropic/claude-";
-/** How much of a beta's name is told in the log. */
+const CLAUDE_PREFIX = "anthropic/claude-";
+/** How much of a beta name is logged. */
 const NAME_CHARS_MAX = 64;
-/** What a request of the dialect says of its version when the caller says nothing. */
-const VERSION = "2023-06-01";
+/** Sent if the caller sends no version. */
+const DEFAULT_VERSION = "2023-06-01";
 const INVOKE_VERSION = "bedrock-2023-05-31";
-/** Known not to be taken by InvokeModel: labels for the maker's own reports. */
-const NOT_INVOKED = ["tags"] as const;
+/** InvokeModel rejects these. */
+const INVOKE_UNSUPPORTED_FIELDS = ["tags"] as const;
 
-/** Where an endpoint takes the body of the messages dialect as it is. */
+/** The APIs that take a body of the messages dialect as it is. */
 export type MessagesRoute = "api" | "invoke" | "raw_predict";
 
-/** Undefined for endpoints that the dialect has to be translated for. */
+/** Undefined: requests of the messages dialect need translation. */
 export function messagesRouteFor({ dialects: [dialect], model, quirks }: Endpoint): MessagesRoute | undefined {
   if (dialect === "D2") return quirks?.includes(RAW_PREDICT) ? "raw_predict" : "api";
-  return dialect === "D4" && model.startsWith(CLAUDE) ? "invoke" : undefined;
+  return dialect === "D4" && model.startsWith(CLAUDE_PREFIX) ? "invoke" : undefined;
 }
 
-/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
-export function passthroughMessages(
+/** Messages to messages: the caller's bytes with named patches, the provider's bytes with the gateway's id. */
+export function passthroughMessages(inbound: InboundMessages, target: AdapterTarget): UpstreamAdapter | undefined {
+  const route = messagesRouteFor(target.endpoint);
+  return route === undefined ? undefined : messagesAdapter(inbound, target, route);
+}
+
+export function messagesAdapter(
   inbound: InboundMessages,
   target: AdapterTarget,
-  door: MessagesRoute,
+  route: MessagesRoute,
 ): UpstreamAdapter {
   const { head } = target;
   const own = { id: head.id, model: inbound.comparesModel ? head.model : undefined };
   return {
     surface: "messages",
     keepAliveFrame: messagesClient.keepAlive,
-    effort: toldEffort(inbound, target),
-    decodeResponse: (answer) => decodePassthroughReply(answer, own),
-    ...DOORS[door](inbound, target, own),
+    effort: sentEffort(inbound, target),
+    decodeResponse: (bytes) => decodePassthroughReply(bytes, own),
+    ...MESSAGES_ROUTES[route](inbound, target, own),
   };
 }
 
-function toldEffort(
+function sentEffort(
   { call: { reasoning }, body }: InboundMessages,
   { endpoint, model }: AdapterTarget,
 ): UpstreamAdapter["effort"] {
@@ -69,10 +74,10 @@ function toldEffort(
   return reasoning?.effort === "none" ? undefined : substituteEffort(body, effortsOf(endpoint, model));
 }
 
-type ThroughDoor = Omit<UpstreamAdapter, "surface" | "keepAlive" | "effort" | "decodeWhole">;
+type RouteMembers = Omit<UpstreamAdapter, "surface" | "keepAliveFrame" | "effort" | "decodeResponse">;
 
-const DOORS: Readonly<
-  Record<MessagesRoute, (inbound: InboundMessages, target: AdapterTarget, own: OwnMembers) => ThroughDoor>
+const MESSAGES_ROUTES: Readonly<
+  Record<MessagesRoute, (inbound: InboundMessages, target: AdapterTarget, own: OwnMembers) => RouteMembers>
 > = {
   api: (inbound, target, own) => {
     const { endpoint } = target;
@@ -81,9 +86,9 @@ const DOORS: Readonly<
       path: "/messages",
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
-      ...SERVER_SENT,
+      ...SSE_STREAM,
       openReplyStream: () => new PassthroughMessagesStream(own),
-      droppedFields: [...betas.dropped, ...thoughtsDropped(inbound)],
+      droppedFields: [...betas.dropped, ...droppedReasoning(inbound)],
       encode: () => patchBody(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesUpstream.decodeProblem,
     };
@@ -96,16 +101,16 @@ const DOORS: Readonly<
       path: rawPredictPath(endpoint.upstreamModel, inbound.call.stream ? "stream" : "whole"),
       auth: "bearer",
       headers: betaHeader(betas),
-      ...SERVER_SENT,
+      ...SSE_STREAM,
       openReplyStream: () => new PassthroughMessagesStream(own),
-      droppedFields: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
+      droppedFields: [...betas.dropped, ...hints.dropped, ...droppedReasoning(inbound)],
       encode: () => patchBody(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
   invoke: (inbound, target, own) => {
     const { endpoint } = target;
-    const invoked = invokeModelOptions(inbound, endpoint);
+    const options = invokeModelOptions(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
       path: `/model/${percentEncode(endpoint.upstreamModel)}/${operation}`,
@@ -115,19 +120,19 @@ const DOORS: Readonly<
       openFrameReader: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
       openReplyStream: () => new InvokeModelStream(own),
       droppedFields: [
-        ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
-        ...invoked.dropped,
-        ...thoughtsDropped(inbound),
+        ...INVOKE_UNSUPPORTED_FIELDS.filter((key) => inbound.body.members.has(key)),
+        ...options.dropped,
+        ...droppedReasoning(inbound),
       ],
-      encode: () => invokeModelBody(inbound, target, invoked),
+      encode: () => invokeModelBody(inbound, target, options),
       decodeProblem: decodeAwsProblem,
     };
   },
 };
 
-const SERVER_SENT = {
-  streamType: "text/event-stream",
-  openFrames: (frameMaxChars: number) => new SseReader(frameMaxChars),
+const SSE_STREAM = {
+  streamContentType: "text/event-stream",
+  openFrameReader: (frameMaxChars: number) => new SseReader(frameMaxChars),
 } as const;
 
 const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
@@ -142,12 +147,15 @@ export function patchBody(
 ): string {
   return patchMembers(inbound.body, [
     ...effortPatches(inbound.body, effortsOf(endpoint, model)),
-    ...withOwnThoughts(inbound, patches),
+    ...withoutForeignReasoningIn(inbound, patches),
     ...ROUTING_HINT_FIELDS.map((key) => ({ key, json: null })),
   ]);
 }
 
-function withOwnThoughts({ body, call }: InboundMessages, patches: readonly MemberPatch[]): readonly MemberPatch[] {
+function withoutForeignReasoningIn(
+  { body, call }: InboundMessages,
+  patches: readonly MemberPatch[],
+): readonly MemberPatch[] {
   const span = body.members.get("messages");
   if (span === undefined || !hasForeignReasoning(call)) return patches;
   const changed = patches.find(({ key }) => key === "messages")?.json;
@@ -155,21 +163,21 @@ function withOwnThoughts({ body, call }: InboundMessages, patches: readonly Memb
   return [...patches.filter(({ key }) => key !== "messages"), { key: "messages", json: messages }];
 }
 
-function thoughtsDropped({ call }: InboundMessages): string[] {
+function droppedReasoning({ call }: InboundMessages): string[] {
   return hasForeignReasoning(call) ? ["messages: thoughts of other models"] : [];
 }
 
-type Invoked = {
+type InvokeModelOptions = {
   readonly betas: readonly string[];
   readonly patches: readonly MemberPatch[];
   readonly dropped: readonly string[];
 };
 
-/** That arguments are wanted as they are written InvokeModel knows only by a beta. */
-export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint): Invoked {
+/** InvokeModel supports eager tool input streaming only as a beta. */
+export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint): InvokeModelOptions {
   const { sent, dropped } = supportedBetas(inbound, endpoint);
   const hints = stripUnknownHints(inbound.body, sent, "unknown");
-  if (!hints.dropped.includes(EAGER_STREAMING) || !takesBeta(endpoint, EAGER_STREAMING_BETA))
+  if (!hints.dropped.includes(EAGER_STREAMING) || !acceptsBeta(endpoint, EAGER_STREAMING_BETA))
     return { betas: sent, patches: hints.patches, dropped: [...dropped, ...hints.dropped] };
   return {
     betas: [...new Set([...sent, EAGER_STREAMING_BETA])],
@@ -178,14 +186,14 @@ export function invokeModelOptions(inbound: InboundMessages, endpoint: Endpoint)
   };
 }
 
-/** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
+/** InvokeModel has the model in its path, and version and betas in the body instead of headers. */
 export function invokeModelBody(
   inbound: InboundMessages,
   target: AdapterTarget,
-  { betas, patches }: Invoked,
+  { betas, patches }: InvokeModelOptions,
   more: readonly MemberPatch[] = [],
 ): string {
-  const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
+  const removed = ["model", "stream", ...INVOKE_UNSUPPORTED_FIELDS].map((key) => ({ key, json: null }));
   return patchBody(inbound, target, [
     ...removed,
     { key: "anthropic_version", json: JSON.stringify(INVOKE_VERSION) },
@@ -195,31 +203,31 @@ export function invokeModelBody(
   ]);
 }
 
-/** `asIs`: the header as the caller wrote it, where nothing was taken out of it. */
-type Betas = {
+/** `verbatim`: the caller's header, if nothing was removed from it. */
+type BetaHeaders = {
   readonly sent: readonly string[];
   readonly dropped: readonly string[];
-  readonly asIs: string | undefined;
+  readonly verbatim: string | undefined;
 };
 
-/** The betas a caller asked for, without those that the endpoint is known not to take: one of them would refuse it all. */
-export function supportedBetas({ beta }: InboundMessages, endpoint: Endpoint): Betas {
+/** The requested betas without those that the endpoint is known to reject: a single one would fail the request. */
+export function supportedBetas({ beta }: InboundMessages, endpoint: Endpoint): BetaHeaders {
   const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
-  const taken = (name: string) => takesBeta(endpoint, name);
+  const taken = (name: string) => acceptsBeta(endpoint, name);
   const sent = [...new Set(asked.filter(taken))];
   const dropped = asked.filter((name) => !taken(name)).map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
-  return { sent, dropped, asIs: dropped.length === 0 ? beta : undefined };
+  return { sent, dropped, verbatim: dropped.length === 0 ? beta : undefined };
 }
 
-function takesBeta({ anthropicBetas }: Endpoint, name: string): boolean {
+function acceptsBeta({ anthropicBetas }: Endpoint, name: string): boolean {
   return anthropicBetas == null || anthropicBetas.includes(name);
 }
 
-function betaHeader({ sent, asIs }: Betas): Record<string, string> {
-  const value = asIs ?? sent.join(",");
+function betaHeader({ sent, verbatim }: BetaHeaders): Record<string, string> {
+  const value = verbatim ?? sent.join(",");
   return value === "" ? {} : { "anthropic-beta": value };
 }
 
-function apiHeaders({ version }: InboundMessages, betas: Betas): Record<string, string> {
-  return { "anthropic-version": version ?? VERSION, ...betaHeader(betas) };
+function apiHeaders({ version }: InboundMessages, betas: BetaHeaders): Record<string, string> {
+  return { "anthropic-version": version ?? DEFAULT_VERSION, ...betaHeader(betas) };
 }

@@ -13,13 +13,17 @@ import { decodeProblem } from "../../language/dialects/responses/upstream/errors
 import { encryptsReasoning } from "./responses-detour.ts";
 import type { AdapterTarget, InboundResponses, UpstreamAdapter } from "./upstream-adapter.ts";
 
-/** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
+/** Responses to responses: the caller's bytes with named patches, the provider's bytes with the gateway's id and state. */
 export function passthroughResponses(
   inbound: InboundResponses,
   { endpoint, model, head, excludedTools: droppedTools }: AdapterTarget,
 ): UpstreamAdapter {
-  const effort = toldEffort(inbound.call, endpoint, model);
-  const { patches, dropped: droppedFields } = requestPatches(inbound, { ...factsOf(endpoint), effort, droppedTools });
+  const effort = sentEffort(inbound.call, endpoint, model);
+  const { patches, dropped: droppedFields } = requestPatches(inbound, {
+    ...passthroughFactsFor(endpoint),
+    effort,
+    droppedTools,
+  });
   const ownership: ResponseOwnership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
     surface: "responses",
@@ -39,11 +43,11 @@ export function passthroughResponses(
   };
 }
 
-function toldEffort({ reasoning }: Call, endpoint: Endpoint, model: Model): Effort | undefined {
+function sentEffort({ reasoning }: Call, endpoint: Endpoint, model: Model): Effort | undefined {
   return reasoning && nearestEffort(reasoning, effortsOf(endpoint, model));
 }
 
-/** A model that hardly thinks is not given the tools that its provider runs: it refuses to be asked for both. */
+/** Providers reject their hosted tools together with minimal reasoning effort. */
 export function isEffortTooLowForTools(
   call: Call,
   { endpoint, model, excludedTools }: Omit<AdapterTarget, "head">,
@@ -52,10 +56,10 @@ export function isEffortTooLowForTools(
     ({ forwarding, toolIndex }) =>
       forwarding === "native" && (toolIndex === undefined || !excludedTools?.includes(toolIndex)),
   );
-  return hosted === true && toldEffort(call, endpoint, model) === "minimal";
+  return hosted === true && sentEffort(call, endpoint, model) === "minimal";
 }
 
-function factsOf(endpoint: Endpoint): PassthroughResponsesFacts {
+function passthroughFactsFor(endpoint: Endpoint): PassthroughResponsesFacts {
   const { upstreamModel, provider } = endpoint;
   return { upstreamModel, provider, encryptsReasoning: encryptsReasoning(endpoint) };
 }

@@ -2,38 +2,38 @@ import type { Credential, Endpoint, ProviderConnections } from "../../domain/cat
 import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
 import { credentialSecrets } from "./authorize.ts";
 
-/** What connects providers without the store. */
+/** Credentials from settings. */
 export type ConfiguredCredentials = {
-  /** By provider: what a setting of its own name gives, and that name. It wins over what is kept. */
+  /** By provider, with the name of the setting; they take precedence over stored keys. */
   readonly named: ReadonlyMap<string, { readonly credential: Credential; readonly setting: string }>;
-  /** For providers that nothing else connects. */
+  /** Used for providers without any other credential. */
   readonly fallback: ReadonlyMap<string, Credential>;
-  /** Simulated providers, which need none. */
+  /** For simulated providers. */
   readonly simulated: ReadonlyMap<string, Credential>;
-  /** Everything secret of what is set, in use or not. */
+  /** All configured secrets, used or not. */
   readonly secrets: readonly string[];
 };
 
 /**
- * Which providers the platform is connected to: by the operator's settings, and by credentials that are kept in the store
- * and change while the gateway runs. What is secret of them stands in private fields, so that no print of it shows any.
+ * The platform's provider connections, from settings and from stored keys, which change at run time. Secrets are in private
+ * fields, so that printing the object never shows them.
  */
 export class PlatformConnections implements ProviderConnections {
-  readonly #given: ConfiguredCredentials;
+  readonly #configured: ConfiguredCredentials;
   readonly #connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections;
-  readonly #kept = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
-  #now: ProviderConnections;
+  readonly #stored = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
+  #current: ProviderConnections;
   #secrets: readonly string[];
   #version = 0;
 
   constructor(
-    given: ConfiguredCredentials,
+    configured: ConfiguredCredentials,
     connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections,
   ) {
-    this.#given = given;
+    this.#configured = configured;
     this.#connect = connect;
-    this.#now = this.#together();
-    this.#secrets = this.#everySecret();
+    this.#current = this.#connectAll();
+    this.#secrets = this.#collectSecrets();
   }
 
   get version(): number {
@@ -41,80 +41,80 @@ export class PlatformConnections implements ProviderConnections {
   }
 
   get hasRealProvider(): boolean {
-    return this.#now.hasRealProvider;
+    return this.#current.hasRealProvider;
   }
 
   credential(provider: string): Credential | undefined {
-    return this.#now.credential(provider);
+    return this.#current.credential(provider);
   }
 
   baseUrl(endpoint: Endpoint): string | undefined {
-    return this.#now.baseUrl(endpoint);
+    return this.#current.baseUrl(endpoint);
   }
 
-  /** Everything secret of them, in force or not: for taking it out of texts. */
+  /** All secrets, used or not, for redaction. */
   get secrets(): readonly string[] {
     return this.#secrets;
   }
 
-  /** Where the credential in force comes from; null: there is none, or none is needed. */
+  /** The source of the effective credential; null: there is none, or none is needed. */
   sourceOf(provider: string): "setting" | "stored" | null {
-    if (this.credential(provider) === undefined || this.#given.simulated.has(provider)) return null;
-    return this.overridingSetting(provider) === null && this.#kept.get(provider)?.credential !== undefined
+    if (this.credential(provider) === undefined || this.#configured.simulated.has(provider)) return null;
+    return this.overridingSetting(provider) === null && this.#stored.get(provider)?.credential !== undefined
       ? "stored"
       : "setting";
   }
 
-  /** The setting that wins over what is kept; null: none does. */
+  /** The setting that takes precedence over a stored key. */
   overridingSetting(provider: string): string | null {
-    return this.#given.named.get(provider)?.setting ?? null;
+    return this.#configured.named.get(provider)?.setting ?? null;
   }
 
-  /** Whether settings connect it by themselves, winning or not. */
+  /** Whether any setting connects the provider. */
   isConfigured(provider: string): boolean {
-    return this.#given.named.has(provider) || this.#given.fallback.has(provider);
+    return this.#configured.named.has(provider) || this.#configured.fallback.has(provider);
   }
 
   kept(provider: string): PlatformKey | undefined {
-    return this.#kept.get(provider)?.key;
+    return this.#stored.get(provider)?.key;
   }
 
-  /** Those that are kept and cannot be used. */
+  /** Providers whose stored key cannot be used. */
   get unusableProviders(): readonly string[] {
-    return [...this.#kept].flatMap(([provider, { credential }]) => (credential === undefined ? [provider] : []));
+    return [...this.#stored].flatMap(([provider, { credential }]) => (credential === undefined ? [provider] : []));
   }
 
   get storedProviders(): readonly string[] {
-    return [...this.#kept.keys()];
+    return [...this.#stored.keys()];
   }
 
-  /** Undefined: it does not open, or is of no use any more. */
+  /** `credential` is undefined if the key cannot be decrypted or is no longer valid for the provider. */
   put(key: PlatformKey, credential: Credential | undefined): void {
-    this.#kept.set(key.provider, { key, credential });
-    this.#renew();
+    this.#stored.set(key.provider, { key, credential });
+    this.#rebuild();
   }
 
   drop(provider: string): void {
-    if (this.#kept.delete(provider)) this.#renew();
+    if (this.#stored.delete(provider)) this.#rebuild();
   }
 
-  #renew(): void {
-    this.#now = this.#together();
-    this.#secrets = this.#everySecret();
+  #rebuild(): void {
+    this.#current = this.#connectAll();
+    this.#secrets = this.#collectSecrets();
     this.#version += 1;
   }
 
-  #everySecret(): readonly string[] {
-    const kept = [...this.#kept.values()].flatMap(({ credential }) =>
+  #collectSecrets(): readonly string[] {
+    const stored = [...this.#stored.values()].flatMap(({ credential }) =>
       credential === undefined ? [] : credentialSecrets(credential),
     );
-    return [...this.#given.secrets, ...kept];
+    return [...this.#configured.secrets, ...stored];
   }
 
-  #together(): ProviderConnections {
-    const { named, fallback, simulated } = this.#given;
+  #connectAll(): ProviderConnections {
+    const { named, fallback, simulated } = this.#configured;
     const credentials = new Map(fallback);
-    for (const [provider, { credential }] of this.#kept)
+    for (const [provider, { credential }] of this.#stored)
       if (credential !== undefined) credentials.set(provider, credential);
     for (const [provider, { credential }] of named) credentials.set(provider, credential);
     for (const [provider, credential] of simulated) credentials.set(provider, credential);

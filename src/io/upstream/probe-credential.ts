@@ -1,17 +1,20 @@
-import type { CatalogueSnapshot, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { requestPath } from "../../language/decisions/wire-format.ts";
+import { rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { authorize } from "./authorize.ts";
 import { fetchOnce } from "./fetch-once.ts";
+import { modelFactsFor } from "./model-facts.ts";
 import type { Transport, UpstreamFailure } from "./transport.ts";
 import type { CredentialProbe } from "./upstream-adapter.ts";
-import { credentialProbesFor } from "./upstream-adapters.ts";
+import { generationAdapterOf, UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
-/** What a provider makes of a key. */
 export type CredentialProbeResult = {
   readonly result: "accepted" | "refused" | "unclear";
   readonly status: number | null;
-  /** A sentence for people; nothing of the key and nothing of the provider's own words is in it. */
+  /** For people; contains neither the key nor the provider's own message. */
   readonly detail: string;
 };
 
@@ -26,24 +29,24 @@ export type CredentialProbeDeps = {
 
 const PROBE_TIMEOUT_MS = 10_000;
 
-/** One cheap call to the provider with this credential, through the transport that requests go through. */
+/** Sends one cheap request with this credential, through the same transport as inference requests. */
 export async function probeCredential(
   provider: string,
   credential: Credential,
-  parts: CredentialProbeDeps,
+  deps: CredentialProbeDeps,
 ): Promise<CredentialProbeResult> {
-  const { snapshot } = parts;
+  const { snapshot } = deps;
   for (const endpoint of snapshot.endpoints.values()) {
     const model = snapshot.models.get(endpoint.model);
     if (endpoint.provider !== provider || endpoint.status === "retired" || model === undefined) continue;
-    const baseUrl = parts.baseUrl(endpoint);
+    const baseUrl = deps.baseUrl(endpoint);
     if (baseUrl === undefined || baseUrl.includes("{")) continue;
-    let found: CredentialProbeResult | undefined;
+    let result: CredentialProbeResult | undefined;
     for (const probe of credentialProbesFor(endpoint, model, credential)) {
-      found = await ask(provider, endpoint, `${baseUrl}${probe.path}`, probe, credential, parts);
-      if (found.status !== 404 && found.status !== 405) break;
+      result = await sendProbe(provider, endpoint, `${baseUrl}${probe.path}`, probe, credential, deps);
+      if (result.status !== 404 && result.status !== 405) break;
     }
-    if (found !== undefined) return found;
+    if (result !== undefined) return result;
   }
   return {
     result: "unclear",
@@ -52,7 +55,7 @@ export async function probeCredential(
   };
 }
 
-async function ask(
+async function sendProbe(
   provider: string,
   endpoint: Endpoint,
   url: string,
@@ -68,18 +71,18 @@ async function ask(
     ...probe.headers,
   };
   try {
-    const outgoing = { url, headers, body: probe.body, endpoint, nowMs: clock.nowMs() };
-    Object.assign(headers, await authorize(credential, probe.auth, outgoing));
+    const request = { url, headers, body: probe.body, endpoint, nowMs: clock.nowMs() };
+    Object.assign(headers, await authorize(credential, probe.auth, request));
   } catch {
     return { result: "refused", status: null, detail: `the authority of ${provider} gave no token for this account` };
   }
-  const request = { url, headers, body: probe.body, method: probe.method, owner };
-  // Lists of models can be long, and nobody reads this one.
-  const answer = await fetchOnce(transport, request, { timers, timeoutMs: PROBE_TIMEOUT_MS, bytesMax: 0 });
-  return "status" in answer ? judged(provider, answer.status, probe) : unreached(provider, answer);
+  const probeRequest = { url, headers, body: probe.body, method: probe.method, owner };
+  // The model list can be long and is not needed.
+  const response = await fetchOnce(transport, probeRequest, { timers, timeoutMs: PROBE_TIMEOUT_MS, bytesMax: 0 });
+  return "status" in response ? resultOfStatus(provider, response.status, probe) : resultOfFailure(provider, response);
 }
 
-function judged(
+function resultOfStatus(
   provider: string,
   status: number,
   { acceptedStatuses, rejectedStatuses }: CredentialProbe,
@@ -93,7 +96,55 @@ function judged(
   return { result: "unclear", status, detail: `${provider} did not say (${status})` };
 }
 
-function unreached(provider: string, { kind }: UpstreamFailure): CredentialProbeResult {
+function resultOfFailure(provider: string, { kind }: UpstreamFailure): CredentialProbeResult {
   const what = kind === "timeout" || kind === "aborted" ? "did not answer in time" : "could not be reached";
   return { result: "unclear", status: null, detail: `${provider} ${what}` };
+}
+
+const LIST_MODELS = {
+  method: "GET",
+  path: "/models",
+  body: "",
+  acceptedStatuses: [],
+  rejectedStatuses: [400],
+} as const;
+/** An empty request: a bad credential is rejected first, a good one gets the error about the empty body. */
+const EMPTY_REQUEST = { method: "POST", body: "{}", acceptedStatuses: [400, 422], rejectedStatuses: [] } as const;
+
+const EMPTY_CALL: Call = {
+  model: "",
+  turns: [],
+  tools: [],
+  toolChoice: undefined,
+  responseFormat: { is: "text" },
+  reasoning: undefined,
+  maxOutputTokens: undefined,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  stop: [],
+  stream: false,
+  includeUsage: false,
+  parameters: [],
+};
+
+/** Probes in order of preference: the next one is used if the server does not have the previous path. */
+function credentialProbesFor(endpoint: Endpoint, model: Model, credential: Credential): readonly CredentialProbe[] {
+  const dialect = generationAdapterOf(endpoint)?.dialect;
+  if (dialect === undefined) {
+    const path = decisionsPath(endpoint);
+    return path === undefined ? [] : [{ ...EMPTY_REQUEST, path, auth: "bearer", headers: {} }];
+  }
+  const { auth, headers } = dialect;
+  const path = dialect.path(EMPTY_CALL, modelFactsFor(endpoint, model));
+  const empty: CredentialProbe = { ...EMPTY_REQUEST, path, auth, headers };
+  // Clouds with models in their paths or in projects list them elsewhere.
+  const hasList = endpoint.dialects[0] !== "D4" && dialect !== rawPredictUpstream && credential.kind !== "minted";
+  return hasList ? [{ ...LIST_MODELS, auth, headers }, empty] : [empty];
+}
+
+/** The path of an endpoint that serves decisions only. */
+function decisionsPath({ decisionsInterface, decisions, upstreamModel }: Endpoint): string | undefined {
+  if (decisions === null || decisionsInterface === null || decisionsInterface === "logprobs") return undefined;
+  return requestPath(UPSTREAM_ADAPTERS.decisions[decisionsInterface], { upstreamModel, ...decisions });
 }

@@ -3,16 +3,16 @@ import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predi
 import { credentialSecrets } from "./authorize.ts";
 import { PlatformConnections } from "./platform-connections.ts";
 
-/** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
+/** The operator's provider settings by upper-case slug; base URLs also by region. */
 export type ProviderSettings = {
   readonly apiKeys: ReadonlyMap<string, string>;
   readonly credentials: ReadonlyMap<string, string>;
   readonly baseUrls: ReadonlyMap<string, string>;
-  /** A key pair that signs for providers of AWS without a key of their own. */
+  /** The default key pair for AWS providers without a key of their own. */
   readonly aws: Extract<Credential, { kind: "aws" }>["keys"] | null;
 };
 
-/** The name a provider or region has inside a variable: upper-cased, `-` as `_`. */
+/** A slug as part of a setting name: upper-case, `-` as `_`. */
 function settingName(slug: string): string {
   return slug.toUpperCase().replaceAll("-", "_");
 }
@@ -21,8 +21,8 @@ const SANDBOX_TOKEN: Credential = { kind: "bearer", token: "sandbox" };
 
 type Minted = Extract<Credential, { kind: "minted" }>;
 
-/** Where a cloud keeps the models of a project; undefined for models that are asked in a way the gateway does not know. */
-function placeInProject(endpoint: Endpoint, project: string): string | undefined {
+/** The path of a project's models at a cloud; undefined if the endpoint has no project path. */
+function projectPath(endpoint: Endpoint, project: string): string | undefined {
   const { region } = endpoint;
   const publisher = publisherOf(endpoint);
   if (publisher === undefined) return undefined;
@@ -34,56 +34,57 @@ function publisherOf({ dialects: [dialect], embeddings, quirks }: Endpoint): "go
   return dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "anthropic" : undefined;
 }
 
-/** Providers that keep models in the projects of a cloud, and so take its service accounts. */
+/** Providers with models in cloud projects, which accept service accounts. */
 export function projectProviders(snapshot: CatalogueSnapshot): ReadonlySet<string> {
-  const within = [...snapshot.endpoints.values()].filter((endpoint) => placeInProject(endpoint, "any") !== undefined);
-  return new Set(within.map(({ provider }) => provider));
+  const inProjects = [...snapshot.endpoints.values()].filter((endpoint) => projectPath(endpoint, "any") !== undefined);
+  return new Set(inProjects.map(({ provider }) => provider));
 }
 
-/** An address that says a host and no more. */
-const BARE = /^https?:\/\/[^/]+\/?$/;
+const BARE_ORIGIN = /^https?:\/\/[^/]+\/?$/;
 
-/** Providers that have no models outside of projects: their addresses lead nowhere without one, and a key names none. */
-function onlyInProjects(snapshot: CatalogueSnapshot): ReadonlySet<string> {
-  const within = [...snapshot.endpoints.values()].filter(
-    (endpoint) => BARE.test(endpoint.baseUrl ?? "") && placeInProject(endpoint, "any") !== undefined,
+/** Providers with models in projects only: their base URLs are incomplete without one, and a plain key names none. */
+function projectOnlyProviders(snapshot: CatalogueSnapshot): ReadonlySet<string> {
+  const inProjects = [...snapshot.endpoints.values()].filter(
+    (endpoint) => BARE_ORIGIN.test(endpoint.baseUrl ?? "") && projectPath(endpoint, "any") !== undefined,
   );
-  return new Set(within.map(({ provider }) => provider));
+  return new Set(inProjects.map(({ provider }) => provider));
 }
 
-/** Those of them at which a plain key is of no use: the operator named no address that is complete without a project. */
+/** Project-only providers for which the operator set no complete base URL, so that plain keys are unusable. */
 export function serviceAccountOnlyProviders(
   { baseUrls }: Pick<ProviderSettings, "baseUrls">,
   snapshot: CatalogueSnapshot,
 ): ReadonlySet<string> {
   const addressed = new Set([...baseUrls.keys()].map((name) => name.split("__")[0]));
-  return new Set([...onlyInProjects(snapshot)].filter((slug) => !addressed.has(settingName(slug))));
+  return new Set([...projectOnlyProviders(snapshot)].filter((slug) => !addressed.has(settingName(slug))));
 }
 
-/** The setting that connects each provider; simulated ones have none. */
+/** The setting that connects each provider, except simulated ones. */
 export function connectionSettings(snapshot: CatalogueSnapshot): ReadonlyMap<string, string> {
-  const accounts = onlyInProjects(snapshot);
+  const accounts = projectOnlyProviders(snapshot);
   const real = [...snapshot.providers.values()].filter(({ sandbox }) => !sandbox);
-  return new Map(real.map(({ slug }) => [slug, settingOf(slug, accounts.has(slug) ? "CREDENTIALS_FILE" : "API_KEY")]));
+  return new Map(
+    real.map(({ slug }) => [slug, providerSetting(slug, accounts.has(slug) ? "CREDENTIALS_FILE" : "API_KEY")]),
+  );
 }
 
-function settingOf(slug: string, what: "API_KEY" | "CREDENTIALS_FILE"): string {
+function providerSetting(slug: string, what: "API_KEY" | "CREDENTIALS_FILE"): string {
   return `PROVIDER_${settingName(slug)}_${what}`;
 }
 
-/** Keys that are set for providers which take service accounts alone, each with what to set in its place. */
+/** Problems of API keys that are set for providers which accept service accounts only. */
 export function unusableKeySettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
   return [...serviceAccountOnlyProviders(settings, snapshot)].flatMap((slug) => {
     const set = settings.apiKeys.has(settingName(slug)) && !settings.credentials.has(settingName(slug));
     if (!set) return [];
-    const instead = settingOf(slug, "CREDENTIALS_FILE");
+    const instead = providerSetting(slug, "CREDENTIALS_FILE");
     return [
-      `${settingOf(slug, "API_KEY")}: ${slug} takes no plain key: set ${instead} to the key file of a service account`,
+      `${providerSetting(slug, "API_KEY")}: ${slug} takes no plain key: set ${instead} to the key file of a service account`,
     ];
   });
 }
 
-/** Where endpoints really are: the catalogue's address unless the operator's settings say another, or it is simulated. */
+/** The base URL of an endpoint: simulated, set by the operator, or from the catalogue. */
 export type AddressResolver = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
 
 export function createAddressResolver(
@@ -97,19 +98,19 @@ export function createAddressResolver(
     const name = settingName(provider);
     const base = settings.baseUrls.get(`${name}__${settingName(region)}`) ?? settings.baseUrls.get(name) ?? baseUrl;
     if (base === null || credential?.kind !== "minted") return base ?? undefined;
-    const within = placeInProject(endpoint, credential.project);
-    return within === undefined ? undefined : `${base}${within}`;
+    const inProjects = projectPath(endpoint, credential.project);
+    return inProjects === undefined ? undefined : `${base}${inProjects}`;
   };
 }
 
-/** Providers whose requests can be signed with a key pair of AWS. */
+/** Providers whose requests are signed with an AWS key pair. */
 export function sigV4Providers(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   return new Set(
     [...snapshot.endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
   );
 }
 
-/** Connections by the credentials of one owner. */
+/** Connections with the credentials of one owner. */
 export function createConnections(
   credentials: ReadonlyMap<string, Credential>,
   snapshot: CatalogueSnapshot,
@@ -126,7 +127,7 @@ export function createConnections(
   };
 }
 
-/** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */
+/** The platform's connections from the operator's settings, plus the running simulated providers. */
 export function createPlatformConnections(
   settings: ProviderSettings,
   snapshot: () => CatalogueSnapshot,
@@ -136,7 +137,7 @@ export function createPlatformConnections(
   const named = new Map<string, { credential: Credential; setting: string }>();
   const fallback = new Map<string, Credential>();
   const simulated = new Map<string, Credential>();
-  const signed = sigV4Providers(snapshot());
+  const sigV4 = sigV4Providers(snapshot());
   for (const { slug, sandbox } of snapshot().providers.values()) {
     const name = settingName(slug);
     const token = settings.apiKeys.get(name);
@@ -144,10 +145,10 @@ export function createPlatformConnections(
     if (sandbox) {
       if (sandboxOrigins[slug] !== undefined) simulated.set(slug, SANDBOX_TOKEN);
     } else if (account !== undefined)
-      named.set(slug, { credential: account, setting: settingOf(slug, "CREDENTIALS_FILE") });
+      named.set(slug, { credential: account, setting: providerSetting(slug, "CREDENTIALS_FILE") });
     else if (token !== undefined)
-      named.set(slug, { credential: { kind: "bearer", token }, setting: settingOf(slug, "API_KEY") });
-    else if (settings.aws !== null && signed.has(slug)) fallback.set(slug, { kind: "aws", keys: settings.aws });
+      named.set(slug, { credential: { kind: "bearer", token }, setting: providerSetting(slug, "API_KEY") });
+    else if (settings.aws !== null && sigV4.has(slug)) fallback.set(slug, { kind: "aws", keys: settings.aws });
   }
   const addresses = createAddressResolver(settings, sandboxOrigins);
   const pair = settings.aws === null ? [] : credentialSecrets({ kind: "aws", keys: settings.aws });
@@ -157,7 +158,7 @@ export function createPlatformConnections(
   );
 }
 
-/** Variables that name a provider the catalogue does not have: the operator mistyped a slug. */
+/** Settings for providers that are not in the catalogue, usually mistyped slugs. */
 export function unknownProviderSettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
   const known = new Set<string>();
   for (const provider of snapshot.providers.values()) {

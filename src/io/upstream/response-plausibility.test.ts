@@ -80,7 +80,7 @@ describe("what a node says of its answer", () => {
   });
 
   test("NODE-03 every part of an answer that comes in parts is looked at", () => {
-    const subRequests = { lanes: [EASY, EASY], join: () => ANSWER };
+    const subRequests = { adapters: [EASY, EASY], join: () => ANSWER };
     const { subRequests: watched } = withPlausibilityChecks({ ...EASY, subRequests }, wordOf(null));
     const wrong = Buffer.from(JSON.stringify({ model: "another", data: [] }));
     for (const lane of watched?.adapters ?? []) expect(lane.decodeResponse(wrong, {})).toHaveProperty("unusable");

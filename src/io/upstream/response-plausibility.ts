@@ -5,99 +5,104 @@ import { measureMessage } from "../../language/dialects/chat/passthrough/reply.t
 import { END_MARKER } from "../../language/dialects/chat/upstream/stream.ts";
 import type { FrameReader, UpstreamAdapter } from "./upstream-adapter.ts";
 
-/** A frame that says what cannot be; its message is in words without content. */
+/** A frame with an implausible value; the message contains no content. */
 export class ImplausibleFrameError extends Error {}
 
-/** Tokens of one character at most; and what a server may count beside what it shows, such as hidden thoughts. */
+/** Upper bounds for tokens per visible character, and for hidden output such as reasoning. */
 const TOKENS_PER_CHAR_MAX = 4;
 const HIDDEN_TOKENS_MAX = 8_192;
 const NAME_CHARS_MAX = 64;
 
-/** What was asked for, and what the one who answers says it can take at once. */
-type Word = Pick<Endpoint, "upstreamModel" | "limits">;
-/** The same, with where the figures end by what it was told. */
-type Held = Word & { readonly end: UsageCeiling };
+/** The requested model and the announced limits. */
+type ResponseExpectation = Pick<Endpoint, "upstreamModel" | "limits">;
+/** With the plausible usage for the request. */
+type BoundedExpectation = ResponseExpectation & { readonly ceiling: UsageCeiling };
 
 /**
- * The same way, to a machine that anyone can put anything on: what it says of its answer must fit what it was asked and
- * what it announced. Both of its interfaces are of the chat-completions family, so one look at the wire does for all.
+ * Wraps the adapter of a node, which is untrusted: model, id and usage of a response must fit the request and the node's
+ * announcement. Both APIs of a node have the shape of chat completions, so one check covers them.
  */
-export function withPlausibilityChecks(lane: UpstreamAdapter, word: Word): UpstreamAdapter {
-  const { subRequests } = lane;
-  const held = { ...word, end: lane.maxUsage?.() ?? NO_CEILING };
+export function withPlausibilityChecks(adapter: UpstreamAdapter, expectation: ResponseExpectation): UpstreamAdapter {
+  const { subRequests } = adapter;
+  const bounded = { ...expectation, ceiling: adapter.maxUsage?.() ?? NO_CEILING };
   return {
-    ...lane,
+    ...adapter,
     ...(subRequests === undefined
       ? {}
       : {
           subRequests: {
             ...subRequests,
-            adapters: subRequests.adapters.map((part) => withPlausibilityChecks(part, word)),
+            adapters: subRequests.adapters.map((part) => withPlausibilityChecks(part, expectation)),
           },
         }),
     decodeResponse(bytes, headers) {
       const body = tryParseJsonObject(bytes);
-      const lie = body === undefined ? undefined : lieInWhole(body, held);
-      return lie === undefined ? lane.decodeResponse(bytes, headers) : { unusable: lie };
+      const problem = body === undefined ? undefined : problemInReply(body, bounded);
+      return problem === undefined ? adapter.decodeResponse(bytes, headers) : { unusable: problem };
     },
-    openFrameReader: (frameMaxChars) => new WatchedFrames(lane.openFrameReader(frameMaxChars), held),
+    openFrameReader: (frameMaxChars) => new CheckedFrameReader(adapter.openFrameReader(frameMaxChars), bounded),
   };
 }
 
-function lieInWhole(body: JsonObject, word: Held): string | undefined {
+function problemInReply(body: JsonObject, expectation: BoundedExpectation): string | undefined {
   const { choices, data } = body;
-  const head = lieInHead(body, word);
+  const head = problemInHead(body, expectation);
   if (head !== undefined) return head;
-  if (Array.isArray(data)) return lieInUsage(body["usage"], word, { chars: 0, answers: data.length });
-  const answers = Array.isArray(choices) ? choices : [];
+  if (Array.isArray(data)) return problemInUsage(body["usage"], expectation, { chars: 0, replies: data.length });
+  const replies = Array.isArray(choices) ? choices : [];
   let chars = 0;
-  for (const choice of answers)
+  for (const choice of replies)
     if (isJsonObject(choice) && isJsonObject(choice["message"])) chars += measureMessage(choice["message"], lengthOf);
-  return lieInUsage(body["usage"], word, { chars, answers: answers.length });
+  return problemInUsage(body["usage"], expectation, { chars, replies: replies.length });
 }
 
-/** What is left out is not wrong. */
-function lieInHead({ model, id }: JsonObject, { upstreamModel }: Word): string | undefined {
+/** Missing fields are accepted. */
+function problemInHead({ model, id }: JsonObject, { upstreamModel }: ResponseExpectation): string | undefined {
   if (id != null && typeof id !== "string") return "its id is no text";
   if (model == null) return undefined;
   if (typeof model !== "string") return "its model is no text";
   if (nameOf(model) === nameOf(upstreamModel)) return undefined;
-  return `it is of the model "${shown(model)}", and "${shown(upstreamModel)}" was asked`;
+  return `it is of the model "${printable(model)}", and "${printable(upstreamModel)}" was asked`;
 }
 
-/** Servers that keep models under a tag leave the usual one out, or add it. */
+/** Servers with tagged models omit or add the default tag. */
 const nameOf = (model: string): string => model.toLowerCase().replace(/:latest$/, "");
-const shown = (model: string): string => model.replace(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARS_MAX);
+const printable = (model: string): string => model.replace(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARS_MAX);
 
 const lengthOf = (text: string): number => text.length;
 
-type Seen = {
-  /** Characters of everything that was written. */
+type ObservedOutput = {
+  /** Visible characters. */
   readonly chars: number;
-  /** How many answers the figures are of. */
-  readonly answers: number;
+  /** The choices or vectors that the usage covers. */
+  readonly replies: number;
 };
 
-function lieInUsage(usage: unknown, { limits, end }: Held, { chars, answers }: Seen): string | undefined {
+function problemInUsage(
+  usage: unknown,
+  { limits, ceiling }: BoundedExpectation,
+  { chars, replies }: ObservedOutput,
+): string | undefined {
   if (usage == null) return undefined;
   if (!isJsonObject(usage)) return "its usage is no object";
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
   if (![input, output, total].every(isCount)) return "its usage has a figure that is no count";
   const context = limits.contextTokens ?? plausibleTokensMax(null);
-  const most = context * Math.max(1, answers);
-  if (Number(input ?? 0) > most || Number(output ?? 0) > most)
+  const maxTokens = context * Math.max(1, replies);
+  if (Number(input ?? 0) > maxTokens || Number(output ?? 0) > maxTokens)
     return `its usage is beyond the ${context} tokens that the model takes`;
-  if (Number(input ?? 0) > end.inputTokens)
+  if (Number(input ?? 0) > ceiling.inputTokens)
     return `its usage has ${input} tokens of input, and it was told a small part of that`;
-  if (Number(output ?? 0) > end.outputTokens)
+  if (Number(output ?? 0) > ceiling.outputTokens)
     return `its usage has ${output} tokens of output, and the model writes a small part of that`;
-  const written = Number(output ?? 0) - (isJsonObject(usage["completion_tokens_details"]) ? thought(usage) : 0);
-  if (written > TOKENS_PER_CHAR_MAX * chars + HIDDEN_TOKENS_MAX)
-    return `its usage has ${written} tokens of output, and it has ${chars} characters`;
+  const visibleTokens =
+    Number(output ?? 0) - (isJsonObject(usage["completion_tokens_details"]) ? reasoningTokensOf(usage) : 0);
+  if (visibleTokens > TOKENS_PER_CHAR_MAX * chars + HIDDEN_TOKENS_MAX)
+    return `its usage has ${visibleTokens} tokens of output, and it has ${chars} characters`;
   return undefined;
 }
 
-function thought({ completion_tokens_details: details }: JsonObject): number {
+function reasoningTokensOf({ completion_tokens_details: details }: JsonObject): number {
   const tokens = isJsonObject(details) ? details["reasoning_tokens"] : 0;
   return typeof tokens === "number" && tokens > 0 ? tokens : 0;
 }
@@ -105,50 +110,50 @@ function thought({ completion_tokens_details: details }: JsonObject): number {
 const isCount = (value: unknown): boolean =>
   value == null || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
 
-/** Frames of a stream, each looked at before anything is made of it. */
-class WatchedFrames implements FrameReader {
+/** Checks every frame before it is decoded. */
+class CheckedFrameReader implements FrameReader {
   readonly #frames: FrameReader;
-  readonly #word: Held;
-  readonly #answers = new Set<unknown>();
+  readonly #expectation: BoundedExpectation;
+  readonly #choiceIndexes = new Set<unknown>();
   #chars = 0;
   #id: string | undefined;
 
-  constructor(frames: FrameReader, word: Held) {
+  constructor(frames: FrameReader, expectation: BoundedExpectation) {
     this.#frames = frames;
-    this.#word = word;
+    this.#expectation = expectation;
   }
 
   push(chunk: Buffer): ReturnType<FrameReader["push"]> {
-    return this.#watched(this.#frames.push(chunk));
+    return this.#check(this.#frames.push(chunk));
   }
 
   end(): ReturnType<FrameReader["end"]> {
-    return this.#watched(this.#frames.end());
+    return this.#check(this.#frames.end());
   }
 
-  #watched(frames: ReturnType<FrameReader["push"]>): ReturnType<FrameReader["push"]> {
+  #check(frames: ReturnType<FrameReader["push"]>): ReturnType<FrameReader["push"]> {
     for (const { data } of frames) {
       const chunk = data === END_MARKER ? undefined : tryParseJsonObject(data);
-      const lie = chunk === undefined ? undefined : this.#lieIn(chunk);
-      if (lie !== undefined) throw new ImplausibleFrameError(lie);
+      const problem = chunk === undefined ? undefined : this.#problemIn(chunk);
+      if (problem !== undefined) throw new ImplausibleFrameError(problem);
     }
     return frames;
   }
 
-  #lieIn(chunk: JsonObject): string | undefined {
+  #problemIn(chunk: JsonObject): string | undefined {
     const { choices, id, usage } = chunk;
     for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isJsonObject(choice)) continue;
-      this.#answers.add(choice["index"]);
+      this.#choiceIndexes.add(choice["index"]);
       if (isJsonObject(choice["delta"])) this.#chars += measureMessage(choice["delta"], lengthOf);
     }
-    const head = lieInHead(chunk, this.#word);
+    const head = problemInHead(chunk, this.#expectation);
     if (head !== undefined) return head;
     if (typeof id === "string" && id !== "") {
-      // Another id in the middle of an answer: the words of two requests are mixed up.
+      // A changed id means that two responses are mixed up.
       if (this.#id !== undefined && this.#id !== id) return "it goes on under another id";
       this.#id = id;
     }
-    return lieInUsage(usage, this.#word, { chars: this.#chars, answers: this.#answers.size });
+    return problemInUsage(usage, this.#expectation, { chars: this.#chars, replies: this.#choiceIndexes.size });
   }
 }

@@ -5,20 +5,19 @@ import type { NeedSource } from "../../language/canon/needs.ts";
 import { firstEncodingError } from "../../language/dialects/responses/upstream/request.ts";
 import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 
-/** Over chat completions it takes no tools at all. */
+/** Quirk: no tools over chat completions. */
 export const TOOLLESS_CHAT = "toolless-chat";
 
-/** Over chat completions it is held to no schema. */
+/** Quirk: no JSON schema over chat completions. */
 export const SCHEMALESS_CHAT = "schemaless-chat";
 
-type When = "never" | "always" | "tools" | "tools_and_thinking" | "schema";
+type DetourCondition = "never" | "always" | "tools" | "tools_and_thinking" | "schema";
 
 /**
- * The one place that decides which of two formats an endpoint is asked in, for callers of any dialect but responses. The
- * usual one is the first of its dialects; that of responses is for requests that would lose something there, and for
- * endpoints that speak nothing else.
+ * Decides which of its two APIs an endpoint is called with, for callers of any dialect but responses. The default is its
+ * first dialect; the Responses API serves requests that would lose something there, and endpoints without another API.
  */
-function whenThrough({ responsesApi, dialects, quirks }: Endpoint): When {
+function detourCondition({ responsesApi, dialects, quirks }: Endpoint): DetourCondition {
   if (!responsesApi) return "never";
   if (dialects.length === 0) return "always";
   if (quirks === undefined) return "never";
@@ -27,41 +26,41 @@ function whenThrough({ responsesApi, dialects, quirks }: Endpoint): When {
   return quirks.includes(TOOLS_OR_THINKING) ? "tools_and_thinking" : "never";
 }
 
-const DECIDING = { tools: "tools", tools_and_thinking: "thinking_with_tools", schema: "json_schema" } as const;
+const DECIDING_NEED = { tools: "tools", tools_and_thinking: "thinking_with_tools", schema: "json_schema" } as const;
 
-/** As the planner sees it: what is demanded decides. A wish that can be done without keeps nobody out. */
+/** For the planner: requirements decide. A dispensable reasoning effort excludes no endpoint. */
 export function requiresResponsesApi(endpoint: Endpoint, needs: readonly NeedSource[]): boolean {
-  const when = whenThrough(endpoint);
-  if (when === "never" || when === "always") return when === "always";
-  return needs.some(({ need }) => need === DECIDING[when]);
+  const condition = detourCondition(endpoint);
+  if (condition === "never" || condition === "always") return condition === "always";
+  return needs.some(({ need }) => need === DECIDING_NEED[condition]);
 }
 
-/** As it is sent: a wish to think that can be done without is heard where nothing else is lost for it. */
+/** For the attempt: a dispensable reasoning effort is honoured if nothing else is lost for it. */
 export function usesResponsesApi(endpoint: Endpoint, call: Call, facts: () => ModelFacts): boolean {
-  const when = whenThrough(endpoint);
-  if (when === "never" || when === "always") return when === "always";
-  if (when === "schema") return call.responseFormat.is === "json_schema";
+  const condition = detourCondition(endpoint);
+  if (condition === "never" || condition === "always") return condition === "always";
+  if (condition === "schema") return call.responseFormat.is === "json_schema";
   if (call.tools.length === 0) return false;
-  return when === "tools" || isToThink(call, facts);
+  return condition === "tools" || requestsReasoning(call, facts);
 }
 
-function isToThink(call: Call, facts: () => ModelFacts): boolean {
+function requestsReasoning(call: Call, facts: () => ModelFacts): boolean {
   const { reasoning } = call;
   if (reasoning === undefined || reasoning.effort === "none") return false;
   return reasoning.isOptional !== true || firstEncodingError(call, facts()) === undefined;
 }
 
 /**
- * The model as it is there: what it cannot do over chat completions it can. A wish to think that can be done without is
- * none that it can be told beside what cannot be said together with it.
+ * Model facts over the Responses API, which lifts the restrictions of chat completions. A dispensable reasoning effort is
+ * dropped if the API cannot encode it together with the rest of the call.
  */
 export function factsViaResponses(facts: ModelFacts, call: Call): ModelFacts {
-  const there = { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
-  const givesWay = call.reasoning?.isOptional === true && firstEncodingError(call, facts) !== undefined;
-  return givesWay ? { ...there, reasoning: "untold" } : there;
+  const viaResponses = { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
+  const dropsReasoning = call.reasoning?.isOptional === true && firstEncodingError(call, facts) !== undefined;
+  return dropsReasoning ? { ...viaResponses, reasoning: "untold" } : viaResponses;
 }
 
-/** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
+/** The provider returns encrypted reasoning on request. */
 export function encryptsReasoning({ features, quirks }: Endpoint): boolean {
   return features.reasoning === true && quirks?.includes("encrypted-reasoning") === true;
 }

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { percentEncode } from "../../kit/percent-encode.ts";
 
-/** An AWS key pair; the token only where the pair is a temporary one. */
+/** An AWS key pair; temporary pairs have a session token. */
 export type AwsKeys = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -11,7 +11,7 @@ export type AwsKeys = {
 type SigV4Request = {
   readonly method: string;
   readonly url: string;
-  /** Headers to sign beside host and date; names in lower case. */
+  /** Headers to sign besides host and date; lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
 };
@@ -21,11 +21,11 @@ type SigningScope = { readonly region: string; readonly service: string; readonl
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /**
- * The headers that make a request one of the key's owner (AWS Signature Version 4). The signed path is the path as it
- * goes over the wire, encoded once more: every service but S3 reads it so.
+ * The headers of AWS Signature Version 4. The signed path is the path on the wire, encoded once more, as every service
+ * except S3 expects.
  */
 export function signAws(request: SigV4Request, keys: AwsKeys, scope: SigningScope): Record<string, string> {
-  const { date, time } = stampOf(scope.nowMs);
+  const { date, time } = amzDateOf(scope.nowMs);
   const url = new URL(request.url);
   const added: Record<string, string> = {
     "x-amz-date": time,
@@ -57,7 +57,7 @@ export function signAws(request: SigV4Request, keys: AwsKeys, scope: SigningScop
   };
 }
 
-function stampOf(nowMs: number): { date: string; time: string } {
+function amzDateOf(nowMs: number): { date: string; time: string } {
   const time = `${new Date(nowMs).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
   return { date: time.slice(0, 8), time };
 }
@@ -83,11 +83,11 @@ function hmac(key: Buffer, data: string): Buffer {
 
 const AWS_REGION = /^[a-z]{2}(?:-[a-z]+)+-\d+$/;
 
-/** The region a request is signed for: it stands in the name of the host, else in the first of the hints that is one. */
+/** The region to sign for: from the host name, otherwise the first hint that is a region. */
 export function awsRegionFor(url: string, ...hints: readonly (string | null)[]): string | undefined {
-  const places = [url, ...hints].flatMap((place) => {
-    if (place === null) return [];
-    return URL.canParse(place) ? new URL(place).hostname.split(".") : [place];
+  const candidates = [url, ...hints].flatMap((candidate) => {
+    if (candidate === null) return [];
+    return URL.canParse(candidate) ? new URL(candidate).hostname.split(".") : [candidate];
   });
-  return places.find((place) => AWS_REGION.test(place));
+  return candidates.find((candidate) => AWS_REGION.test(candidate));
 }

@@ -1,39 +1,40 @@
 import { isIP } from "node:net";
 
-/** The server that mails leave through, as the operator set it. */
+/** The operator's SMTP server. */
 export type SmtpServer = {
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte, or STARTTLS. */
   readonly secure: boolean;
   readonly user: { readonly name: string; readonly password: string } | null;
-  /** Without the password. */
+  /** The URL without the password. */
   readonly displayUrl: string;
 };
 
-const WRITE = "write smtp://user:password@host:587 or smtps://user:password@host:465";
+const FORMAT_HINT = "write smtp://user:password@host:587 or smtps://user:password@host:465";
 
-/** Reads an `smtp://` or `smtps://` address, or says what to write instead; what it says holds nothing of the address. */
+/** Parses an `smtp://` or `smtps://` URL, or explains the expected format without repeating the input. */
 export function parseSmtpUrl(text: string): SmtpServer | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === "") return { problem: WRITE };
-  if ((url.pathname !== "" && url.pathname !== "/") || url.search !== "" || url.hash !== "") return { problem: WRITE };
+  if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === "") return { problem: FORMAT_HINT };
+  if ((url.pathname !== "" && url.pathname !== "/") || url.search !== "" || url.hash !== "")
+    return { problem: FORMAT_HINT };
   const secure = url.protocol === "smtps:";
   const port = url.port === "" ? (secure ? 465 : 587) : Number(url.port);
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const [name, password] = [decoded(url.username), decoded(url.password)];
-  if (name === undefined || password === undefined) return { problem: `${WRITE}, with % written as %25` };
+  const [name, password] = [tryDecode(url.username), tryDecode(url.password)];
+  if (name === undefined || password === undefined) return { problem: `${FORMAT_HINT}, with % written as %25` };
   if ((name === "") !== (password === "")) return { problem: "write user and password, or neither" };
   const displayUrl = `${url.protocol}//${url.username === "" ? "" : `${url.username}@`}${url.hostname}:${port}`;
   return { host, port, secure, user: name === "" ? null : { name, password }, displayUrl };
 }
 
-/** By its address, or the one name that means nothing else: `127.example.eu` is anybody's. */
+/** A loopback address or `localhost`; a name such as `127.example.eu` is not. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-function decoded(text: string): string | undefined {
+function tryDecode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

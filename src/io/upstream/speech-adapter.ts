@@ -9,31 +9,20 @@ import {
   implausibleSeconds,
   type SpeechCall,
 } from "../../language/speech/call.ts";
-import { geminiSpeech } from "../../language/speech/gemini.ts";
-import { mistralSpeech } from "../../language/speech/mistral.ts";
-import { openaiSpeech } from "../../language/speech/openai.ts";
 import { type SpeechExpectation, SpeechStream } from "../../language/speech/stream.ts";
-import type { SpeechWireFormat } from "../../language/speech/wire-format.ts";
 import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
+import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
-const WIRES: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>> = {
-  openai: openaiSpeech,
-  gemini: geminiSpeech,
-  mistral: mistralSpeech,
-};
-
-/** What one speech is at one endpoint. */
 export type SpeechTarget = {
   readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
   readonly facts: SpeechSupport;
-  /** What the endpoint's price is for. */
+  /** The unit of the endpoint's price. */
   readonly unit: SpeechExpectation["billingUnit"];
 };
 
-/** The way to an endpoint that speaks. */
 export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
-  const wire = WIRES[facts.interface];
-  const wanted = {
+  const wire = UPSTREAM_ADAPTERS.speech[facts.interface];
+  const options = {
     upstreamModel: endpoint.upstreamModel,
     canStream: facts.stream,
     needsUsage: billingUnit === "tokens",
@@ -41,9 +30,9 @@ export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingU
   const characters = countCodePoints(ask.input);
   return {
     surface: null,
-    path: wire.path(wanted),
+    path: wire.path(options),
     auth: wire.auth,
-    headers: { accept: wire.accept(ask, wanted) },
+    headers: { accept: wire.accept(ask, options) },
     streamContentType: "",
     keepAliveFrame: "",
     effort: undefined,
@@ -52,7 +41,7 @@ export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingU
       "content-type": CONTENT_TYPES[ask.format],
       ...(billingUnit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
     },
-    encode: () => JSON.stringify(wire.encode(ask, wanted)),
+    encode: () => JSON.stringify(wire.encode(ask, options)),
     decodeResponse: () => undefined,
     openAudioStream: (headers) =>
       new SpeechStream(wire.createExtractor(headers), {

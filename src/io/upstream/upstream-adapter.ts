@@ -12,7 +12,7 @@ import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
 import type { UpstreamBody } from "./transport.ts";
 
-/** A request as it came in: decoded once, its text kept. */
+/** A decoded request with its original text. */
 export type InboundRequest = InboundChat | InboundMessages | InboundResponses;
 
 export type InboundChat = {
@@ -29,7 +29,7 @@ export type InboundMessages = {
   /** The headers `anthropic-version` and `anthropic-beta` as the caller sent them. */
   readonly version: string | undefined;
   readonly beta: string | undefined;
-  /** The caller compares the model that an answer names with the one it asked for. */
+  /** The caller compares the model in the reply with the requested one. */
   readonly comparesModel: boolean;
 };
 
@@ -37,61 +37,61 @@ export type InboundResponses = {
   readonly dialect: "responses";
   readonly call: Call;
   readonly body: ParsedBody;
-  /** The whole conversation as items: what came before, then the new input. */
+  /** The whole conversation as items: the stored history, then the new input. */
   readonly items: readonly JsonObject[];
-  /** The fields of the response object that repeat the request. */
+  /** The fields of the response object that echo the request. */
   readonly echo: JsonObject;
 };
 
-/** Where one request is sent, and what its answer is called. */
+/** The endpoint of one attempt, and the identity of its reply. */
 export type AdapterTarget = {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly head: ReplyHead;
-  /** Places in `tools` of what the endpoint would bill apart and is not asked for. */
+  /** Indexes in `tools` of provider-run tools that are billed separately and not requested from this endpoint. */
   readonly excludedTools?: readonly number[] | undefined;
 };
 
-/** Cuts the bytes of a stream into frames, wherever they were split; throws when one grows over its cap. */
+/** Splits a byte stream into frames; throws if a frame exceeds its limit. */
 export type FrameReader = { push(chunk: Buffer): StreamFrame[]; end(): StreamFrame[] };
 
-/** The way from one inbound request to one endpoint and back. */
+/** Encodes one inbound request for one endpoint and decodes its response. */
 export type UpstreamAdapter = {
-  /** Which of the provider's APIs is called: the value of X-Svc-Upstream-Surface; null on surfaces that have but one. */
+  /** The provider API that is called, the value of X-Svc-Upstream-Surface; null on surfaces with only one. */
   readonly surface: "chat" | "responses" | "messages" | null;
   readonly path: string;
   readonly auth: AuthStyle;
   readonly headers: Readonly<Record<string, string>>;
-  /** What the answer's content type must contain for a stream. */
+  /** The Content-Type of a streamed response contains this. */
   readonly streamContentType: string;
-  /** What keeps the caller's idle stream open. */
+  /** Written to an idle stream so that clients and proxies keep it open. */
   readonly keepAliveFrame: string;
-  /** How hard the provider was told to think, where that is not the caller's own word. */
+  /** The reasoning effort that was sent, if it differs from the caller's. */
   readonly effort: Effort | "untold" | undefined;
-  /** Fields of the request that were left out, because they change nothing of the answer. */
+  /** Request fields that were omitted because the endpoint has no equivalent and the reply stays valid. */
   readonly droppedFields: readonly string[];
-  /** What the answer to the caller says beside everything that is the same for all. */
+  /** Additional headers of the response to the caller. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** How long what was asked is, where the provider repeats it before its model speaks. */
+  /** Length of the request, if the provider echoes it before the first generated token. */
   readonly echoedChars?: number;
-  /** What a caller is told when nobody gave an answer that can be used; absent: `upstream_error`. */
+  /** The fault code if no endpoint returned a usable reply; default `upstream_error`. */
   readonly unusableFaultCode?: FaultCode;
-  /** Where its figures end, by what is asked; absent: nothing of that says it, or the answer is held against it here. */
+  /** The highest plausible usage for this request; absent if unknown, or checked by the adapter itself. */
   maxUsage?(): UsageCeiling;
   encode(): UpstreamBody;
   decodeResponse(bytes: Buffer, headers: IncomingHttpHeaders): WholeReply | UnusableReply | undefined;
-  /** Several requests to the same endpoint that are one answer together; `encode` and `decodeWhole` are theirs then. */
+  /** Several requests to the same endpoint that form one reply; their `encode` and `decodeResponse` are used then. */
   readonly subRequests?: {
     readonly adapters: readonly UpstreamAdapter[];
-    join(answers: readonly WholeReply[]): WholeReply | UnusableReply;
+    join(replies: readonly WholeReply[]): WholeReply | UnusableReply;
   };
-  /** The answer is audio, and goes out as bytes while it comes. */
+  /** The response is audio and is relayed as bytes. */
   openAudioStream?(headers: IncomingHttpHeaders): AudioStream;
-  /** What a caller is told of an error by which the provider declines to answer; undefined when it is another one. */
+  /** The fault for an error by which the model declines to answer; undefined for any other error. */
   refusalFault?(problem: UpstreamProblem): Fault | undefined;
   openFrameReader(frameMaxChars: number): FrameReader;
   openReplyStream(): ReplyStream;
-  /** Without a status: an error that came with a good one. */
+  /** `status` is null for an error inside a successful response. */
   decodeProblem(
     body: unknown,
     status: number | null,
@@ -99,27 +99,27 @@ export type UpstreamAdapter = {
   ): UpstreamProblem;
 };
 
-/** The smallest thing that can be asked of an endpoint: nothing is generated, and nothing costs. */
+/** The cheapest request to an endpoint: it generates nothing and costs nothing. */
 export type CredentialProbe = {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly body: string;
   readonly auth: AuthStyle;
   readonly headers: Readonly<Record<string, string>>;
-  /** Statuses that only a caller who was let in gets to see, beside success; and those that only others see. */
+  /** Statuses besides success that prove the credential accepted, and those that prove it rejected. */
   readonly acceptedStatuses: readonly number[];
   readonly rejectedStatuses: readonly number[];
 };
 
 export const NO_DROPPED_FIELDS: readonly string[] = [];
 
-/** What every request to a provider says; a lane may say otherwise. */
-export function upstreamHeaders(lane: Pick<UpstreamAdapter, "headers">, accept: string): Record<string, string> {
+/** Common request headers; an adapter may override them. */
+export function upstreamHeaders(adapter: Pick<UpstreamAdapter, "headers">, accept: string): Record<string, string> {
   return {
     "content-type": "application/json",
     accept,
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
-    ...lane.headers,
+    ...adapter.headers,
   };
 }
