@@ -351,7 +351,7 @@ describe("who may ask", () => {
     expect([(await carried(links, own)).text, server.asked.length]).toEqual(["hello", 1]);
     // Whose it is and where it is known is no matter of the node's server.
     expect(heads.filter((name) => name.startsWith("x-peer-"))).toEqual([]);
-    const taken = b.nodes.held(RACK.id);
+    const taken = b.nodes.entry(RACK.id);
     taken?.acquire();
     expect((await carried(links, own)).failure).toMatchObject({
       kind: "busy",

@@ -119,7 +119,7 @@ export class Process {
       ownKeys: { of: () => undefined },
       nodes: {
         overlayFor: () => undefined,
-        held: () => undefined,
+        entry: () => undefined,
         reportImplausible: () => {},
         unavailableModel: () => undefined,
       },

@@ -48,14 +48,14 @@ export const RULES = {
   pingEveryMs: 300,
   pingTimeoutMs: 1_000,
   announceEveryMs: 1_000,
-  quietMaxMs: 5_000,
+  idleTimeoutMs: 5_000,
   everyMs: 60,
   ttlMs: 240,
   connectTimeoutMs: 5_000,
   seenEveryMs: 100,
   calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
   breakers: CIRCUIT_BREAKER_RULES,
-  aside: { firstMs: 60_000, mostMs: 60_000 },
+  circuit: { initialMs: 60_000, maxMs: 60_000 },
 };
 
 /** One instance: its book, the door for nodes, and the one for other instances. */

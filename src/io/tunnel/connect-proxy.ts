@@ -1,16 +1,16 @@
-import { Agent, type ClientRequestArgs, request } from "node:http";
+import { Agent, type ClientRequestArgs, request as httpRequest } from "node:http";
 import { Duplex } from "node:stream";
 
-/** The proxy on the way to a plain address, as the usual variables name it; undefined: none. */
+/** The proxy for a plain HTTP URL from HTTP_PROXY and NO_PROXY. */
 export function httpProxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
   const named = env["http_proxy"] ?? env["HTTP_PROXY"] ?? "";
-  if (named === "" || isExcepted(url, env["no_proxy"] ?? env["NO_PROXY"] ?? "")) return undefined;
+  if (named === "" || isExcluded(url, env["no_proxy"] ?? env["NO_PROXY"] ?? "")) return undefined;
   const proxy = URL.parse(named) ?? URL.parse(`http://${named}`);
   return proxy?.protocol === "http:" ? proxy : undefined;
 }
 
 /** `*`, a host, a host with a port, or the end of a name (`.example.eu`). */
-function isExcepted({ hostname, port }: URL, list: string): boolean {
+function isExcluded({ hostname, port }: URL, list: string): boolean {
   return list
     .split(/[\s,]+/)
     .filter((entry) => entry !== "")
@@ -22,13 +22,10 @@ function isExcepted({ hostname, port }: URL, list: string): boolean {
 }
 
 const CONNECT_MS = 15_000;
-/** Goes along with an error, and is not looked at. */
-const NOWHERE = new Duplex();
+/** The callback's type requires a stream beside an error. */
+const NO_STREAM = new Duplex();
 
-/**
- * Connections through a proxy, by CONNECT: sent in any other form, a proxy would answer the handshake itself, and few of
- * them pass on what it asks for.
- */
+/** Opens connections through a proxy with CONNECT: few proxies forward the upgrade of a plain WebSocket handshake. */
 export class ConnectProxyAgent extends Agent {
   readonly #proxy: URL;
   readonly #target: URL;
@@ -40,38 +37,38 @@ export class ConnectProxyAgent extends Agent {
   }
 
   override createConnection(_options: ClientRequestArgs, done?: (error: Error | null, stream: Duplex) => void) {
-    const place = `${this.#target.hostname}:${this.#target.port || "80"}`;
-    const asked = request({
+    const authority = `${this.#target.hostname}:${this.#target.port || "80"}`;
+    const request = httpRequest({
       host: this.#proxy.hostname.replace(/^\[|\]$/g, ""),
       port: Number(this.#proxy.port || "80"),
       method: "CONNECT",
-      path: place,
-      headers: { host: place, ...credentialsOf(this.#proxy) },
+      path: authority,
+      headers: { host: authority, ...credentialsOf(this.#proxy) },
       agent: false,
       timeout: CONNECT_MS,
     });
-    asked.once("connect", (response, socket) => {
+    request.once("connect", (response, socket) => {
       if (response.statusCode === 200) {
         done?.(null, socket);
         return;
       }
       socket.destroy();
-      done?.(refused(`the proxy answered ${response.statusCode}`), socket);
+      done?.(proxyError(`the proxy answered ${response.statusCode}`), socket);
     });
-    asked.once("timeout", () => asked.destroy(refused("the proxy does not answer")));
-    asked.once("error", (error) => done?.(error, NOWHERE));
-    asked.end();
+    request.once("timeout", () => request.destroy(proxyError("the proxy does not answer")));
+    request.once("error", (error) => done?.(error, NO_STREAM));
+    request.end();
     return undefined;
   }
 }
 
 function credentialsOf({ username, password }: URL): Record<string, string> {
   if (username === "") return {};
-  const said = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return { "proxy-authorization": `Basic ${Buffer.from(said).toString("base64")}` };
+  const userInfo = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { "proxy-authorization": `Basic ${Buffer.from(userInfo).toString("base64")}` };
 }
 
-/** Its code is what the status line shows. */
-function refused(message: string): Error {
+/** The status line of the agent shows the code of an error. */
+function proxyError(message: string): Error {
   return Object.assign(new Error(message), { code: message });
 }

@@ -4,11 +4,11 @@ import { z } from "zod";
 import { tryParseJson } from "../../kit/json.ts";
 import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
 
-/** The server beside the agent: any that speaks the chat-completions dialect. */
+/** The model server beside the agent: any that implements chat completions. */
 export type LocalServer = {
-  /** Its base address, such as `http://127.0.0.1:11434/v1`. */
+  /** The base URL, such as `http://127.0.0.1:11434/v1`. */
   readonly base: URL;
-  /** Null: it asks for none. */
+  /** Null: the server needs none. */
   readonly key: string | null;
 };
 
@@ -18,7 +18,6 @@ const LIST_TIMEOUT_MS = 10_000;
 const keepAlive = { keepAlive: true, maxFreeSockets: 64 };
 const agents = { "http:": new HttpAgent(keepAlive), "https:": new HttpsAgent(keepAlive) };
 
-/** Opens a request to the local server; the caller writes and reads it. */
 export function openLocalRequest(
   { base, key }: LocalServer,
   method: string,
@@ -37,56 +36,55 @@ export type LocalModels =
   | {
       readonly server: string;
       readonly models: readonly NodeModel[];
-      /** What is said of models that are wanted and cannot be announced; null: all of them are. */
+      /** Which requested models cannot be announced, and why; null: none. */
       readonly leftOut: string | null;
     }
   | { readonly problem: string };
 
-/** Which models the server has, as far as it says so. */
 export async function listLocalModels(local: LocalServer, chosen: readonly string[]): Promise<LocalModels> {
-  let answer: { status: number; text: string; server: string };
+  let response: { status: number; text: string; server: string };
   try {
-    answer = await readList(local);
+    response = await readList(local);
   } catch (error) {
     return { problem: `the server at ${local.base.origin} does not answer (${errorCodeOf(error)})` };
   }
-  if (answer.status !== 200) return { problem: unlisted(local, answer.status) };
-  const listed = List.safeParse(tryParseJson(answer.text));
-  if (!listed.success)
+  if (response.status !== 200) return { problem: listFailure(local, response.status) };
+  const list = ModelList.safeParse(tryParseJson(response.text));
+  if (!list.success)
     return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
-  const wanted = listed.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
-  const lacking = chosen.filter((id) => !wanted.some((one) => one.id === id));
-  return { server: answer.server.slice(0, SERVER_CHARS_MAX), ...announced(wanted, lacking) };
+  const wanted = list.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
+  const missing = chosen.filter((id) => !wanted.some((model) => model.id === id));
+  return { server: response.server.slice(0, SERVER_CHARS_MAX), ...announceableModels(wanted, missing) };
 }
 
-/** The address is most often wrong in its end. */
-function unlisted({ base }: LocalServer, status: number): string {
+/** The most common mistake is a base URL without /v1. */
+function listFailure({ base }: LocalServer, status: number): string {
   const advice = status === 404 ? ". Write --upstream as the server's clients do, most often with /v1 at its end" : "";
   return `the server at ${base.origin} answered ${status} to ${base.pathname.replace(/\/+$/, "")}/models${advice}`;
 }
 
-/** One that the gateway could not read would keep it from reading all the others. */
-function announced(listed: readonly z.infer<typeof Listed>[], lacking: readonly string[]) {
+/** Skips invalid entries: a single one would make the gateway reject the whole announcement. */
+function announceableModels(entries: readonly z.infer<typeof ModelEntry>[], missing: readonly string[]) {
   const models = new Map<string, NodeModel>();
-  const others: string[] = [];
-  for (const one of listed) {
-    const model = NodeModel.safeParse(modelOf(one));
-    if (model.success && models.size < MODELS_MAX) models.set(one.id, model.data);
-    else if (!models.has(one.id)) others.push(shown(one.id));
+  const skipped: string[] = [];
+  for (const entry of entries) {
+    const model = NodeModel.safeParse(modelOf(entry));
+    if (model.success && models.size < MODELS_MAX) models.set(entry.id, model.data);
+    else if (!models.has(entry.id)) skipped.push(quoteName(entry.id));
   }
-  const said = [
-    ...(lacking.length === 0 ? [] : [`the server has no ${some(lacking.map(shown))}`]),
-    ...(others.length === 0 ? [] : [`left out: ${some(others)}. ${LIMITS}`]),
+  const problems = [
+    ...(missing.length === 0 ? [] : [`the server has no ${shorten(missing.map(quoteName))}`]),
+    ...(skipped.length === 0 ? [] : [`left out: ${shorten(skipped)}. ${LIMITS}`]),
   ];
-  return { models: [...models.values()], leftOut: said.length === 0 ? null : said.join("; ") };
+  return { models: [...models.values()], leftOut: problems.length === 0 ? null : problems.join("; ") };
 }
 
-function some(names: readonly string[]): string {
+function shorten(names: readonly string[]): string {
   const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : "";
   return `${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
 }
 
-const shown = (name: string) => JSON.stringify(name.slice(0, NAME_CHARS_SHOWN));
+const quoteName = (name: string) => JSON.stringify(name.slice(0, NAME_CHARS_SHOWN));
 
 const NAMES_SHOWN = 3;
 const NAME_CHARS_SHOWN = 60;
@@ -94,16 +92,16 @@ const LIMITS = `At most ${MODELS_MAX} models are announced, with names of up to 
 
 function readList(local: LocalServer): Promise<{ status: number; text: string; server: string }> {
   return new Promise((resolve, reject) => {
-    const asked = openLocalRequest(local, "GET", "/models", { accept: "application/json" });
-    asked.setTimeout(LIST_TIMEOUT_MS, () => asked.destroy(new Error("ETIMEDOUT")));
-    asked.once("error", reject);
-    asked.once("response", (response) => {
+    const request = openLocalRequest(local, "GET", "/models", { accept: "application/json" });
+    request.setTimeout(LIST_TIMEOUT_MS, () => request.destroy(new Error("ETIMEDOUT")));
+    request.once("error", reject);
+    request.once("response", (response) => {
       collect(response).then(
         (text) => resolve({ status: response.statusCode ?? 0, text, server: String(response.headers.server ?? "") }),
         reject,
       );
     });
-    asked.end();
+    request.end();
   });
 }
 
@@ -121,8 +119,8 @@ async function collect(response: IncomingMessage): Promise<string> {
 
 const count = z.int().positive().max(1_000_000_000).optional().catch(undefined);
 
-/** What the common servers say of a model beyond its id, each in its own field. */
-const Listed = z.object({
+/** Fields that common servers add to the model list. */
+const ModelEntry = z.object({
   id: z.string(),
   // vLLM and SGLang
   max_model_len: count,
@@ -134,16 +132,12 @@ const Listed = z.object({
   // llama.cpp
   meta: z.object({ n_ctx: count, n_ctx_train: count }).optional().catch(undefined),
 });
-const List = z.object({ data: z.array(Listed) });
+const ModelList = z.object({ data: z.array(ModelEntry) });
 
-function modelOf(listed: z.infer<typeof Listed>): NodeModel {
-  const { id, type, capabilities, meta } = listed;
+function modelOf(entry: z.infer<typeof ModelEntry>): NodeModel {
+  const { id, type, capabilities, meta } = entry;
   const context =
-    listed.max_model_len ??
-    listed.loaded_context_length ??
-    listed.max_context_length ??
-    meta?.n_ctx ??
-    meta?.n_ctx_train;
+    entry.max_model_len ?? entry.loaded_context_length ?? entry.max_context_length ?? meta?.n_ctx ?? meta?.n_ctx_train;
   const has = (name: string) => (capabilities === undefined ? null : capabilities.includes(name));
   const isEmbedding = type === "embeddings" || type === "embedding" || /\bembed/i.test(id);
   return {

@@ -7,7 +7,7 @@ import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import { ConnectProxyAgent, httpProxyFor } from "./connect-proxy.ts";
-import { type LocalServer, listLocalModels } from "./local-server.ts";
+import { errorCodeOf, type LocalServer, listLocalModels } from "./local-server.ts";
 import {
   type Announcement,
   CLOSE_CODES,
@@ -19,20 +19,19 @@ import {
 import { type NodeServingContext, serveStream } from "./serve-stream.ts";
 
 export type AgentOptions = {
-  /** Where the gateway is. */
   readonly gateway: URL;
   readonly token: string;
   readonly local: LocalServer;
   readonly capacity: number;
-  /** Models that are announced; empty: all that the server has. */
+  /** Models to announce; empty: all that the server has. */
   readonly chosen: readonly string[];
   readonly version: string;
-  /** How long requests under way may take to finish when it is told to stop. */
+  /** How long running requests may take to finish after a stop signal. */
   readonly finishMs: number;
-  /** For proxies on the way out: HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
+  /** For HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   readonly env: NodeJS.ProcessEnv;
   readonly timers: Timers;
-  /** From 0 up to 1. */
+  /** In [0, 1). */
   readonly random: () => number;
   report(status: AgentStatus): void;
 };
@@ -43,90 +42,89 @@ export type AgentStatus = {
   readonly models: number;
   readonly running: number;
   readonly served: number;
-  /** What is wrong, if something is. */
   readonly problem: string | null;
-  /** While waiting: how long until the next try. */
+  /** While waiting: time until the next connection attempt. */
   readonly againInMs: number | null;
 };
 
-const HANDSHAKE_MS = 15_000;
-const WAIT_FIRST_MS = 500;
-const WAIT_MAX_MS = 30_000;
-/** The gateway pings far more often: when it has been quiet for so long, nobody is there. */
-const QUIET_MAX_MS = 60_000;
-const GOODBYE_MS = 500;
-const LOOK_EVERY_MS = 15_000;
-/** The longest wait while an older connection still serves: it ends soon, and then there should be another. */
-const WAIT_MOVING_MAX_MS = 4_000;
-const HEARD_MS = 1_000;
+const HANDSHAKE_TIMEOUT_MS = 15_000;
+const BACKOFF_INITIAL_MS = 500;
+const BACKOFF_MAX_MS = 30_000;
+/** The gateway pings far more often: after this long without a ping the connection is dead. */
+const IDLE_TIMEOUT_MS = 60_000;
+const CLOSE_GRACE_MS = 500;
+const MODELS_REFRESH_MS = 15_000;
+/** The backoff limit while an older connection still serves: it closes soon and needs a replacement. */
+const BACKOFF_RECONNECT_MAX_MS = 4_000;
+const PROPAGATION_MS = 1_000;
 
-/** Why a connection ended, or is to be left for another; `final`: trying again is of no use. */
-type Ended = { readonly why: string; readonly final: boolean; readonly wasOpen: boolean };
+/** Why a connection ended or is to be replaced; `final`: a retry is of no use. */
+type ConnectionEnd = { readonly why: string; readonly final: boolean; readonly wasOpen: boolean };
 
-/** Connects out, and serves whatever comes back through that connection; again and again until it is stopped. */
+/** Connects to the gateway and serves the requests that arrive through that connection; reconnects until it is stopped. */
 export class NodeAgent {
   readonly #options: AgentOptions;
-  readonly #running = new Set<ServerHttp2Stream>();
+  readonly #inFlight = new Set<ServerHttp2Stream>();
   #models: readonly NodeModel[] = [];
   #server = "";
   #served = 0;
-  /** Why it is not connected, and what is wrong with the server beside it. */
+  /** Problems of the gateway connection and of the local server. */
   #problem: string | null = null;
   #localProblem: string | null = null;
   #state: AgentStatus["state"] = "connecting";
   #againInMs: number | null = null;
-  #looking: Timer | undefined;
-  /** Connections that are to be left for another: how to leave each, once that one is there. */
-  readonly #older = new Map<WebSocket, () => void>();
+  #refreshTimer: Timer | undefined;
+  /** Connections to be closed once their replacement is announced, with the function that closes each. */
+  readonly #olderConnections = new Map<WebSocket, () => void>();
 
   constructor(options: AgentOptions) {
     this.#options = options;
   }
 
-  /** Resolves when it was stopped, or with the reason why it is of no use to go on. */
+  /** Resolves when stopped, or with the reason why a retry is of no use. */
   async run(signal: AbortSignal): Promise<string | undefined> {
-    await this.#look();
+    await this.#refreshModels();
     for (let failures = 0; !signal.aborted; ) {
-      this.#show("connecting", null);
-      const ended = await this.#connectOnce(signal);
+      this.#report("connecting", null);
+      const end = await this.#connectOnce(signal);
       if (signal.aborted) break;
-      this.#problem = ended.why;
-      if (ended.final) {
-        this.#show("over", null);
-        await this.#leaveOlder();
-        cancelTimer(this.#looking);
-        return ended.why;
+      this.#problem = end.why;
+      if (end.final) {
+        this.#report("over", null);
+        await this.#closeOlder();
+        cancelTimer(this.#refreshTimer);
+        return end.why;
       }
-      failures = ended.wasOpen ? 0 : failures + 1;
-      const waitMs = this.#waitMs(failures);
-      this.#show("waiting", waitMs);
+      failures = end.wasOpen ? 0 : failures + 1;
+      const waitMs = this.#backoffMs(failures);
+      this.#report("waiting", waitMs);
       await this.#sleep(waitMs, signal);
     }
-    await this.#leaveOlder();
-    cancelTimer(this.#looking);
+    await this.#closeOlder();
+    cancelTimer(this.#refreshTimer);
     return undefined;
   }
 
-  /** Not before all instances of the gateway have heard of the new connection. */
-  #leaveOlderSoon(): void {
-    if (this.#older.size > 0) this.#options.timers.after(HEARD_MS, () => void this.#leaveOlder());
+  /** Waits until all instances of the gateway know the new connection. */
+  #closeOlderSoon(): void {
+    if (this.#olderConnections.size > 0) this.#options.timers.after(PROPAGATION_MS, () => void this.#closeOlder());
   }
 
-  /** Resolves when what runs on older connections is finished, and they are closed. */
-  async #leaveOlder(): Promise<void> {
+  /** Resolves when the requests on older connections are finished and the connections closed. */
+  async #closeOlder(): Promise<void> {
     await Promise.all(
-      [...this.#older].map(([ws, leave]) => {
-        leave();
+      [...this.#olderConnections].map(([ws, closeConnection]) => {
+        closeConnection();
         return ws.readyState === WebSocket.CLOSED ? undefined : new Promise((resolve) => ws.once("close", resolve));
       }),
     );
   }
 
-  /** Twice as long each time, and never all nodes at once. */
-  #waitMs(failures: number): number {
-    const longest = this.#older.size > 0 ? WAIT_MOVING_MAX_MS : WAIT_MAX_MS;
-    const most = exponentialBackoffMs(failures, WAIT_FIRST_MS, longest);
-    return Math.round(most * (0.5 + this.#options.random() / 2));
+  /** Exponential backoff with jitter. */
+  #backoffMs(failures: number): number {
+    const longest = this.#olderConnections.size > 0 ? BACKOFF_RECONNECT_MAX_MS : BACKOFF_MAX_MS;
+    const backoffMs = exponentialBackoffMs(failures, BACKOFF_INITIAL_MS, longest);
+    return Math.round(backoffMs * (0.5 + this.#options.random() / 2));
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -141,25 +139,25 @@ export class NodeAgent {
     });
   }
 
-  #connectOnce(signal: AbortSignal): Promise<Ended> {
+  #connectOnce(signal: AbortSignal): Promise<ConnectionEnd> {
     const { gateway, token, env } = this.#options;
     const url = new URL(TUNNEL_PATH, gateway);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return new Promise((resolve) => {
       let wasOpen = false;
-      let refused: Ended | undefined;
+      let rejection: ConnectionEnd | undefined;
       const ws = new WebSocket(url, SUBPROTOCOL, {
         headers: { authorization: `Bearer ${token}` },
         perMessageDeflate: false,
-        handshakeTimeout: HANDSHAKE_MS,
-        ...wayTo(url, env),
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+        ...proxyOptions(url, env),
       });
-      let leave = () => ws.terminate();
-      const left = () => leave();
-      signal.addEventListener("abort", left);
+      let closeConnection = () => ws.terminate();
+      const onAbort = () => closeConnection();
+      signal.addEventListener("abort", onAbort);
       ws.once("unexpected-response", (_request, response) => {
-        readRefusal(response, (said) => {
-          refused = refusalOf(response.statusCode ?? 0, said);
+        readRejection(response, (message) => {
+          rejection = rejectionOf(response.statusCode ?? 0, message);
           ws.terminate();
         });
       });
@@ -167,41 +165,41 @@ export class NodeAgent {
         wasOpen = true;
         this.#problem = null;
         const session = this.#serve(ws, () => {
-          this.#older.set(ws, left);
-          resolve({ why: "the gateway asked to connect anew", final: false, wasOpen });
+          this.#olderConnections.set(ws, onAbort);
+          resolve({ why: "the gateway asked for another connection", final: false, wasOpen });
         });
-        leave = () => this.#leave(ws, session);
-        this.#show("connected", null);
+        closeConnection = () => this.#closeGracefully(ws, session);
+        this.#report("connected", null);
       });
       ws.once("error", (error) => {
-        refused ??= { why: `the gateway cannot be reached (${codeOf(error)})`, final: false, wasOpen };
+        rejection ??= { why: `the gateway cannot be reached (${errorCodeOf(error)})`, final: false, wasOpen };
       });
       ws.once("close", (code, reason) => {
-        signal.removeEventListener("abort", left);
-        this.#older.delete(ws);
+        signal.removeEventListener("abort", onAbort);
+        this.#olderConnections.delete(ws);
         const why = reason.toString() || "the connection to the gateway broke";
-        resolve(refused ?? { why, final: FINAL.includes(code), wasOpen });
+        resolve(rejection ?? { why, final: FINAL_CLOSE_CODES.includes(code), wasOpen });
       });
     });
   }
 
-  /** Takes nothing new, finishes what it has, and goes. */
-  #leave(ws: WebSocket, session: ServerHttp2Session): void {
+  /** Accepts no new requests, finishes the running ones, then closes. */
+  #closeGracefully(ws: WebSocket, session: ServerHttp2Session): void {
     const { timers, finishMs } = this.#options;
-    const goodbye = () => {
+    const close = () => {
       ws.close(1000, "the node stops");
-      // Who is not there does not say goodbye either.
-      timers.after(GOODBYE_MS, () => ws.terminate());
+      // A dead peer does not complete the closing handshake.
+      timers.after(CLOSE_GRACE_MS, () => ws.terminate());
     };
-    if (![...this.#running].some((stream) => stream.session === session)) {
-      goodbye();
+    if (![...this.#inFlight].some((stream) => stream.session === session)) {
+      close();
       return;
     }
-    if (!this.#older.has(ws)) this.#show("finishing", null);
-    const latest = timers.after(finishMs, goodbye);
+    if (!this.#olderConnections.has(ws)) this.#report("finishing", null);
+    const latest = timers.after(finishMs, close);
     ws.once("close", () => cancelTimer(latest));
-    session.once("close", goodbye);
-    // The gateway hears it and sends no more; streams that are open go on.
+    session.once("close", close);
+    // Sends GOAWAY: the gateway opens no new streams, open ones continue.
     session.close();
   }
 
@@ -211,27 +209,27 @@ export class NodeAgent {
     const session: ServerHttp2Session = performServerHandshake(carrier);
     const { local, capacity, timers } = this.#options;
     let isAnnounced = false;
-    const serving: NodeServingContext = {
+    const context: NodeServingContext = {
       local,
       capacity,
-      inFlight: this.#running,
+      inFlight: this.#inFlight,
       announcement: () => {
-        if (!isAnnounced) this.#leaveOlderSoon();
+        if (!isAnnounced) this.#closeOlderSoon();
         isAnnounced = true;
         return this.#announcement();
       },
       onDone: () => {
         this.#served += 1;
-        this.#show(this.#state, this.#againInMs);
+        this.#report(this.#state, this.#againInMs);
       },
       reconnect,
     };
-    const quiet = timers.after(QUIET_MAX_MS, () => ws.terminate());
-    session.on("ping", () => quiet.refresh());
+    const idleTimer = timers.after(IDLE_TIMEOUT_MS, () => ws.terminate());
+    session.on("ping", () => idleTimer.refresh());
     session.on("error", () => ws.terminate());
-    session.on("stream", (stream, headers) => serveStream(serving, stream, headers));
+    session.on("stream", (stream, headers) => serveStream(context, stream, headers));
     ws.once("close", () => {
-      cancelTimer(quiet);
+      cancelTimer(idleTimer);
       session.destroy();
     });
     return session;
@@ -242,79 +240,73 @@ export class NodeAgent {
     return { protocol: PROTOCOL_VERSION, agent: version, server: this.#server, capacity, models: [...this.#models] };
   }
 
-  /** Asks the local server for its models, now and from time to time: they come and go. */
-  async #look(): Promise<void> {
+  /** Reads the model list of the local server now and periodically, because models come and go. */
+  async #refreshModels(): Promise<void> {
     const { local, chosen, timers } = this.#options;
-    const found = await listLocalModels(local, chosen);
-    if ("problem" in found) {
+    const models = await listLocalModels(local, chosen);
+    if ("problem" in models) {
       this.#models = [];
-      this.#localProblem = found.problem;
+      this.#localProblem = models.problem;
     } else {
-      this.#models = found.models;
-      this.#server = found.server;
-      this.#localProblem = found.leftOut;
+      this.#models = models.models;
+      this.#server = models.server;
+      this.#localProblem = models.leftOut;
     }
-    this.#show(this.#state, this.#againInMs);
-    this.#looking = timers.after(LOOK_EVERY_MS, () => void this.#look());
+    this.#report(this.#state, this.#againInMs);
+    this.#refreshTimer = timers.after(MODELS_REFRESH_MS, () => void this.#refreshModels());
   }
 
-  #show(state: AgentStatus["state"], againInMs: number | null): void {
+  #report(state: AgentStatus["state"], againInMs: number | null): void {
     this.#state = state;
     this.#againInMs = againInMs;
     this.#options.report({
       state,
       againInMs,
       models: this.#models.length,
-      running: this.#running.size,
+      running: this.#inFlight.size,
       served: this.#served,
       problem: this.#problem ?? this.#localProblem,
     });
   }
 }
 
-const FINAL: readonly number[] = [CLOSE_CODES.removed, CLOSE_CODES.replaced, CLOSE_CODES.unreadable];
+const FINAL_CLOSE_CODES: readonly number[] = [CLOSE_CODES.removed, CLOSE_CODES.replaced, CLOSE_CODES.unreadable];
 
-/** Through the proxy that the environment names, if it names one. */
-function wayTo(url: URL, env: NodeJS.ProcessEnv) {
+function proxyOptions(url: URL, env: NodeJS.ProcessEnv) {
   if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
   const proxy = httpProxyFor(url, env);
   return proxy === undefined ? {} : { agent: new ConnectProxyAgent(proxy, url) };
 }
 
-const REFUSAL_CHARS_MAX = 8_192;
+const REJECTION_CHARS_MAX = 8_192;
 
-/** What the gateway says beside the status, as far as it can be read. */
-function readRefusal(response: IncomingMessage, then: (said: string | undefined) => void): void {
+function readRejection(response: IncomingMessage, then: (message: string | undefined) => void): void {
   let text = "";
   response.setEncoding("utf8");
   response.on("data", (chunk: string) => {
-    if (text.length < REFUSAL_CHARS_MAX) text += chunk;
+    if (text.length < REJECTION_CHARS_MAX) text += chunk;
   });
   response.once("error", () => {});
-  response.once("close", () => then(saidIn(text)));
+  response.once("close", () => then(messageIn(text)));
 }
 
-const Refusal = z.object({ error: z.object({ message: z.string().max(1000) }) });
+const RejectionBody = z.object({ error: z.object({ message: z.string().max(1000) }) });
 
-function saidIn(text: string): string | undefined {
-  return Refusal.safeParse(tryParseJson(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
+function messageIn(text: string): string | undefined {
+  return RejectionBody.safeParse(tryParseJson(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
 }
 
-/** Statuses after which it is of no use to try again as it is. */
-const REFUSED: ReadonlyMap<number, string> = new Map([
+/** Statuses after which a retry with the same options is of no use. */
+const REJECTIONS: ReadonlyMap<number, string> = new Map([
   [401, "the gateway does not know this token: create a new one for the node"],
   [403, "the gateway does not let this node in"],
   [404, "there is no gateway with nodes at this address"],
   [426, "the gateway speaks another version of the protocol: update the node, or the gateway"],
 ]);
 
-function refusalOf(status: number, said: string | undefined): Ended {
-  const known = REFUSED.get(status);
-  // What stands where no gateway is says nothing of nodes.
-  const why = (status === 404 ? undefined : said) ?? known ?? `the gateway answered ${status}`;
+function rejectionOf(status: number, message: string | undefined): ConnectionEnd {
+  const known = REJECTIONS.get(status);
+  // A 404 body comes from another server, so its message is not shown.
+  const why = (status === 404 ? undefined : message) ?? known ?? `the gateway answered ${status}`;
   return { why, final: known !== undefined, wasOpen: false };
-}
-
-function codeOf(error: Error): string {
-  return "code" in error && typeof error.code === "string" ? error.code : "no connection";
 }

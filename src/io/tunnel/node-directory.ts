@@ -7,312 +7,328 @@ import type { PeerAddress } from "./peer-client.ts";
 import { Announcement } from "./protocol.ts";
 import type { ConnectedNode } from "./tunnel-hub.ts";
 
-/** This instance, as the others hear of it. */
+/** This instance, as other instances see it. */
 export type LocalInstance = {
   readonly id: string;
-  /** Another one at each start, and what it is known by on the board: what an earlier process left there is nobody's. */
+  /** Unique for each process start: records of an earlier process never count as this one's. */
   readonly runId: string;
   readonly url: string;
-  /** Keys that it knows, by their names. */
+  /** Ids of the peer keys that it has. */
   keys(): readonly string[];
 };
 
 export type NodeDirectoryRules = {
   readonly timers: Timers;
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** How often it says that it is there, and how long it is believed without saying so again. */
+  /** Heartbeat interval, and how long an instance counts as alive without one. */
   readonly everyMs: number;
   readonly ttlMs: number;
 };
 
-/** A node that another instance holds the connection of. */
+/** A node that is connected to another instance. */
 export type RemoteNodeConnection = {
   readonly at: PeerAddress;
   readonly connection: ConnectedNode;
-  /** The instance stops: another connection of the node is better than this one. */
+  /** The instance is stopping: any other connection of the node is preferred. */
   readonly isLeaving: boolean;
 };
 
 type NodeDirectoryListeners = {
-  /** Something else is known of where a node is. */
   onChanged(nodeId: string): void;
-  /** Another instance found that a node answered what cannot be. */
+  /** Another instance got an implausible response from a node. */
   onCircuitOpened(nodeId: string, reason: string): void;
   onError(error: unknown): void;
 };
 
-const Holder = z.object({
+const InstanceRecord = z.object({
   id: z.string(),
   url: z.string(),
   keys: z.array(z.string()),
-  /** How often something of its nodes has changed, and how often it said that it is there. */
+  /** `rev` counts changes of its nodes, `beat` its heartbeats. */
   rev: z.int(),
   beat: z.int(),
 });
-type Holder = z.infer<typeof Holder> & {
-  readonly missed: boolean;
-  /** Nobody answered there since it said so last. */
-  readonly doubted: boolean;
+type InstanceRecord = z.infer<typeof InstanceRecord> & {
+  readonly isMissing: boolean;
+  /** A connection failed since the last heartbeat. */
+  readonly isUnreachable: boolean;
 };
 
-const Held = z.object({
+const NodeRecord = z.object({
   leaving: z.boolean(),
   connectedAtMs: z.number(),
   address: z.string(),
   announcement: Announcement,
 });
-type Held = z.infer<typeof Held>;
+type NodeRecord = z.infer<typeof NodeRecord>;
 
-const Message = z.discriminatedUnion("is", [
+const DirectoryMessage = z.discriminatedUnion("is", [
   z.object({ is: z.enum(["here", "gone"]), from: z.string(), rev: z.int(), node: z.string() }),
   z.object({ is: z.literal("bye"), from: z.string() }),
   z.object({ is: z.literal("aside"), from: z.string(), node: z.string(), reason: z.string() }),
 ]);
-type Message = z.infer<typeof Message>;
+type DirectoryMessage = z.infer<typeof DirectoryMessage>;
 
 const TOPIC = "nodes";
-const HOLDERS = "holder:";
-const NODES = "node:";
-/** Entries of nodes count while their holder is there, so they may stay far longer than it is believed. */
-const ENTRY_TTL_TIMES = 60;
+const INSTANCE_PREFIX = "holder:";
+const NODE_PREFIX = "node:";
+/** A node record only counts while its instance is alive, so it may expire much later. */
+const NODE_TTL_FACTOR = 60;
 
 /**
- * Which instance holds the connection of which node, on the board. Each instance says every few seconds that it is there,
- * in one small entry; what its nodes serve stands beside it and is read again only when it has changed.
+ * Which instance holds the connection of which node, in the coordination store. Each instance renews one small heartbeat
+ * record every few seconds; the records of its nodes are read again only when its revision has changed. The stored JSON and
+ * the messages are shared with instances of other versions.
  */
 export class NodeDirectory {
-  readonly #board: CoordinationStore;
-  readonly #me: LocalInstance;
+  readonly #store: CoordinationStore;
+  readonly #self: LocalInstance;
   readonly #rules: NodeDirectoryRules;
   readonly #listeners: NodeDirectoryListeners;
-  /** Connected here; `putAtMs` is undefined until the board has it. */
-  readonly #mine = new Map<string, { readonly held: Held; putAtMs: number | undefined }>();
-  /** By run. */
-  readonly #holders = new Map<string, Holder>();
-  /** By node, then by run. */
-  readonly #elsewhere = new Map<string, Map<string, Held>>();
-  #rev = 0;
-  #beats = 0;
-  #turn: Promise<void> = Promise.resolve();
+  /** `publishedAtMs` is undefined until the record is stored. */
+  readonly #localNodes = new Map<string, { readonly record: NodeRecord; publishedAtMs: number | undefined }>();
+  /** By runId id. */
+  readonly #instances = new Map<string, InstanceRecord>();
+  /** By node id, then by runId id. */
+  readonly #remoteNodes = new Map<string, Map<string, NodeRecord>>();
+  #revision = 0;
+  #heartbeats = 0;
+  #queue: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
-  #deaf: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
   #stopped = false;
 
   constructor(
-    board: CoordinationStore,
-    me: LocalInstance,
+    store: CoordinationStore,
+    self: LocalInstance,
     rules: NodeDirectoryRules,
     listeners: NodeDirectoryListeners,
   ) {
-    this.#board = board;
-    this.#me = me;
+    this.#store = store;
+    this.#self = self;
     this.#rules = rules;
     this.#listeners = listeners;
   }
 
-  /** Resolves when it knows what there is. */
+  /** Resolves when the records of all instances are loaded. */
   async start(): Promise<void> {
-    this.#deaf = this.#board.subscribe(TOPIC, (text) => this.#hear(text));
-    await this.#beat();
+    this.#unsubscribe = this.#store.subscribe(TOPIC, (text) => this.#onMessage(text));
+    await this.#heartbeat();
   }
 
-  /** The best of the connections that others hold; undefined where nobody does. */
+  /** The best connection of a node to another instance. */
   find(nodeId: string): RemoteNodeConnection | undefined {
-    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([run, held]): RemoteNodeConnection[] => {
-      const holder = this.#holders.get(run);
-      if (holder === undefined || holder.doubted) return [];
-      const { leaving: isLeaving, connectedAtMs, address, announcement } = held;
-      const connection = { nodeId, connectedAtMs, address, announcement, instance: holder.id };
-      return [{ at: holder, isLeaving, connection }];
+    const found = [...(this.#remoteNodes.get(nodeId) ?? [])].flatMap(([runId, record]): RemoteNodeConnection[] => {
+      const instance = this.#instances.get(runId);
+      if (instance === undefined || instance.isUnreachable) return [];
+      const { leaving: isLeaving, connectedAtMs, address, announcement } = record;
+      const connection = { nodeId, connectedAtMs, address, announcement, instance: instance.id };
+      return [{ at: instance, isLeaving, connection }];
     });
     return found.find(({ isLeaving }) => !isLeaving) ?? found[0];
   }
 
-  /** A node is connected here, or serves something else, or is told to go. */
+  /** A node connected here, changed its models, or is leaving. */
   publish({ nodeId, connectedAtMs, address, announcement }: ConnectedNode, leaving: boolean): void {
-    const held = { leaving, connectedAtMs, address, announcement };
-    const mine = { held, putAtMs: undefined };
-    this.#mine.set(nodeId, mine);
-    this.#rev += 1;
-    const rev = this.#rev;
-    this.#inTurn(async () => {
-      await this.#put(nodeId, mine);
-      await this.#tell({ is: "here", from: this.#me.runId, rev, node: nodeId });
+    const record = { leaving, connectedAtMs, address, announcement };
+    const local = { record, publishedAtMs: undefined };
+    this.#localNodes.set(nodeId, local);
+    this.#revision += 1;
+    const rev = this.#revision;
+    this.#enqueue(async () => {
+      await this.#publishNode(nodeId, local);
+      await this.#broadcast({ is: "here", from: this.#self.runId, rev, node: nodeId });
     });
   }
 
   withdraw(nodeId: string): void {
-    if (!this.#mine.delete(nodeId)) return;
-    this.#rev += 1;
-    const rev = this.#rev;
-    this.#inTurn(async () => {
-      // It may be back by now.
-      if (!this.#mine.has(nodeId)) await this.#board.delete(this.#entry(nodeId));
-      await this.#tell({ is: "gone", from: this.#me.runId, rev, node: nodeId });
+    if (!this.#localNodes.delete(nodeId)) return;
+    this.#revision += 1;
+    const rev = this.#revision;
+    this.#enqueue(async () => {
+      // The node may have reconnected meanwhile.
+      if (!this.#localNodes.has(nodeId)) await this.#store.delete(this.#nodeKey(nodeId));
+      await this.#broadcast({ is: "gone", from: this.#self.runId, rev, node: nodeId });
     });
   }
 
   publishCircuitOpen(nodeId: string, reason: string): void {
-    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.runId, node: nodeId, reason }));
+    this.#enqueue(() => this.#broadcast({ is: "aside", from: this.#self.runId, node: nodeId, reason }));
   }
 
-  /** Nobody answers at an address: who should be there is gone, until it says otherwise. */
+  /** The instance at this address is ignored until its next heartbeat. */
   markUnreachable(url: string): void {
-    for (const [run, holder] of this.#holders) {
-      if (holder.url !== url || holder.doubted) continue;
-      this.#holders.set(run, { ...holder, doubted: true });
-      this.#tellOfAll(run);
+    for (const [runId, instance] of this.#instances) {
+      if (instance.url !== url || instance.isUnreachable) continue;
+      this.#instances.set(runId, { ...instance, isUnreachable: true });
+      this.#notifyNodesOf(runId);
     }
   }
 
-  /** Whoever asks for a node here from now on goes elsewhere. */
+  /** Removes this instance and its nodes, so that other instances stop sending requests here. */
   async stop(): Promise<void> {
     this.#stopped = true;
     cancelTimer(this.#timer);
-    this.#deaf?.();
-    this.#inTurn(async () => {
-      for (const nodeId of this.#mine.keys()) await this.#board.delete(this.#entry(nodeId));
-      await this.#board.delete(`${HOLDERS}${this.#me.runId}`);
-      await this.#tell({ is: "bye", from: this.#me.runId });
+    this.#unsubscribe?.();
+    this.#enqueue(async () => {
+      for (const nodeId of this.#localNodes.keys()) await this.#store.delete(this.#nodeKey(nodeId));
+      await this.#store.delete(`${INSTANCE_PREFIX}${this.#self.runId}`);
+      await this.#broadcast({ is: "bye", from: this.#self.runId });
     });
-    await this.#turn;
+    await this.#queue;
   }
 
-  /** One after the other: what was read later must not be undone by what was asked for earlier. */
-  #inTurn(work: () => Promise<void>): void {
-    this.#turn = this.#turn.then(work).catch((error: unknown) => this.#listeners.onError(error));
+  /** Serializes all work: an older read must not overwrite a newer one. */
+  #enqueue(work: () => Promise<void>): void {
+    this.#queue = this.#queue.then(work).catch((error: unknown) => this.#listeners.onError(error));
   }
 
-  async #beat(): Promise<void> {
-    this.#inTurn(() => this.#renew());
-    this.#inTurn(() => this.#look());
-    await this.#turn;
-    if (!this.#stopped) this.#timer = this.#rules.timers.after(this.#rules.everyMs, () => void this.#beat());
+  async #heartbeat(): Promise<void> {
+    this.#enqueue(() => this.#publishInstance());
+    this.#enqueue(() => this.#refresh());
+    await this.#queue;
+    if (!this.#stopped) this.#timer = this.#rules.timers.after(this.#rules.everyMs, () => void this.#heartbeat());
   }
 
-  async #renew(): Promise<void> {
-    const { id, runId, url } = this.#me;
+  async #publishInstance(): Promise<void> {
+    const { id, runId, url } = this.#self;
     const { clock, ttlMs } = this.#rules;
-    const name = `${HOLDERS}${runId}`;
-    this.#beats += 1;
-    // Not there although it was put: the board has lost what it had.
-    const isLost = (await this.#board.get(name)) === undefined;
-    const dueMs = clock.monotonicMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
-    let isNews = false;
-    for (const [nodeId, one] of this.#mine) {
-      const isMissing = isLost || one.putAtMs === undefined;
-      if (!isMissing && (one.putAtMs ?? 0) > dueMs) continue;
-      await this.#put(nodeId, one);
-      if (isMissing) isNews = true;
+    const name = `${INSTANCE_PREFIX}${runId}`;
+    this.#heartbeats += 1;
+    // A missing own record means that the store lost its data.
+    const isStoreEmpty = (await this.#store.get(name)) === undefined;
+    const dueMs = clock.monotonicMs() - (NODE_TTL_FACTOR / 2) * ttlMs;
+    let hasChanges = false;
+    for (const [nodeId, local] of this.#localNodes) {
+      const isUnpublished = isStoreEmpty || local.publishedAtMs === undefined;
+      if (!isUnpublished && (local.publishedAtMs ?? 0) > dueMs) continue;
+      await this.#publishNode(nodeId, local);
+      if (isUnpublished) hasChanges = true;
     }
-    if (isNews) this.#rev += 1;
-    await this.#board.put(
+    if (hasChanges) this.#revision += 1;
+    await this.#store.put(
       name,
-      JSON.stringify({ id, url, keys: this.#me.keys(), rev: this.#rev, beat: this.#beats }),
+      JSON.stringify({ id, url, keys: this.#self.keys(), rev: this.#revision, beat: this.#heartbeats }),
       ttlMs,
     );
   }
 
-  /** The safety net below the messages, and all there is at a start. */
-  async #look(): Promise<void> {
-    const found = await this.#board.list(HOLDERS);
-    let isBehind = false;
-    for (const [run, text] of found) {
-      const holder = run === this.#me.runId ? undefined : Holder.safeParse(tryParseJson(text)).data;
-      if (holder === undefined) continue;
-      const known = this.#holders.get(run);
-      const heardRev = known?.rev ?? -1;
-      if (heardRev < holder.rev) isBehind = true;
-      const doubted = known?.doubted === true && known.beat === holder.beat;
-      this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false, doubted });
-      if (known?.doubted === true && !doubted) this.#tellOfAll(run);
+  /** Catches up with isMissing messages, and loads everything at start. */
+  async #refresh(): Promise<void> {
+    const found = await this.#store.list(INSTANCE_PREFIX);
+    let isStale = false;
+    for (const [runId, text] of found) {
+      const instance = runId === this.#self.runId ? undefined : InstanceRecord.safeParse(tryParseJson(text)).data;
+      if (instance === undefined) continue;
+      const known = this.#instances.get(runId);
+      const knownRevision = known?.rev ?? -1;
+      if (knownRevision < instance.rev) isStale = true;
+      const isUnreachable = known?.isUnreachable === true && known.beat === instance.beat;
+      this.#instances.set(runId, {
+        ...instance,
+        rev: Math.max(instance.rev, knownRevision),
+        isMissing: false,
+        isUnreachable,
+      });
+      if (known?.isUnreachable === true && !isUnreachable) this.#notifyNodesOf(runId);
     }
-    for (const [run, holder] of [...this.#holders]) {
-      if (found.has(run)) continue;
-      // A board that lost what it had has it again a moment later.
-      if (holder.missed) this.#lose(run);
-      else this.#holders.set(run, { ...holder, missed: true });
+    for (const [runId, instance] of [...this.#instances]) {
+      if (found.has(runId)) continue;
+      // After a loss of data instances publish again within moments, so a record must be missing twice.
+      if (instance.isMissing) this.#removeInstance(runId);
+      else this.#instances.set(runId, { ...instance, isMissing: true });
     }
-    if (isBehind) await this.#readAll();
+    if (isStale) await this.#reloadNodes();
   }
 
-  async #readAll(): Promise<void> {
-    const entries = await this.#board.list(NODES);
-    const before = [...this.#elsewhere.keys()];
-    this.#elsewhere.clear();
+  async #reloadNodes(): Promise<void> {
+    const entries = await this.#store.list(NODE_PREFIX);
+    const before = [...this.#remoteNodes.keys()];
+    this.#remoteNodes.clear();
     for (const [name, text] of entries) {
-      const [nodeId = "", run = ""] = name.split("/");
-      const held = run === this.#me.runId ? undefined : Held.safeParse(tryParseJson(text)).data;
-      if (held !== undefined) this.#keep(nodeId, run, held);
+      const [nodeId = "", runId = ""] = name.split("/");
+      const record = runId === this.#self.runId ? undefined : NodeRecord.safeParse(tryParseJson(text)).data;
+      if (record !== undefined) this.#setNode(nodeId, runId, record);
     }
-    for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.onChanged(nodeId);
+    for (const nodeId of new Set([...before, ...this.#remoteNodes.keys()])) this.#listeners.onChanged(nodeId);
   }
 
-  #hear(text: string): void {
-    const message = Message.safeParse(tryParseJson(text)).data;
-    if (message === undefined || message.from === this.#me.runId) return;
-    this.#inTurn(() => this.#heard(message));
+  #onMessage(text: string): void {
+    const message = DirectoryMessage.safeParse(tryParseJson(text)).data;
+    if (message === undefined || message.from === this.#self.runId) return;
+    this.#enqueue(() => this.#applyMessage(message));
   }
 
-  async #heard(message: Message): Promise<void> {
-    if (message.is === "bye") return this.#lose(message.from);
+  async #applyMessage(message: DirectoryMessage): Promise<void> {
+    if (message.is === "bye") return this.#removeInstance(message.from);
     if (message.is === "aside") return this.#listeners.onCircuitOpened(message.node, message.reason);
     const { from, node, rev } = message;
-    const known = this.#holders.get(from);
-    // Somebody new, or a message before this one was missed: look at everything.
+    const known = this.#instances.get(from);
+    // An unknown instance or a isMissing message: reload everything.
     if (known?.rev !== rev - 1) {
-      await this.#meet(from, rev);
-      await this.#readAll();
+      await this.#loadInstance(from, rev);
+      await this.#reloadNodes();
       return;
     }
-    this.#holders.set(from, { ...known, rev });
-    const held = Held.safeParse(tryParseJson((await this.#board.get(`${NODES}${node}/${from}`)) ?? "")).data;
-    if (held !== undefined) this.#keep(node, from, held);
-    else this.#forget(node, from);
+    this.#instances.set(from, { ...known, rev });
+    const record = NodeRecord.safeParse(
+      tryParseJson((await this.#store.get(`${NODE_PREFIX}${node}/${from}`)) ?? ""),
+    ).data;
+    if (record !== undefined) this.#setNode(node, from, record);
+    else this.#deleteNode(node, from);
     this.#listeners.onChanged(node);
   }
 
-  async #meet(run: string, rev: number): Promise<void> {
-    const holder = Holder.safeParse(tryParseJson((await this.#board.get(`${HOLDERS}${run}`)) ?? "")).data;
-    if (holder !== undefined)
-      this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
+  async #loadInstance(runId: string, rev: number): Promise<void> {
+    const instance = InstanceRecord.safeParse(
+      tryParseJson((await this.#store.get(`${INSTANCE_PREFIX}${runId}`)) ?? ""),
+    ).data;
+    if (instance !== undefined)
+      this.#instances.set(runId, {
+        ...instance,
+        rev: Math.max(instance.rev, rev),
+        isMissing: false,
+        isUnreachable: false,
+      });
   }
 
-  #lose(run: string): void {
-    this.#holders.delete(run);
-    for (const [nodeId, held] of [...this.#elsewhere]) {
-      if (!held.has(run)) continue;
-      this.#forget(nodeId, run);
+  #removeInstance(runId: string): void {
+    this.#instances.delete(runId);
+    for (const [nodeId, record] of [...this.#remoteNodes]) {
+      if (!record.has(runId)) continue;
+      this.#deleteNode(nodeId, runId);
       this.#listeners.onChanged(nodeId);
     }
   }
 
-  /** Of all nodes of an instance something else is known. */
-  #tellOfAll(run: string): void {
-    for (const [nodeId, held] of this.#elsewhere) if (held.has(run)) this.#listeners.onChanged(nodeId);
+  #notifyNodesOf(runId: string): void {
+    for (const [nodeId, record] of this.#remoteNodes) if (record.has(runId)) this.#listeners.onChanged(nodeId);
   }
 
-  #keep(nodeId: string, run: string, held: Held): void {
-    const known = this.#elsewhere.get(nodeId) ?? new Map<string, Held>();
-    this.#elsewhere.set(nodeId, known.set(run, held));
+  #setNode(nodeId: string, runId: string, record: NodeRecord): void {
+    const known = this.#remoteNodes.get(nodeId) ?? new Map<string, NodeRecord>();
+    this.#remoteNodes.set(nodeId, known.set(runId, record));
   }
 
-  #forget(nodeId: string, run: string): void {
-    const known = this.#elsewhere.get(nodeId);
-    known?.delete(run);
-    if (known?.size === 0) this.#elsewhere.delete(nodeId);
+  #deleteNode(nodeId: string, runId: string): void {
+    const known = this.#remoteNodes.get(nodeId);
+    known?.delete(runId);
+    if (known?.size === 0) this.#remoteNodes.delete(nodeId);
   }
 
-  #entry(nodeId: string): string {
-    return `${NODES}${nodeId}/${this.#me.runId}`;
+  #nodeKey(nodeId: string): string {
+    return `${NODE_PREFIX}${nodeId}/${this.#self.runId}`;
   }
 
-  async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {
-    await this.#board.put(this.#entry(nodeId), JSON.stringify(mine.held), ENTRY_TTL_TIMES * this.#rules.ttlMs);
-    mine.putAtMs = this.#rules.clock.monotonicMs();
+  async #publishNode(
+    nodeId: string,
+    local: { readonly record: NodeRecord; publishedAtMs: number | undefined },
+  ): Promise<void> {
+    await this.#store.put(this.#nodeKey(nodeId), JSON.stringify(local.record), NODE_TTL_FACTOR * this.#rules.ttlMs);
+    local.publishedAtMs = this.#rules.clock.monotonicMs();
   }
 
-  #tell(message: Message): Promise<void> {
-    return this.#board.publish(TOPIC, JSON.stringify(message));
+  #broadcast(message: DirectoryMessage): Promise<void> {
+    return this.#store.publish(TOPIC, JSON.stringify(message));
   }
 }

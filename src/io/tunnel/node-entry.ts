@@ -6,38 +6,38 @@ import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { ConnectedNode } from "./tunnel-hub.ts";
 
-/** A node that is connected and not asked, because what it answered was wrong. */
+/** A connected node gets no requests until `untilMs`, because a response was implausible. */
 export type OpenNodeCircuit = { readonly reason: string; readonly sinceMs: number; readonly untilMs: number };
 
 type NodeError = { readonly atMs: number; readonly message: string };
 
 export type NodeCircuitRules = {
-  /** The first time aside; each further one is twice as long. */
+  /** How long the circuit opens first; it doubles with every further opening. */
   readonly initialMs: number;
   readonly maxMs: number;
 };
 
-/** Who was honest for so long begins anew. */
-const FORGIVEN_AFTER_MS = 3_600_000;
+/** After this long without an implausible response, the duration starts at `initialMs` again. */
+const RESET_AFTER_MS = 3_600_000;
 
-/** One node of the book, and all that is found out about it while the process lives. */
+/** One node of the registry, with everything this process knows about it. */
 export class NodeEntry {
   node: WorkspaceNode;
-  /** Its connection to this instance; and the best of those that other instances hold. */
-  #here: ConnectedNode | undefined;
-  #there: ConnectedNode | undefined;
-  #leaving = false;
+  /** The connection to this instance, and the best one to another instance. */
+  #local: ConnectedNode | undefined;
+  #remote: ConnectedNode | undefined;
+  #isLeaving = false;
   openCircuit: OpenNodeCircuit | null = null;
   lastError: NodeError | null = null;
   lastSeenAtMs: number | null;
-  /** How its endpoints do says nothing of anybody else's, who may have the same names in another workspace. */
+  /** Separate for each node: another workspace may have endpoints of the same name. */
   breakers: CircuitBreakers;
   readonly health = new LatencyTracker();
   readonly #clock: Clock;
   readonly #breakerRules: CircuitBreakerRules;
-  #running = 0;
-  #timesAside = 0;
-  #back: Timer | undefined;
+  #inFlight = 0;
+  #openings = 0;
+  #recovery: Timer | undefined;
 
   constructor(node: WorkspaceNode, clock: Clock, breakerRules: CircuitBreakerRules) {
     this.node = node;
@@ -48,59 +48,62 @@ export class NodeEntry {
   }
 
   get inFlight(): number {
-    return this.#running;
+    return this.#inFlight;
   }
 
-  /** All its models share its places: they run on one machine. */
+  /** All models of a node share its slots: they run on one machine. */
   acquire(): "taken" | "full" {
-    if (this.#running >= (this.live?.announcement.capacity ?? Infinity)) return "full";
-    this.#running += 1;
+    if (this.#inFlight >= (this.live?.announcement.capacity ?? Infinity)) return "full";
+    this.#inFlight += 1;
     return "taken";
   }
 
-  /** One more for a request that has one: half of all places are left to other requests. */
+  /** A further slot for a request that already has one: half of the slots are left to other requests. */
   acquireExtra(): "taken" | "full" {
-    if (2 * (this.#running + 1) > (this.live?.announcement.capacity ?? Infinity)) return "full";
-    this.#running += 1;
+    if (2 * (this.#inFlight + 1) > (this.live?.announcement.capacity ?? Infinity)) return "full";
+    this.#inFlight += 1;
     return "taken";
   }
 
   release(): void {
-    this.#running -= 1;
+    this.#inFlight -= 1;
   }
 
-  /** The way it is reached: its own connection here, unless that one ends soon and another instance has one. */
+  /** The local connection, unless this instance is stopping and another instance has one. */
   get live(): ConnectedNode | undefined {
-    return this.#leaving ? (this.#there ?? this.#here) : (this.#here ?? this.#there);
+    return this.#isLeaving ? (this.#remote ?? this.#local) : (this.#local ?? this.#remote);
   }
 
   setLocalConnection(live: ConnectedNode): void {
-    this.#now(live, this.#there);
+    this.#setConnections(live, this.#remote);
   }
 
   clearLocalConnection(): void {
-    this.#now(undefined, this.#there);
+    this.#setConnections(undefined, this.#remote);
   }
 
-  /** What is known of its connections to other instances. */
   setRemoteConnection(live: ConnectedNode | undefined): void {
-    if (!isSame(live, this.#there)) this.#now(this.#here, live);
+    if (!isEqual(live, this.#remote)) this.#setConnections(this.#local, live);
   }
 
-  /** This instance stops. */
+  /** This instance is stopping: prefer connections to other instances. */
   startLeaving(): ConnectedNode | undefined {
-    this.#leaving = true;
-    return this.#here;
+    this.#isLeaving = true;
+    return this.#local;
   }
 
-  #now(here: ConnectedNode | undefined, there: ConnectedNode | undefined): void {
-    const before = this.live;
-    this.#here = here;
-    this.#there = there;
-    if (before !== undefined || this.live !== undefined) this.lastSeenAtMs = this.#clock.nowMs();
-    // Who connects again has begun again.
-    const now = this.live;
-    if (now === undefined || (now.connectedAtMs === before?.connectedAtMs && now.instance === before.instance)) return;
+  #setConnections(local: ConnectedNode | undefined, remote: ConnectedNode | undefined): void {
+    const previous = this.live;
+    this.#local = local;
+    this.#remote = remote;
+    if (previous !== undefined || this.live !== undefined) this.lastSeenAtMs = this.#clock.nowMs();
+    // A new connection resets the circuit breakers: the node may have been restarted.
+    const current = this.live;
+    if (
+      current === undefined ||
+      (current.connectedAtMs === previous?.connectedAtMs && current.instance === previous.instance)
+    )
+      return;
     this.breakers = new CircuitBreakers(this.#clock, this.#breakerRules);
   }
 
@@ -108,12 +111,12 @@ export class NodeEntry {
     this.lastError = { atMs: this.#clock.nowMs(), message };
   }
 
-  /** What it serves now; nothing while it is away or aside. */
+  /** Empty while the node is offline or its circuit is open. */
   get servedModels(): readonly AnnouncedModel[] {
     return this.openCircuit === null ? (this.announcedModels ?? []) : [];
   }
 
-  /** What it says that it serves; undefined while it is away. */
+  /** Undefined while the node is offline. */
   get announcedModels(): readonly AnnouncedModel[] | undefined {
     if (this.live === undefined) return undefined;
     const models = this.live.announcement.models.map((model): [string, AnnouncedModel] => [
@@ -132,34 +135,34 @@ export class NodeEntry {
     return [...new Map(models).values()];
   }
 
-  /** From now on it is not asked; how long that lasts. */
+  /** Returns how long the circuit stays open. */
   recordCircuitOpening(reason: string, { initialMs, maxMs }: NodeCircuitRules): number {
     const nowMs = this.#clock.nowMs();
-    this.#timesAside = this.#isForgiven(nowMs) ? 1 : this.#timesAside + 1;
-    const asideMs = exponentialBackoffMs(this.#timesAside - 1, initialMs, maxMs);
-    this.openCircuit = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
-    this.#backAtMs = this.openCircuit.untilMs;
+    this.#openings = this.#isReset(nowMs) ? 1 : this.#openings + 1;
+    const openMs = exponentialBackoffMs(this.#openings - 1, initialMs, maxMs);
+    this.openCircuit = { reason, sinceMs: nowMs, untilMs: nowMs + openMs };
+    this.#recoveredAtMs = this.openCircuit.untilMs;
     this.recordError(reason);
-    return asideMs;
+    return openMs;
   }
 
-  #backAtMs = 0;
+  #recoveredAtMs = 0;
 
-  #isForgiven(nowMs: number): boolean {
-    return nowMs - this.#backAtMs > FORGIVEN_AFTER_MS;
+  #isReset(nowMs: number): boolean {
+    return nowMs - this.#recoveredAtMs > RESET_AFTER_MS;
   }
 
-  /** `timer` brings it back. */
+  /** `timer` closes the circuit again. */
   setRecoveryTimer(timer: Timer): void {
-    cancelTimer(this.#back);
-    this.#back = timer;
+    cancelTimer(this.#recovery);
+    this.#recovery = timer;
   }
 
   cancelRecovery(): void {
-    cancelTimer(this.#back);
+    cancelTimer(this.#recovery);
   }
 }
 
-function isSame(one: ConnectedNode | undefined, other: ConnectedNode | undefined): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other);
+function isEqual(left: ConnectedNode | undefined, right: ConnectedNode | undefined): boolean {
+  return left === right || JSON.stringify(left) === JSON.stringify(right);
 }

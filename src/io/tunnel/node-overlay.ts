@@ -9,48 +9,48 @@ import type { AnnouncedModel } from "../../domain/tenancy/node.ts";
 import type { NodeEntry } from "./node-entry.ts";
 
 /**
- * What the nodes of one workspace add to what it can call. Replaced as a whole when one of them comes, goes or changes;
- * a workspace without a connected node has none, and pays nothing for those that have.
+ * What the nodes of one workspace add to its catalogue. Replaced as a whole when a node connects, disconnects or changes;
+ * a workspace without a connected node has no overlay and no cost.
  */
 export type NodeOverlay = {
-  /** The catalogue, with their rows. */
+  /** The catalogue snapshot with the rows of the nodes. */
   readonly snapshot: CatalogueSnapshot;
-  /** Of nodes alone. */
+  /** Of the nodes only. */
   readonly connections: ProviderConnections;
   reachabilityOver(base: ReachabilitySource): ReachabilitySource;
-  /** The node behind an endpoint; undefined when it is nobody's here. */
+  /** The node behind an endpoint; undefined for any other endpoint. */
   entryFor(endpointId: string): NodeEntry | undefined;
 };
 
 const NO_CREDENTIAL: Credential = { kind: "none" };
-/** Surfaces that have to be proven are none that nodes serve. */
+/** Nodes serve no surface that needs a proof. */
 const NOTHING_PROVEN: ProofLookup = { version: () => 0, isProven: () => false, acceptsImages: () => false };
 
 export class WorkspaceNodeOverlay implements NodeOverlay {
   readonly connections: ProviderConnections;
-  readonly #base: () => CatalogueSnapshot;
-  readonly #serving: readonly NodeEntry[];
-  readonly #servedBy: (held: NodeEntry) => readonly AnnouncedModel[];
+  readonly #baseSnapshot: () => CatalogueSnapshot;
+  readonly #entries: readonly NodeEntry[];
+  readonly #modelsOf: (entry: NodeEntry) => readonly AnnouncedModel[];
   readonly #byProvider: ReadonlyMap<string, NodeEntry>;
-  readonly #reach: Reachability;
-  #seen: { readonly base: CatalogueSnapshot; readonly overlaid: OverlaidCatalogue } | undefined;
-  #joined: { readonly base: ReachabilitySource; readonly reach: ReachabilitySource } | undefined;
+  readonly #nodeReachability: Reachability;
+  #cachedRows: { readonly base: CatalogueSnapshot; readonly overlaid: OverlaidCatalogue } | undefined;
+  #cachedReachability: { readonly base: ReachabilitySource; readonly reachability: ReachabilitySource } | undefined;
 
   constructor(
     serving: readonly NodeEntry[],
     base: () => CatalogueSnapshot,
-    servedBy: (held: NodeEntry) => readonly AnnouncedModel[] = ({ servedModels }) => servedModels,
+    modelsOf: (entry: NodeEntry) => readonly AnnouncedModel[] = ({ servedModels }) => servedModels,
   ) {
-    this.#base = base;
-    this.#serving = serving;
-    this.#servedBy = servedBy;
-    this.#byProvider = new Map(serving.map((held) => [nodeProviderSlug(held.node), held]));
+    this.#baseSnapshot = base;
+    this.#entries = serving;
+    this.#modelsOf = modelsOf;
+    this.#byProvider = new Map(serving.map((entry) => [nodeProviderSlug(entry.node), entry]));
     this.connections = {
       credential: (provider) => (this.#byProvider.has(provider) ? NO_CREDENTIAL : undefined),
       baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
       hasRealProvider: true,
     };
-    this.#reach = new Reachability(
+    this.#nodeReachability = new Reachability(
       () => this.#rows.nodesOnly,
       this.connections,
       () => true,
@@ -63,10 +63,12 @@ export class WorkspaceNodeOverlay implements NodeOverlay {
   }
 
   reachabilityOver(base: ReachabilitySource): ReachabilitySource {
-    if (this.#joined?.base === base) return this.#joined.reach;
-    const reach = new NodeReachability(base, this.#reach, (provider) => refOf(this.#byProvider.get(provider)));
-    this.#joined = { base, reach };
-    return reach;
+    if (this.#cachedReachability?.base === base) return this.#cachedReachability.reachability;
+    const reachability = new NodeReachability(base, this.#nodeReachability, (provider) =>
+      nodeRefOf(this.#byProvider.get(provider)),
+    );
+    this.#cachedReachability = { base, reachability };
+    return reachability;
   }
 
   entryFor(endpointId: string): NodeEntry | undefined {
@@ -74,20 +76,20 @@ export class WorkspaceNodeOverlay implements NodeOverlay {
     return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
   }
 
-  /** Rates change now and then, and with them the snapshot below. */
+  /** Rebuilt when the base snapshot changes, for instance with new exchange rates. */
   get #rows(): OverlaidCatalogue {
-    const base = this.#base();
-    if (this.#seen?.base === base) return this.#seen.overlaid;
-    const rows = this.#serving.map((held) =>
-      buildNodeCatalogue(held.node, this.#servedBy(held), (id) => base.models.get(id)),
+    const base = this.#baseSnapshot();
+    if (this.#cachedRows?.base === base) return this.#cachedRows.overlaid;
+    const rows = this.#entries.map((entry) =>
+      buildNodeCatalogue(entry.node, this.#modelsOf(entry), (id) => base.models.get(id)),
     );
-    this.#seen = { base, overlaid: overlayNodes(base, rows) };
-    return this.#seen.overlaid;
+    this.#cachedRows = { base, overlaid: overlayNodes(base, rows) };
+    return this.#cachedRows.overlaid;
   }
 }
 
-function refOf(held: NodeEntry | undefined): NodeRef | undefined {
-  if (held === undefined) return undefined;
-  const { id, workspaceId, name } = held.node;
-  return { id, workspaceId, name, isRemote: held.live !== undefined && held.live.instance !== null };
+function nodeRefOf(entry: NodeEntry | undefined): NodeRef | undefined {
+  if (entry === undefined) return undefined;
+  const { id, workspaceId, name } = entry.node;
+  return { id, workspaceId, name, isRemote: entry.live !== undefined && entry.live.instance !== null };
 }

@@ -20,32 +20,29 @@ type NodeRegistryRules = Omit<TunnelHubRules, "clock"> & {
   readonly clock: Clock;
   readonly breakers: CircuitBreakerRules;
   readonly circuit: NodeCircuitRules;
-  /** How often it is told which are still there: after a crash that is all that anyone knows. */
+  /** How often connected nodes are recorded as seen: after a crash this is the only trace. */
   readonly seenEveryMs: number;
 };
 
-/** Told of what becomes of nodes by itself: it happens beside the requests, so nobody waits for what is done then. */
+/** Notifications about nodes; not awaited, because they happen outside of requests. */
 export type NodeEvents = {
-  /** They came, changed what they serve, went, or are still there. */
+  /** Nodes connected, changed, disconnected, or are still connected. */
   onSeen(nodeIds: readonly string[], atMs: number): void;
   onCircuitOpened(node: WorkspaceNode, aside: OpenNodeCircuit): void;
 };
 
-/** Other instances of the same gateway: what they hold, and the way to it. */
+/** The nodes of other instances, and requests to them. */
 export type RemoteNodes = {
   find(nodeId: string): RemoteNodeConnection | undefined;
-  send(to: RemoteNodeTarget, request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall;
-  /** What they are told. */
+  send(to: RemoteNodeTarget, request: UpstreamRequest, handler: UpstreamResponseHandler): UpstreamCall;
   publish(live: ConnectedNode, leaving: boolean): void;
   withdraw(nodeId: string): void;
   publishCircuitOpen(nodeId: string, reason: string): void;
-  /** This instance stops, and what it still asks for there ends. */
   abort(): void;
 };
 
-/** How a node is now. */
-type NodeStatus = Readonly<Pick<NodeEntry, "live" | "running" | "aside" | "lastError" | "lastSeenAtMs">> & {
-  /** Of the last round trip through the tunnel. */
+type NodeStatus = Readonly<Pick<NodeEntry, "live" | "inFlight" | "openCircuit" | "lastError" | "lastSeenAtMs">> & {
+  /** The last round-trip time of the tunnel. */
   readonly latencyMs: number | null;
 };
 
@@ -58,11 +55,11 @@ const OFFLINE: NodeStatus = {
   latencyMs: null,
 };
 
-/** A model that would be served: why it is not, and what could be called of it. */
+/** A model of a node that does not serve it now, and the reason. */
 export type UnavailableModel = { readonly why: string; readonly reach: ReachabilitySource };
 
-/** What is not known of a node that is away is not held against it. */
-const ANYTHING: Omit<AnnouncedModel, "id"> = {
+/** Assumed for models of offline nodes: unknown capabilities exclude nothing. */
+const ANY_MODEL: Omit<AnnouncedModel, "id"> = {
   surfaces: ["chat", "embeddings"],
   contextTokens: null,
   maxOutputTokens: null,
@@ -72,50 +69,50 @@ const ANYTHING: Omit<AnnouncedModel, "id"> = {
   reasoning: null,
 };
 
-const NOBODY_ELSE: ReachabilitySource = { forModel: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
+const NO_REACHABILITY: ReachabilitySource = { forModel: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
 
-/** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
+/** All nodes of all workspaces: their connections, circuits, and the models they add to their workspaces. */
 export class NodeRegistry implements LocalNodes {
   readonly #rules: NodeRegistryRules;
   readonly #snapshot: () => CatalogueSnapshot;
   readonly #events: NodeEvents;
   readonly #hub: TunnelHub;
-  readonly #held = new Map<string, NodeEntry>();
+  readonly #entries = new Map<string, NodeEntry>();
   readonly #byDigest = new Map<string, NodeEntry>();
   readonly #byWorkspace = new Map<string, Set<NodeEntry>>();
-  readonly #layers = new Map<string, WorkspaceNodeOverlay>();
-  #changes = 0;
-  #elsewhere: RemoteNodes | undefined;
-  #leaving = false;
-  #watching: Timer | undefined;
+  readonly #overlays = new Map<string, WorkspaceNodeOverlay>();
+  #changeCount = 0;
+  #remote: RemoteNodes | undefined;
+  #isLeaving = false;
+  #seenTimer: Timer | undefined;
 
   constructor(rules: NodeRegistryRules, snapshot: () => CatalogueSnapshot, events: NodeEvents) {
     this.#rules = rules;
     this.#snapshot = snapshot;
     this.#events = events;
     this.#hub = new TunnelHub(rules, {
-      onAnnounced: (live) => this.#announced(live),
-      onDisconnected: (nodeId) => this.#lost(nodeId),
+      onAnnounced: (live) => this.#onAnnounced(live),
+      onDisconnected: (nodeId) => this.#onDisconnected(nodeId),
     });
   }
 
-  /** Undefined for a workspace without a node that serves now, which is nearly every one. */
+  /** Undefined for a workspace without serving nodes, which is nearly every one. */
   overlayFor(workspaceId: string): NodeOverlay | undefined {
-    return this.#layers.size === 0 ? undefined : this.#layers.get(workspaceId);
+    return this.#overlays.size === 0 ? undefined : this.#overlays.get(workspaceId);
   }
 
   /** A node as the request path needs it; undefined once it was removed. */
-  held(nodeId: string): NodeEntry | undefined {
-    return this.#held.get(nodeId);
+  entry(nodeId: string): NodeEntry | undefined {
+    return this.#entries.get(nodeId);
   }
 
-  /** Nodes of a workspace, connected or not. */
+  /** The nodes of a workspace, connected or not. */
   listByWorkspace(workspaceId: string): readonly WorkspaceNode[] {
     return [...(this.#byWorkspace.get(workspaceId) ?? [])].map(({ node }) => node);
   }
 
   find(nodeId: string): WorkspaceNode | undefined {
-    return this.#held.get(nodeId)?.node;
+    return this.#entries.get(nodeId)?.node;
   }
 
   get closed(): boolean {
@@ -124,9 +121,9 @@ export class NodeRegistry implements LocalNodes {
 
   /** `connected`: to any instance; `here`: to this one. */
   get counts(): Readonly<Record<"total" | "connected" | "here" | "aside", number>> {
-    const all = [...this.#held.values()];
-    const aside = all.filter((held) => held.openCircuit !== null).length;
-    const connected = all.filter((held) => held.live !== undefined).length;
+    const all = [...this.#entries.values()];
+    const aside = all.filter((entry) => entry.openCircuit !== null).length;
+    const connected = all.filter((entry) => entry.live !== undefined).length;
     return { total: all.length, connected, here: this.#hub.size, aside };
   }
 
@@ -135,213 +132,215 @@ export class NodeRegistry implements LocalNodes {
   }
 
   statusOf(nodeId: string): NodeStatus {
-    const held = this.#held.get(nodeId);
-    if (held === undefined) return OFFLINE;
-    const { live, inFlight, openCircuit, lastError, lastSeenAtMs } = held;
+    const entry = this.#entries.get(nodeId);
+    if (entry === undefined) return OFFLINE;
+    const { live, inFlight, openCircuit, lastError, lastSeenAtMs } = entry;
     return { live, inFlight, openCircuit, lastError, lastSeenAtMs, latencyMs: this.#hub.loadOf(nodeId).latencyMs };
   }
 
-  /** A new node, or other words about one. With another token whoever came with the old one is cut off at once. */
+  /** Adds or updates a node. A changed token closes connections with the old one. */
   upsert(node: WorkspaceNode): void {
-    this.#changes += 1;
-    this.#put(node);
+    this.#changeCount += 1;
+    this.#upsertEntry(node);
   }
 
-  /** How often something was changed here: what was read from the store before the last time may be out of date. */
+  /** Counts local changes: data read from the store before the last change may be stale. */
   get changeCount(): number {
-    return this.#changes;
+    return this.#changeCount;
   }
 
-  /** All nodes of a workspace, or (null) of all workspaces, as the store has them. Those that are the same are left alone. */
-  replaceAll(workspaceId: string | null, kept: readonly WorkspaceNode[]): void {
-    const stays = new Set(kept.map(({ id }) => id));
-    const there = workspaceId === null ? this.#held.values() : (this.#byWorkspace.get(workspaceId) ?? []);
-    for (const { node } of [...there]) if (!stays.has(node.id)) this.#drop(node.id);
-    for (const node of kept) if (!isSame(this.#held.get(node.id)?.node, node)) this.#put(node);
+  /** Replaces the nodes of a workspace, or (null) of all workspaces, with those of the store. Unchanged nodes keep their state. */
+  replaceAll(workspaceId: string | null, stored: readonly WorkspaceNode[]): void {
+    const storedIds = new Set(stored.map(({ id }) => id));
+    const there = workspaceId === null ? this.#entries.values() : (this.#byWorkspace.get(workspaceId) ?? []);
+    for (const { node } of [...there]) if (!storedIds.has(node.id)) this.#removeEntry(node.id);
+    for (const node of stored) if (!isUnchanged(this.#entries.get(node.id)?.node, node)) this.#upsertEntry(node);
   }
 
-  #put(node: WorkspaceNode): void {
-    const before = this.#held.get(node.id);
+  #upsertEntry(node: WorkspaceNode): void {
+    const before = this.#entries.get(node.id);
     if (before !== undefined) {
       this.#byDigest.delete(before.node.digest);
       if (before.node.digest !== node.digest) this.#hub.disconnect(node.id);
       before.node = node;
     }
-    const held = before ?? new NodeEntry(node, this.#rules.clock, this.#rules.breakers);
-    if (before === undefined) held.setRemoteConnection(this.#elsewhere?.find(node.id)?.connection);
-    this.#held.set(node.id, held);
-    this.#byDigest.set(node.digest, held);
+    const entry = before ?? new NodeEntry(node, this.#rules.clock, this.#rules.breakers);
+    if (before === undefined) entry.setRemoteConnection(this.#remote?.find(node.id)?.connection);
+    this.#entries.set(node.id, entry);
+    this.#byDigest.set(node.digest, entry);
     const beside = this.#byWorkspace.get(node.workspaceId) ?? new Set();
-    this.#byWorkspace.set(node.workspaceId, beside.add(held));
-    if (held.live !== undefined) this.#renew(node.workspaceId);
+    this.#byWorkspace.set(node.workspaceId, beside.add(entry));
+    if (entry.live !== undefined) this.#rebuildOverlay(node.workspaceId);
   }
 
   remove(nodeId: string): void {
-    this.#changes += 1;
-    this.#drop(nodeId);
+    this.#changeCount += 1;
+    this.#removeEntry(nodeId);
   }
 
-  #drop(nodeId: string): void {
-    const held = this.#held.get(nodeId);
-    if (held === undefined) return;
-    const { workspaceId, digest } = held.node;
-    held.cancelRecovery();
-    this.#held.delete(nodeId);
+  #removeEntry(nodeId: string): void {
+    const entry = this.#entries.get(nodeId);
+    if (entry === undefined) return;
+    const { workspaceId, digest } = entry.node;
+    entry.cancelRecovery();
+    this.#entries.delete(nodeId);
     this.#byDigest.delete(digest);
-    this.#byWorkspace.get(workspaceId)?.delete(held);
+    this.#byWorkspace.get(workspaceId)?.delete(entry);
     if (this.#byWorkspace.get(workspaceId)?.size === 0) this.#byWorkspace.delete(workspaceId);
     this.#hub.disconnect(nodeId);
-    this.#renew(workspaceId);
+    this.#rebuildOverlay(workspaceId);
   }
 
-  /** From now on other instances are told of nodes here, and nodes there are served through them. */
-  connectPeers(elsewhere: RemoteNodes): void {
-    this.#elsewhere = elsewhere;
-    for (const held of this.#held.values()) {
-      if (held.live?.instance === null) elsewhere.publish(held.live, this.#leaving);
-      this.refreshRemoteConnection(held.node.id);
+  /** Connects the registry to the other instances: publishes local nodes and uses remote ones. */
+  connectPeers(remote: RemoteNodes): void {
+    this.#remote = remote;
+    for (const entry of this.#entries.values()) {
+      if (entry.live?.instance === null) remote.publish(entry.live, this.#isLeaving);
+      this.refreshRemoteConnection(entry.node.id);
     }
   }
 
-  /** Something else is known of where a node is. */
+  /** The directory has new information about a node. */
   refreshRemoteConnection(nodeId: string): void {
-    const held = this.#held.get(nodeId);
-    if (held === undefined || this.#hub.closed) return;
-    const before = held.live;
-    held.setRemoteConnection(this.#elsewhere?.find(nodeId)?.connection);
-    if (held.live !== before) this.#renew(held.node.workspaceId);
+    const entry = this.#entries.get(nodeId);
+    if (entry === undefined || this.#hub.closed) return;
+    const before = entry.live;
+    entry.setRemoteConnection(this.#remote?.find(nodeId)?.connection);
+    if (entry.live !== before) this.#rebuildOverlay(entry.node.workspaceId);
   }
 
-  /** This instance stops, and others do not: nodes go there, and finish here what runs. */
+  /** This instance is stopping and others are not: nodes reconnect there and finish running requests here. */
   startLeaving(): void {
-    if (this.#elsewhere === undefined) return;
-    this.#leaving = true;
-    for (const held of this.#held.values()) {
-      const here = held.startLeaving();
+    if (this.#remote === undefined) return;
+    this.#isLeaving = true;
+    for (const entry of this.#entries.values()) {
+      const here = entry.startLeaving();
       if (here === undefined) continue;
-      this.#elsewhere.publish(here, true);
-      this.#renew(held.node.workspaceId);
+      this.#remote.publish(here, true);
+      this.#rebuildOverlay(entry.node.workspaceId);
     }
     this.#hub.requestReconnect();
   }
 
-  /** What another instance has for a node that is connected here. */
+  /** Opens a request of another instance to a node that is connected here. */
   openStream(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full" {
-    const held = this.#held.get(nodeId);
-    if (held?.node.workspaceId !== workspaceId) return "absent";
-    if (held.acquire() === "full") return "full";
+    const entry = this.#entries.get(nodeId);
+    if (entry?.node.workspaceId !== workspaceId) return "absent";
+    if (entry.acquire() === "full") return "full";
     const stream = this.#hub.open(nodeId, headers);
-    if (stream === undefined) held.release();
-    else stream.once("close", () => held.release());
+    if (stream === undefined) entry.release();
+    else stream.once("close", () => entry.release());
     return stream ?? "absent";
   }
 
-  /** Takes a connection whose token was found right. */
+  /** Accepts a connection with a valid token. */
   accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#hub.accept(node.id, address, request, socket, head);
   }
 
-  /** What it answered cannot be: it is not asked for a while, which is longer each time. */
+  /** A response was implausible: opens the circuit for a time that doubles with every opening. */
   reportImplausible(nodeId: string, reason: string): void {
-    const held = this.openCircuit(nodeId, reason);
-    if (held?.openCircuit == null) return;
-    this.#events.onCircuitOpened(held.node, held.openCircuit);
-    this.#elsewhere?.publishCircuitOpen(nodeId, reason);
+    const entry = this.openCircuit(nodeId, reason);
+    if (entry?.openCircuit == null) return;
+    this.#events.onCircuitOpened(entry.node, entry.openCircuit);
+    this.#remote?.publishCircuitOpen(nodeId, reason);
   }
 
-  /** What follows from it here, whoever found it out. */
+  /** Opens the circuit locally, for findings of this or another instance. */
   openCircuit(nodeId: string, reason: string): NodeEntry | undefined {
-    const held = this.#held.get(nodeId);
-    // Requests that ran beside the one that found it out say the same.
-    if (held === undefined || held.openCircuit !== null) return undefined;
-    const asideMs = held.recordCircuitOpening(reason, this.#rules.circuit);
-    held.setRecoveryTimer(
-      this.#rules.timers.after(asideMs, () => {
-        held.openCircuit = null;
-        this.#renew(held.node.workspaceId);
+    const entry = this.#entries.get(nodeId);
+    // Concurrent requests report the same finding.
+    if (entry === undefined || entry.openCircuit !== null) return undefined;
+    const openMs = entry.recordCircuitOpening(reason, this.#rules.circuit);
+    entry.setRecoveryTimer(
+      this.#rules.timers.after(openMs, () => {
+        entry.openCircuit = null;
+        this.#rebuildOverlay(entry.node.workspaceId);
       }),
     );
-    this.#renew(held.node.workspaceId);
-    return held;
+    this.#rebuildOverlay(entry.node.workspaceId);
+    return entry;
   }
 
-  /** A model of a node that does not serve now; undefined when the workspace has no such node, or the node no such model. */
+  /** A model of a node that is offline or has an open circuit; undefined if the workspace has no such node or model. */
   unavailableModel(workspaceId: string, modelId: string): UnavailableModel | undefined {
-    for (const held of this.#byWorkspace.get(workspaceId) ?? []) {
-      const stem = nodeModelId(held.node, "");
+    for (const entry of this.#byWorkspace.get(workspaceId) ?? []) {
+      const stem = nodeModelId(entry.node, "");
       if (!modelId.startsWith(stem)) continue;
       const id = modelId.slice(stem.length);
-      const announced = hasNone(held) ? { ...ANYTHING, id } : held.announcedModels?.find((one) => one.id === id);
+      const announced = hasNoModels(entry)
+        ? { ...ANY_MODEL, id }
+        : entry.announcedModels?.find((model) => model.id === id);
       if (announced === undefined) continue;
       return {
-        why: whyAway(held),
-        reach: new WorkspaceNodeOverlay([held], this.#snapshot, () => [announced]).reachabilityOver(NOBODY_ELSE),
+        why: unavailableReason(entry),
+        reach: new WorkspaceNodeOverlay([entry], this.#snapshot, () => [announced]).reachabilityOver(NO_REACHABILITY),
       };
     }
     return undefined;
   }
 
-  send(request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
-    if (this.#elsewhere === undefined) return this.#hub.send(request, listener);
-    const held = this.#held.get(new URL(request.url).hostname);
-    const there = held?.live?.instance == null ? undefined : this.#elsewhere.find(held.node.id);
-    if (held === undefined || there === undefined) return this.#hub.send(request, listener);
-    const { id: nodeId, workspaceId } = held.node;
-    return this.#elsewhere.send({ nodeId, workspaceId, at: there.at }, request, listener);
+  send(request: UpstreamRequest, handler: UpstreamResponseHandler): UpstreamCall {
+    if (this.#remote === undefined) return this.#hub.send(request, handler);
+    const entry = this.#entries.get(new URL(request.url).hostname);
+    const remoteConnection = entry?.live?.instance == null ? undefined : this.#remote.find(entry.node.id);
+    if (entry === undefined || remoteConnection === undefined) return this.#hub.send(request, handler);
+    const { id: nodeId, workspaceId } = entry.node;
+    return this.#remote.send({ nodeId, workspaceId, at: remoteConnection.at }, request, handler);
   }
 
   close(): void {
-    cancelTimer(this.#watching);
-    for (const held of this.#held.values()) held.cancelRecovery();
+    cancelTimer(this.#seenTimer);
+    for (const entry of this.#entries.values()) entry.cancelRecovery();
     this.#hub.close();
-    this.#elsewhere?.abort();
+    this.#remote?.abort();
   }
 
-  #announced(live: ConnectedNode): void {
-    const held = this.#held.get(live.nodeId);
-    if (held === undefined) return;
-    held.setLocalConnection(live);
-    this.#elsewhere?.publish(live, this.#leaving);
-    this.#renew(held.node.workspaceId);
+  #onAnnounced(live: ConnectedNode): void {
+    const entry = this.#entries.get(live.nodeId);
+    if (entry === undefined) return;
+    entry.setLocalConnection(live);
+    this.#remote?.publish(live, this.#isLeaving);
+    this.#rebuildOverlay(entry.node.workspaceId);
     this.#events.onSeen([live.nodeId], this.#rules.clock.nowMs());
-    this.#watching ??= this.#watch();
+    this.#seenTimer ??= this.#scheduleSeen();
   }
 
-  #watch(): Timer {
+  #scheduleSeen(): Timer {
     return this.#rules.timers.after(this.#rules.seenEveryMs, () => {
       const there = this.#hub.connectedIds;
-      this.#watching = there.length === 0 ? undefined : this.#watch();
+      this.#seenTimer = there.length === 0 ? undefined : this.#scheduleSeen();
       if (there.length > 0) this.#events.onSeen(there, this.#rules.clock.nowMs());
     });
   }
 
-  #lost(nodeId: string): void {
-    this.#elsewhere?.withdraw(nodeId);
-    const held = this.#held.get(nodeId);
-    if (held?.live === undefined) return;
-    // Who would ask it now is told that the gateway stops, not that the node went: it stays in its place.
+  #onDisconnected(nodeId: string): void {
+    this.#remote?.withdraw(nodeId);
+    const entry = this.#entries.get(nodeId);
+    if (entry?.live === undefined) return;
+    // While the gateway is stopping, entries stay: requests fail with `stopped`, not with an offline node.
     if (!this.#hub.closed) {
-      held.clearLocalConnection();
-      this.#renew(held.node.workspaceId);
+      entry.clearLocalConnection();
+      this.#rebuildOverlay(entry.node.workspaceId);
     }
     this.#events.onSeen([nodeId], this.#rules.clock.nowMs());
   }
 
-  #renew(workspaceId: string): void {
-    const serving = [...(this.#byWorkspace.get(workspaceId) ?? [])].filter(
+  #rebuildOverlay(workspaceId: string): void {
+    const servingEntries = [...(this.#byWorkspace.get(workspaceId) ?? [])].filter(
       ({ servedModels }) => servedModels.length > 0,
     );
-    if (serving.length === 0) this.#layers.delete(workspaceId);
-    else this.#layers.set(workspaceId, new WorkspaceNodeOverlay(serving, this.#snapshot));
+    if (servingEntries.length === 0) this.#overlays.delete(workspaceId);
+    else this.#overlays.set(workspaceId, new WorkspaceNodeOverlay(servingEntries, this.#snapshot));
   }
 }
 
-/** It is away, or the server beside it is: which models there will be is not known. */
-function hasNone({ announcedModels }: NodeEntry): boolean {
+/** The node or its local server is offline, so its models are unknown. */
+function hasNoModels({ announcedModels }: NodeEntry): boolean {
   return announcedModels === undefined || announcedModels.length === 0;
 }
 
-function whyAway({ node, live, openCircuit, announcedModels }: NodeEntry): string {
+function unavailableReason({ node, live, openCircuit, announcedModels }: NodeEntry): string {
   if (live === undefined)
     return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
   if (announcedModels?.length === 0)
@@ -350,17 +349,17 @@ function whyAway({ node, live, openCircuit, announcedModels }: NodeEntry): strin
   return `The node ${node.name} is set aside until ${new Date(openCircuit.untilMs).toISOString()}: ${openCircuit.reason}. Look after its server, or try again then.`;
 }
 
-/** Nothing else of a node can change; when it was seen is known better here. */
-function isSame(one: WorkspaceNode | undefined, other: WorkspaceNode): boolean {
-  const said = ({ name, country, digest, createdBy, mapping }: WorkspaceNode) =>
+/** Compares the mutable fields; `lastSeenAtMs` is more recent here than in the store. */
+function isUnchanged(current: WorkspaceNode | undefined, stored: WorkspaceNode): boolean {
+  const comparable = ({ name, country, digest, createdBy, mapping }: WorkspaceNode) =>
     JSON.stringify([name, country, digest, createdBy, mapping]);
-  return one !== undefined && said(one) === said(other);
+  return current !== undefined && comparable(current) === comparable(stored);
 }
 
-/** Addresses of nodes go through their tunnels, all others out of here. */
+/** Sends `tunnel:` URLs through the tunnels of nodes and all others through HTTP. */
 export function withTunnels(http: Transport, nodes: Pick<NodeRegistry, "send" | "close">): Transport {
   return {
-    send: (request, listener) => (request.url.startsWith(TUNNEL_SCHEME) ? nodes : http).send(request, listener),
+    send: (request, handler) => (request.url.startsWith(TUNNEL_SCHEME) ? nodes : http).send(request, handler),
     release: (owner) => http.release(owner),
     async close() {
       nodes.close();

@@ -2,63 +2,62 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import type { Duplex } from "node:stream";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 
-/** HTTP/2 on what a WebSocket carries, with the pings that find out when nobody is there any more. */
 export type PingRules = {
   readonly timers: Timers;
-  /** How often the other side is asked whether it is there, and how long it may take to say so. */
+  /** Interval of pings, and how long an acknowledgement may take. */
   readonly pingEveryMs: number;
   readonly pingTimeoutMs: number;
 };
 
 type PingListener = {
-  /** How long a ping took to the node and back. */
+  /** Round-trip time of a ping. */
   onPong(latencyMs: number): void;
-  /** Called once, when the node does not answer any more. */
+  /** Called once, when a ping was not acknowledged in time. */
   onTimeout(): void;
 };
 
-/** The gateway's side: it asks, the node answers. */
-export function openNodeSession(carrier: Duplex, rules: PingRules, heard: PingListener): ClientHttp2Session {
+/** Opens HTTP/2 on a tunnel with the gateway as the client and the node as the server. */
+export function openNodeSession(carrier: Duplex, rules: PingRules, listener: PingListener): ClientHttp2Session {
   const session = connect("http://node", {
     createConnection: () => carrier,
-    // Larger than a frame of audio, small enough that a slow reader holds back a node and not our memory.
+    // Larger than an audio frame, small enough that a slow reader blocks the node instead of filling memory.
     settings: { initialWindowSize: 256 * 1024, enablePush: false },
   });
-  startPinging(session, rules, heard);
+  startPinging(session, rules, listener);
   return session;
 }
 
-/** Asks whether the other side is there, for as long as the session lives. */
+/** Pings the other side until the session closes. */
 export function startPinging(session: ClientHttp2Session, rules: PingRules, { onTimeout, onPong }: PingListener): void {
   const { timers, pingEveryMs, pingTimeoutMs } = rules;
   let timer: Timer | undefined;
-  let asked = false;
-  const ask = () => {
+  let hasPinged = false;
+  const ping = () => {
     if (session.destroyed || session.closed) return;
-    // How long it may take to connect is for others to say.
+    // The connect timeout belongs to the caller.
     if (session.connecting) {
-      timer = timers.after(pingEveryMs, ask);
+      timer = timers.after(pingEveryMs, ping);
       return;
     }
-    asked = true;
-    // In two halves: where this process itself stood still, the second is for what has come meanwhile.
+    hasPinged = true;
+    // Two halves: after an event-loop stall, pending acknowledgements are read before the second half expires.
     timer = timers.after(pingTimeoutMs / 2, () => {
       timer = timers.after(pingTimeoutMs / 2, onTimeout);
     });
-    const isOut = session.ping((error, latencyMs) => {
+    const wasSent = session.ping((error, latencyMs) => {
       cancelTimer(timer);
       if (error !== null) return;
       onPong(latencyMs);
-      timer = timers.after(pingEveryMs, ask);
+      timer = timers.after(pingEveryMs, ping);
     });
-    if (!isOut) onTimeout();
+    if (!wasSent) onTimeout();
   };
-  timer = timers.after(pingEveryMs, ask);
-  // How far away a node is can be seen as soon as it is there.
+  timer = timers.after(pingEveryMs, ping);
+  // The first ping follows the handshake, so that the latency is known at once.
   session.once("remoteSettings", () => {
-    if (asked) return;
+    if (hasPinged) return;
     cancelTimer(timer);
-    ask();
+    ping();
   });
   session.once("close", () => cancelTimer(timer));
 }

@@ -16,44 +16,43 @@ export type PeerClientRules = PingRules & {
   readonly connectTimeoutMs: number;
 };
 
-/** Where another instance is, and which keys it knows. */
+/** The address of another instance, and the ids of its peer keys. */
 export type PeerAddress = { readonly url: string; readonly keys: readonly string[] };
 
-/** A node at another instance. */
+/** A node that is connected to another instance. */
 export type RemoteNodeTarget = { readonly nodeId: string; readonly workspaceId: string; readonly at: PeerAddress };
 
-/** Connections to other instances: one to each that is needed, and all requests to it beside each other on that. */
+/** One HTTP/2 session per peer, opened on demand and shared by all requests. */
 export class PeerClient {
   readonly #rules: PeerClientRules;
   readonly #calls: NodeCallRules;
   readonly #keys: PeerKeys;
-  readonly #unreached: (url: string) => void;
+  readonly #onUnreachable: (url: string) => void;
   readonly #sessions = new Map<string, ClientHttp2Session>();
   #closed = false;
 
-  /** `unreached` is told of an address where nobody answered. */
-  constructor(rules: PeerClientRules, keys: PeerKeys, unreached: (url: string) => void = () => {}) {
+  /** `onUnreachable` is called when a peer does not accept a connection. */
+  constructor(rules: PeerClientRules, keys: PeerKeys, onUnreachable: (url: string) => void = () => {}) {
     this.#rules = rules;
     this.#calls = { ...rules.calls, isStopped: () => this.#closed };
     this.#keys = keys;
-    this.#unreached = unreached;
+    this.#onUnreachable = onUnreachable;
   }
 
   send(
     { nodeId, workspaceId, at }: RemoteNodeTarget,
     request: UpstreamRequest,
-    listener: UpstreamResponseHandler,
+    handler: UpstreamResponseHandler,
   ): UpstreamCall {
-    if (this.#closed) return failStopped(listener);
+    if (this.#closed) return failStopped(handler);
     const session = this.#sessionTo(at);
     if (session === undefined)
-      return failUnreachable(listener, "the instance that the node is connected to cannot be reached");
+      return failUnreachable(handler, "the instance that the node is connected to cannot be reached");
     const { pathname, search } = new URL(request.url);
     const headers = { ...request.headers, [PEER_NODE_HEADER]: nodeId, [PEER_WORKSPACE_HEADER]: workspaceId };
-    return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, listener, this.#calls);
+    return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, handler, this.#calls);
   }
 
-  /** This instance stops. */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.values()) session.destroy();
@@ -62,13 +61,13 @@ export class PeerClient {
   #sessionTo({ url, keys }: PeerAddress): ClientHttp2Session | undefined {
     const known = this.#sessions.get(url);
     if (known !== undefined && !known.destroyed && !known.closed) return known;
-    const id = this.#keys.ids().find((one) => keys.includes(one));
+    const id = this.#keys.ids().find((keyId) => keys.includes(keyId));
     const key = id === undefined ? undefined : this.#keys.find(id);
     if (id === undefined || key === undefined) return undefined;
     const session = connect(url, {
       ...PEER_TLS,
       pskCallback: () => ({ psk: key, identity: id }),
-      // Who it is was shown by the key; there are no certificates, and so no names in them.
+      // The pre-shared key authenticates the peer; there is no certificate to check.
       checkServerIdentity: () => undefined,
       settings: { initialWindowSize: 256 * 1024, enablePush: false },
       maxSessionMemory: PEER_SESSION_MEMORY_MB,
@@ -80,24 +79,24 @@ export class PeerClient {
 
   #watch(url: string, session: ClientHttp2Session): void {
     const { timers, connectTimeoutMs } = this.#rules;
-    const late = timers.after(connectTimeoutMs, () => session.destroy());
-    let isReached = false;
+    const connectTimeout = timers.after(connectTimeoutMs, () => session.destroy());
+    let isConnected = false;
     session.once("connect", () => {
-      isReached = true;
-      cancelTimer(late);
+      isConnected = true;
+      cancelTimer(connectTimeout);
     });
     session.on("error", () => {});
-    // It stops: what runs goes on, and what comes next finds another way.
-    session.once("goaway", () => this.#forget(url, session));
+    // The peer is stopping: running requests continue, new ones use another session.
+    session.once("goaway", () => this.#removeSession(url, session));
     session.once("close", () => {
-      cancelTimer(late);
-      this.#forget(url, session);
-      if (!isReached && !this.#closed) this.#unreached(url);
+      cancelTimer(connectTimeout);
+      this.#removeSession(url, session);
+      if (!isConnected && !this.#closed) this.#onUnreachable(url);
     });
     startPinging(session, this.#rules, { onPong() {}, onTimeout: () => session.destroy() });
   }
 
-  #forget(url: string, session: ClientHttp2Session): void {
+  #removeSession(url: string, session: ClientHttp2Session): void {
     if (this.#sessions.get(url) === session) this.#sessions.delete(url);
   }
 }

@@ -1,14 +1,14 @@
 import { hkdfSync } from "node:crypto";
 import type { MasterKeys } from "../master-keys.ts";
 
-/** What instances prove to each other that they are of one gateway: made from its master keys, and of use for nothing else. */
+/** Pre-shared keys that instances of one gateway authenticate with; derived from its master keys for this purpose only. */
 export type PeerKeys = {
-  /** Names of those that this instance has; the one that it would rather use comes first. */
+  /** Ids of the available keys, the preferred one first. */
   ids(): readonly string[];
   find(id: string): Buffer | undefined;
 };
 
-const LABEL = "inference gateway: between its instances";
+const KEY_LABEL = "inference gateway: between its instances";
 const KEY_BYTES = 32;
 
 export function derivePeerKeys(keys: Pick<MasterKeys, "current" | "previous" | "find">): PeerKeys {
@@ -16,14 +16,14 @@ export function derivePeerKeys(keys: Pick<MasterKeys, "current" | "previous" | "
     ids: () => [keys.current, ...keys.previous].map(({ id }) => id),
     find(id) {
       const key = keys.find(id);
-      return key === undefined ? undefined : Buffer.from(hkdfSync("sha256", key.bytes, "", LABEL, KEY_BYTES));
+      return key === undefined ? undefined : Buffer.from(hkdfSync("sha256", key.bytes, "", KEY_LABEL, KEY_BYTES));
     },
   };
 }
 
 /**
- * TLS whose two sides show that they have the same key: no certificates, and a fresh secret for every connection. Kept to
- * suites that cannot be spoken without the key; newer versions of TLS would fall back to a certificate.
+ * TLS-PSK with forward secrecy and without certificates. Limited to a cipher suite that requires the key: TLS 1.3 would
+ * fall back to a certificate.
  */
 export const PEER_TLS = {
   ciphers: "ECDHE-PSK-CHACHA20-POLY1305",
@@ -31,15 +31,15 @@ export const PEER_TLS = {
   maxVersion: "TLSv1.2",
 } as const;
 
-/** Of a request between instances: whose node it is for. Neither goes on to the node. */
+/** Headers between instances that name the target node; they are removed before the request reaches it. */
 export const PEER_NODE_HEADER = "x-peer-node";
 export const PEER_WORKSPACE_HEADER = "x-peer-workspace";
 
 /**
- * How an instance that stops ends what others asked for there: before anything of it went to the node, or after. No codes
- * of HTTP/2's own, which connections that break have as well; who does not know them takes them for such a break.
+ * Reset codes of a stopping instance: before any byte reached the node (`unsent`), or after (`cut`). They are not HTTP/2's
+ * own codes, which broken connections use too; a peer that does not know them treats them as a broken connection.
  */
 export const PEER_STOPPING_CODES = { unsent: 0x53544f50, cut: 0x53544f51 } as const;
 
-/** For answers that wait for a slow client; per stream the window holds them back long before. */
+/** For responses to slow clients; the window of each stream limits them long before. */
 export const PEER_SESSION_MEMORY_MB = 512;

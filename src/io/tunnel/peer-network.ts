@@ -9,55 +9,53 @@ export type PeerNetworkDeps = {
   readonly board: CoordinationStore;
   readonly keys: PeerKeys;
   readonly nodes: NodeRegistry;
-  readonly instance: Pick<LocalInstance, "id" | "run">;
+  readonly instance: Pick<LocalInstance, "id" | "runId">;
   readonly rules: PeerServerRules & PeerClientRules & NodeDirectoryRules;
-  /** Where it listens, and the address by which others come there. */
+  /** Where this instance listens, and the address that other instances use. */
   readonly host: string;
   readonly port: number;
   advertisedUrl(port: number): string;
-  /** Told of everybody who was turned away. */
   onRejected(why: PeerRejection): void;
   onError(error: unknown): void;
 };
 
-/** The other instances of one gateway: nodes there serve requests here, and the other way round. */
+/** The peer link to the other instances of one gateway: nodes connected to any instance serve requests of all. */
 export type PeerNetwork = {
-  /** Where they reach this one. */
   readonly url: string;
-  /** Nodes go to other instances, and what those have asked for is finished. */
+  /** Asks nodes to reconnect elsewhere and waits for the requests of other instances. */
   drain(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
 };
 
-export async function openPeerNetwork(parts: PeerNetworkDeps): Promise<PeerNetwork> {
-  const { board, keys, nodes, instance, rules, host, port, advertisedUrl, onRejected, onError } = parts;
-  const door = new PeerServer(rules, keys, nodes, onRejected);
-  const url = advertisedUrl(await door.listen(host, port));
-  const presence = new NodeDirectory(board, { ...instance, url, keys: () => keys.ids() }, rules, {
+export async function openPeerNetwork(deps: PeerNetworkDeps): Promise<PeerNetwork> {
+  const { board, keys, nodes, instance, rules, host, port, advertisedUrl, onRejected, onError } = deps;
+  const server = new PeerServer(rules, keys, nodes, onRejected);
+  const url = advertisedUrl(await server.listen(host, port));
+  const directory = new NodeDirectory(board, { ...instance, url, keys: () => keys.ids() }, rules, {
     onChanged: (nodeId) => nodes.refreshRemoteConnection(nodeId),
     onCircuitOpened: (nodeId, reason) => void nodes.openCircuit(nodeId, reason),
     onError,
   });
-  const links = new PeerClient(rules, keys, (unreached) => presence.markUnreachable(unreached));
-  await presence.start();
+  const client = new PeerClient(rules, keys, (peerUrl) => directory.markUnreachable(peerUrl));
+  await directory.start();
   nodes.connectPeers({
-    find: (nodeId) => presence.find(nodeId),
-    send: (to, request, listener) => links.send(to, request, listener),
-    publish: (live, leaving) => presence.publish(live, leaving),
-    withdraw: (nodeId) => presence.withdraw(nodeId),
-    publishCircuitOpen: (nodeId, reason) => presence.publishCircuitOpen(nodeId, reason),
-    abort: () => links.close(),
+    find: (nodeId) => directory.find(nodeId),
+    send: (target, request, handler) => client.send(target, request, handler),
+    publish: (node, leaving) => directory.publish(node, leaving),
+    withdraw: (nodeId) => directory.withdraw(nodeId),
+    publishCircuitOpen: (nodeId, reason) => directory.publishCircuitOpen(nodeId, reason),
+    abort: () => client.close(),
   });
   return {
     url,
     async drain(timeoutMs) {
       nodes.startLeaving();
-      await door.drain(timeoutMs);
+      await server.drain(timeoutMs);
     },
     async close() {
-      await presence.stop();
-      links.close();
-      await door.close();
+      await directory.stop();
+      client.close();
+      await server.close();
     },
   };
 }

@@ -20,72 +20,71 @@ import {
 } from "./peer-keys.ts";
 import { END_TRAILER, NODE_PATHS } from "./protocol.ts";
 
-/** Why a connection or a request of another instance, or of somebody who claims to be one, was turned away. */
+/** Why a connection or a request of a peer was rejected; the value of a metric label. */
 export type PeerRejection = "handshake" | "path" | "node" | "full";
 
-/** Nodes that are connected here. */
+/** The nodes that are connected to this instance. */
 export type LocalNodes = {
-  /** This instance stops, and has cut its nodes off. */
+  /** This instance is stopping and has closed its node connections. */
   readonly closed: boolean;
-  /** A request to a node of a workspace. `absent`: the workspace has no such node, or it is not connected here. */
+  /** Opens a request to a node. `absent`: the workspace has no such node, or it is not connected here. */
   openStream(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full";
 };
 
 export type PeerServerRules = {
   readonly timers: Timers;
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Another instance asks far more often: when it has been quiet for so long, nobody is there. */
+  /** Peers ping far more often: after this long without a ping the session is dead. */
   readonly idleTimeoutMs: number;
 };
 
-const HANDSHAKE_MS = 10_000;
-const RESETS_AT_ONCE = 100_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+const RESET_BURST = 100_000;
 const RESETS_PER_SECOND = 10_000;
-/** How often somebody who waits for the end of all requests looks again. */
-const LOOK_AGAIN_MS = 20;
-/** So long others have to hear how their requests ended. */
-const GOODBYE_MS = 1_000;
+const POLL_MS = 20;
+/** Time for peers to receive the end of their requests. */
+const CLOSE_GRACE_MS = 1_000;
 
 const PATHS: readonly string[] = NODE_PATHS.map((path) => `/v1${path}`);
 
 /**
- * Where other instances of the same gateway ask for nodes that are connected here. Whoever does not have a key of the
- * gateway does not get as far as a request. Nothing of a request is looked at, kept or logged: that is done where it came in.
+ * Serves the requests of other instances for nodes that are connected here. The TLS handshake fails without a peer key.
+ * Requests are neither inspected nor stored nor logged here: the instance that received them does that.
  */
 export class PeerServer {
   readonly #rules: PeerServerRules;
   readonly #nodes: LocalNodes;
-  readonly #refused: (why: PeerRejection) => void;
+  readonly #onRejected: (reason: PeerRejection) => void;
   readonly #server: Http2SecureServer;
   readonly #sessions = new Set<ServerHttp2Session>();
-  #running = 0;
+  #inFlight = 0;
 
-  constructor(rules: PeerServerRules, keys: PeerKeys, nodes: LocalNodes, refused: (why: PeerRejection) => void) {
+  constructor(rules: PeerServerRules, keys: PeerKeys, nodes: LocalNodes, onRejected: (reason: PeerRejection) => void) {
     this.#rules = rules;
     this.#nodes = nodes;
-    this.#refused = refused;
+    this.#onRejected = onRejected;
     this.#server = createSecureServer({
       ...PEER_TLS,
       pskCallback: (_socket, identity) => keys.find(identity) ?? null,
-      handshakeTimeout: HANDSHAKE_MS,
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       settings: { initialWindowSize: 256 * 1024 },
       maxSessionMemory: PEER_SESSION_MEMORY_MB,
-      // Every caller that hangs up resets a stream, and all of another instance's come here: that is no attack.
-      streamResetBurst: RESETS_AT_ONCE,
+      // Every disconnecting caller resets a stream, and all callers of a peer share one session: the limits are high.
+      streamResetBurst: RESET_BURST,
       streamResetRate: RESETS_PER_SECOND,
     });
-    this.#server.on("tlsClientError", () => refused("handshake"));
+    this.#server.on("tlsClientError", () => onRejected("handshake"));
     this.#server.on("unknownProtocol", (socket) => socket.destroy());
     this.#server.on("sessionError", () => {});
-    this.#server.on("session", (session) => this.#greet(session));
+    this.#server.on("session", (session) => this.#acceptSession(session));
   }
 
-  /** Requests of other instances that are under way. */
-  get running(): number {
-    return this.#running;
+  /** Requests of other instances. */
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  /** Takes the port, and answers with it. Never shared with other processes: each has connections of its own. */
+  /** Resolves with the bound port. Exclusive: workers must not share it, each has its own node connections. */
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject);
@@ -97,85 +96,84 @@ export class PeerServer {
     });
   }
 
-  /** Lets what is under way finish. */
   async drain(timeoutMs: number): Promise<void> {
     const { clock, timers } = this.#rules;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
-    while (this.#running > 0 && clock.monotonicMs() < deadlineMs)
-      await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
+    while (this.#inFlight > 0 && clock.monotonicMs() < deadlineMs)
+      await new Promise<void>((resolve) => timers.after(POLL_MS, resolve));
   }
 
   async close(): Promise<void> {
     this.#server.close();
     for (const session of this.#sessions) session.close();
     const { clock, timers } = this.#rules;
-    const deadlineMs = clock.monotonicMs() + GOODBYE_MS;
+    const deadlineMs = clock.monotonicMs() + CLOSE_GRACE_MS;
     while (this.#sessions.size > 0 && clock.monotonicMs() < deadlineMs)
-      await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => timers.after(POLL_MS, resolve));
     for (const session of this.#sessions) session.destroy();
   }
 
-  #greet(session: ServerHttp2Session): void {
+  #acceptSession(session: ServerHttp2Session): void {
     const { timers, idleTimeoutMs } = this.#rules;
-    const quiet = timers.after(idleTimeoutMs, () => session.destroy());
+    const idleTimer = timers.after(idleTimeoutMs, () => session.destroy());
     this.#sessions.add(session);
-    session.on("ping", () => quiet.refresh());
+    session.on("ping", () => idleTimer.refresh());
     session.on("error", () => {});
-    session.on("stream", (stream, headers) => this.#take(stream, headers));
+    session.on("stream", (stream, headers) => this.#acceptStream(stream, headers));
     session.once("close", () => {
-      cancelTimer(quiet);
+      cancelTimer(idleTimer);
       this.#sessions.delete(session);
     });
   }
 
-  #take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  #acceptStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     stream.on("error", () => {});
     if (headers[":method"] !== "POST" || !PATHS.includes(String(headers[":path"]))) {
-      this.#turnAway(stream, constants.NGHTTP2_CONNECT_ERROR, "path");
+      this.#reject(stream, constants.NGHTTP2_CONNECT_ERROR, "path");
       return;
     }
     if (this.#nodes.closed) {
       stream.close(PEER_STOPPING_CODES.unsent);
       return;
     }
-    const asked = this.#nodes.openStream(
+    const opened = this.#nodes.openStream(
       String(headers[PEER_NODE_HEADER]),
       String(headers[PEER_WORKSPACE_HEADER]),
-      forNode(headers),
+      nodeHeadersOf(headers),
     );
-    if (asked === "absent") this.#turnAway(stream, constants.NGHTTP2_CONNECT_ERROR, "node");
-    else if (asked === "full") this.#turnAway(stream, constants.NGHTTP2_REFUSED_STREAM, "full");
-    else this.#join(stream, asked);
+    if (opened === "absent") this.#reject(stream, constants.NGHTTP2_CONNECT_ERROR, "node");
+    else if (opened === "full") this.#reject(stream, constants.NGHTTP2_REFUSED_STREAM, "full");
+    else this.#relay(stream, opened);
   }
 
-  #turnAway(stream: ServerHttp2Stream, code: number, why: PeerRejection): void {
+  #reject(stream: ServerHttp2Stream, code: number, reason: PeerRejection): void {
     stream.close(code);
-    this.#refused(why);
+    this.#onRejected(reason);
   }
 
-  #join(stream: ServerHttp2Stream, node: ClientHttp2Stream): void {
-    this.#running += 1;
+  #relay(stream: ServerHttp2Stream, node: ClientHttp2Stream): void {
+    this.#inFlight += 1;
     stream.once("close", () => {
-      this.#running -= 1;
-      // Whoever asked has heard all of it, or does not want it any more.
+      this.#inFlight -= 1;
+      // The peer has the whole response, or aborted it.
       node.close(constants.NGHTTP2_CANCEL);
     });
-    joinStreams(stream, node, () => this.#nodes.closed);
+    relayStreams(stream, node, () => this.#nodes.closed);
   }
 }
 
-/** What one side says the other hears, no faster than it is taken; and how the node ended is how the request ends. */
-function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopping: () => boolean): void {
-  let isWhole = false;
-  // It is not known any more once the stream has ended.
+/** Relays both directions with backpressure, and the node's end as the end of the peer's request. */
+function relayStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopping: () => boolean): void {
+  let isComplete = false;
+  // `node.session` is undefined once the stream has closed.
   const { session } = node;
   node.on("error", () => {});
   node.once("response", (headers) => {
     if (stream.destroyed || stream.closed) return;
     try {
-      stream.respond(withoutPseudo(headers, Number(headers[":status"] ?? 502)), { waitForTrailers: true });
+      stream.respond(responseHeadersOf(headers, Number(headers[":status"] ?? 502)), { waitForTrailers: true });
     } catch {
-      // A node can write statuses and headers that cannot be passed on: that is the end of its answer, and of nothing else.
+      // A status or header that HTTP/2 cannot carry ends this response only.
       stream.close(constants.NGHTTP2_INTERNAL_ERROR);
       return;
     }
@@ -183,11 +181,11 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopp
     node.pipe(stream, { end: false });
   });
   node.once("trailers", (trailers) => {
-    isWhole = trailers[END_TRAILER] === "whole";
+    isComplete = trailers[END_TRAILER] === "whole";
   });
   node.once("close", () => {
     if (stream.destroyed || stream.closed) return;
-    if (isWhole && stream.headersSent) stream.end();
+    if (isComplete && stream.headersSent) stream.end();
     else if (isStopping()) stream.close(PEER_STOPPING_CODES.cut);
     else if (node.rstCode !== constants.NGHTTP2_REFUSED_STREAM) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else stream.close(isSessionClosing(session) ? constants.NGHTTP2_CONNECT_ERROR : node.rstCode);
@@ -195,14 +193,16 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopp
   stream.pipe(node);
 }
 
-const OWN_HEADERS: readonly string[] = [...HOP_BY_HOP_HEADERS, PEER_NODE_HEADER, PEER_WORKSPACE_HEADER];
+const PEER_ONLY_HEADERS: readonly string[] = [...HOP_BY_HOP_HEADERS, PEER_NODE_HEADER, PEER_WORKSPACE_HEADER];
 
-function forNode(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const kept = Object.entries(headers).filter(([name]) => !name.startsWith(":") && !OWN_HEADERS.includes(name));
-  return { ":method": "POST", ":path": String(headers[":path"]), ...Object.fromEntries(kept) };
+function nodeHeadersOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const forwarded = Object.entries(headers).filter(
+    ([name]) => !name.startsWith(":") && !PEER_ONLY_HEADERS.includes(name),
+  );
+  return { ":method": "POST", ":path": String(headers[":path"]), ...Object.fromEntries(forwarded) };
 }
 
-function withoutPseudo(headers: IncomingHttpHeaders, status: number): Record<string, string | string[] | number> {
+function responseHeadersOf(headers: IncomingHttpHeaders, status: number): Record<string, string | string[] | number> {
   const result: Record<string, string | string[] | number> = { ":status": status };
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(":")) result[name] = value;

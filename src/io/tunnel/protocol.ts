@@ -1,17 +1,17 @@
 import { z } from "zod";
 
-/** Where nodes connect to, and what both sides speak there: HTTP/2 over one WebSocket, the gateway asking. */
+/** Nodes open a WebSocket here; it carries HTTP/2 with the gateway as the client. */
 export const TUNNEL_PATH = "/nodes/connect";
 export const PROTOCOL_VERSION = 1;
 export const SUBPROTOCOL = `inference-node.v${PROTOCOL_VERSION}`;
 
-/** Paths of the agent that are not the local server's. */
+/** The agent's own path for its announcement. */
 export const ANNOUNCE_PATH = "/.node/announcement";
 
-/** Asked by a gateway that stops while others of its instances go on: the agent connects anew, and finishes what runs here. */
+/** Requested by a stopping instance: the agent opens another connection and finishes running requests on this one. */
 export const MOVE_PATH = "/.node/move";
 
-/** Why the gateway ends a connection, as codes of the WebSocket protocol. Who is told `gone` does not come back. */
+/** WebSocket close codes of the gateway. After `removed` the agent does not reconnect. */
 export const CLOSE_CODES = {
   replaced: 4001,
   removed: 4002,
@@ -20,7 +20,7 @@ export const CLOSE_CODES = {
   stopping: 1012,
 } as const;
 
-/** What a node carries of the public API; everything else it is asked for is refused by it. */
+/** The paths of the public API that a node serves; it rejects all others. */
 export const NODE_PATHS = [
   "/chat/completions",
   "/embeddings",
@@ -31,9 +31,9 @@ export const NODE_PATHS = [
 
 export const MODELS_MAX = 500;
 export const SERVER_CHARS_MAX = 64;
-const whole = z.int().min(1).max(1_000_000_000).nullable();
+const optionalCount = z.int().min(1).max(1_000_000_000).nullable();
 
-/** One model of the local server, as far as it says anything about it. */
+/** One model of the local server; null: the server does not say. */
 export const NodeModel = z.object({
   id: z
     .string()
@@ -44,8 +44,8 @@ export const NodeModel = z.object({
     .array(z.enum(["chat", "embeddings"]))
     .min(1)
     .max(2),
-  context_tokens: whole,
-  max_output_tokens: whole,
+  context_tokens: optionalCount,
+  max_output_tokens: optionalCount,
   tools: z.boolean().nullable(),
   json_schema: z.boolean().nullable(),
   image_input: z.boolean().nullable(),
@@ -53,19 +53,19 @@ export const NodeModel = z.object({
 });
 export type NodeModel = z.infer<typeof NodeModel>;
 
-/** What a node says of itself; unknown fields of newer agents are left out. */
+/** What a node announces about itself. Unknown fields of newer agents are ignored. */
 export const Announcement = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
   agent: z.string().max(64),
   server: z.string().max(SERVER_CHARS_MAX),
-  /** Requests it takes at once. */
+  /** Concurrent requests. */
   capacity: z.int().min(1).max(1024),
   models: z.array(NodeModel).max(MODELS_MAX),
 });
 export type Announcement = z.infer<typeof Announcement>;
 
-/** The trailer that says that an answer is whole: a reset stream looks like an ended one to whoever reads it. */
+/** The trailer of a complete response: without it, a reset stream would look like an ended one. */
 export const END_TRAILER = "x-node-end";
 
-/** Told by the agent where the local server gave no answer, so that nobody takes it for the server's. */
+/** Marks a response of the agent itself, when the local server gave none. */
 export const PROBLEM_HEADER = "x-node-problem";

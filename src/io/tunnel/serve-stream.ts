@@ -7,16 +7,15 @@ export type NodeServingContext = {
   readonly local: LocalServer;
   readonly capacity: number;
   announcement(): Announcement;
-  /** Requests under way; kept by `serveStream`. */
+  /** Running requests; `serveStream` adds and removes them. */
   readonly inFlight: Set<ServerHttp2Stream>;
   onDone(): void;
-  /** The gateway wants it to connect anew. */
+  /** The gateway request for another connection. */
   reconnect(): void;
 };
 
 const API_PREFIX = "/v1";
-/** Headers that mean something on one connection only. */
-const HOP_HEADERS: readonly string[] = [
+const HOP_BY_HOP_HEADERS: readonly string[] = [
   "connection",
   "keep-alive",
   "transfer-encoding",
@@ -28,52 +27,52 @@ const HOP_HEADERS: readonly string[] = [
   "te",
 ];
 
-/** One request of the gateway, carried to the local server and back; nothing of it is kept or looked at. */
+/** Forwards one request of the gateway to the local server without storing or inspecting it. */
 export function serveStream(
-  serving: NodeServingContext,
+  context: NodeServingContext,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
 ): void {
   stream.on("error", () => {});
   const path = String(headers[":path"] ?? "");
   if (path === ANNOUNCE_PATH) {
-    begin(stream, { ":status": 200, "content-type": "application/json" });
-    stream.end(JSON.stringify(serving.announcement()));
+    respond(stream, { ":status": 200, "content-type": "application/json" });
+    stream.end(JSON.stringify(context.announcement()));
     return;
   }
   if (path === MOVE_PATH) {
-    begin(stream, { ":status": 200 });
+    respond(stream, { ":status": 200 });
     stream.end();
-    serving.reconnect();
+    context.reconnect();
     return;
   }
-  if (!NODE_PATHS.some((one) => path === `${API_PREFIX}${one}`) || headers[":method"] !== "POST") {
-    refuse(stream, 404, "path", "The node carries nothing at this address.");
+  if (!NODE_PATHS.some((nodePath) => path === `${API_PREFIX}${nodePath}`) || headers[":method"] !== "POST") {
+    respondWithProblem(stream, 404, "path", "The node carries nothing at this address.");
     return;
   }
-  // Refused before anything was done with it: the gateway may ask somebody else.
-  if (serving.inFlight.size >= serving.capacity) {
+  // REFUSED_STREAM guarantees that nothing was done, so the gateway may retry elsewhere.
+  if (context.inFlight.size >= context.capacity) {
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
     return;
   }
-  serving.inFlight.add(stream);
+  context.inFlight.add(stream);
   stream.once("close", () => {
-    serving.inFlight.delete(stream);
-    serving.onDone();
+    context.inFlight.delete(stream);
+    context.onDone();
   });
-  carry(serving.local, stream, path.slice(API_PREFIX.length), headers);
+  forward(context.local, stream, path.slice(API_PREFIX.length), headers);
 }
 
-function carry(local: LocalServer, stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders): void {
-  const asked = openLocalRequest(local, "POST", path, kept(headers));
-  stream.pipe(asked);
-  stream.once("close", () => asked.destroy());
-  // What nobody reads any more is read to its end all the same: until then the request is not over, and has its place.
-  asked.once("close", () => stream.resume());
-  asked.once("response", (response) => relay(stream, response));
-  asked.once("error", (error) => {
+function forward(local: LocalServer, stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders): void {
+  const request = openLocalRequest(local, "POST", path, endToEndHeadersOf(headers));
+  stream.pipe(request);
+  stream.once("close", () => request.destroy());
+  // The rest of the request body is discarded: until it is read, the stream does not close and keeps its slot.
+  request.once("close", () => stream.resume());
+  request.once("response", (response) => relay(stream, response));
+  request.once("error", (error) => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    else refuse(stream, 502, "unreachable", `The local server does not answer (${errorCodeOf(error)}).`);
+    else respondWithProblem(stream, 502, "unreachable", `The local server does not answer (${errorCodeOf(error)}).`);
   });
 }
 
@@ -83,34 +82,39 @@ function relay(stream: ServerHttp2Stream, response: IncomingMessage): void {
     return;
   }
   try {
-    begin(stream, { ":status": response.statusCode ?? 502, ...kept(response.headers) });
+    respond(stream, { ":status": response.statusCode ?? 502, ...endToEndHeadersOf(response.headers) });
   } catch {
-    // A status or a header that this way has no words for must not end what runs beside it.
+    // A status or header that HTTP/2 cannot forward must not end the session.
     response.destroy();
-    refuse(stream, 502, "answer", `The local server answered ${response.statusCode} in a form that cannot be carried.`);
+    respondWithProblem(
+      stream,
+      502,
+      "answer",
+      `The local server answered ${response.statusCode} in a form that cannot be carried.`,
+    );
     return;
   }
-  // A body that breaks off is not an end: the gateway must hear the difference.
+  // A truncated body must not look like a complete one.
   response.once("error", () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
   response.once("aborted", () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
   response.pipe(stream);
 }
 
-/** Its end is said apart. */
-function begin(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
+/** Sends the end trailer after the last byte. */
+function respond(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   stream.respond(headers, { waitForTrailers: true });
   stream.once("wantTrailers", () => stream.sendTrailers({ [END_TRAILER]: "whole" }));
 }
 
-function kept(headers: NodeJS.Dict<string | string[]>): Record<string, string | string[]> {
+function endToEndHeadersOf(headers: NodeJS.Dict<string | string[]>): Record<string, string | string[]> {
   const result: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !name.startsWith(":") && !HOP_HEADERS.includes(name)) result[name] = value;
+    if (value !== undefined && !name.startsWith(":") && !HOP_BY_HOP_HEADERS.includes(name)) result[name] = value;
   return result;
 }
 
-function refuse(stream: ServerHttp2Stream, status: number, problem: string, message: string): void {
+function respondWithProblem(stream: ServerHttp2Stream, status: number, problem: string, message: string): void {
   if (stream.destroyed) return;
-  begin(stream, { ":status": status, "content-type": "application/json", [PROBLEM_HEADER]: problem });
+  respond(stream, { ":status": status, "content-type": "application/json", [PROBLEM_HEADER]: problem });
   stream.end(JSON.stringify({ error: { message, type: "api_error", code: `node_${problem}` } }));
 }

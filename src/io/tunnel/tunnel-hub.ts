@@ -10,30 +10,29 @@ import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeC
 import { openNodeSession, type PingRules } from "./node-session.ts";
 import { ANNOUNCE_PATH, Announcement, CLOSE_CODES, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
 
-/** Scheme of an endpoint's address that leads to a node: `tunnel://<node id>/v1`. */
+/** The URL scheme of nodes: `tunnel://<node id>/v1`. */
 export const TUNNEL_SCHEME = "tunnel:";
 
 export type TunnelHubRules = PingRules & {
   readonly clock: Pick<Clock, "nowMs">;
   readonly calls: NodeCallLimits;
-  /** How often a node is asked what it serves now. */
+  /** How often the announcement of a node is requested. */
   readonly announceEveryMs: number;
 };
 
-/** A node that is connected and has said what it serves. */
+/** A connected node with its announcement. */
 export type ConnectedNode = {
   readonly nodeId: string;
   readonly connectedAtMs: number;
   readonly address: string;
   readonly announcement: Announcement;
-  /** The instance that holds its connection; null: this one. */
+  /** The instance that holds the connection; null: this one. */
   readonly instance: string | null;
 };
 
 type TunnelHubListeners = {
-  /** It is there, or serves something else than before. */
+  /** A node connected, or its announcement changed. */
   onAnnounced(node: ConnectedNode): void;
-  /** It is not there any more. */
   onDisconnected(nodeId: string): void;
 };
 
@@ -41,13 +40,13 @@ const GET: UpstreamRequest = { url: "", method: "GET", headers: {}, body: "" };
 const FRAME_BYTES_MAX = 4 * 1024 * 1024;
 const ANNOUNCEMENT_BYTES_MAX = 512 * 1024;
 
-/** The gateway's side of all tunnels: which nodes are there, and the way to each. */
+/** The gateway's side of all tunnels: the connected nodes, and requests to them. */
 export class TunnelHub {
   readonly #rules: NodeConnectionRules;
   readonly #listeners: TunnelHubListeners;
   readonly #connections = new Map<string, NodeConnection>();
   #closed = false;
-  // No compression: answers are secrets beside attacker-chosen text, and every frame would cost a buffer of its own.
+  // No compression: responses mix secrets with attacker-chosen text (CRIME), and every frame would need its own buffer.
   readonly #server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -60,7 +59,7 @@ export class TunnelHub {
     this.#listeners = listeners;
   }
 
-  /** The gateway stops: nobody is asked any more. */
+  /** The gateway is stopping: no further requests are sent. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -73,64 +72,67 @@ export class TunnelHub {
     return [...this.#connections.keys()];
   }
 
-  live(nodeId: string): ConnectedNode | undefined {
-    return this.#connections.get(nodeId)?.live;
+  findConnected(nodeId: string): ConnectedNode | undefined {
+    return this.#connections.get(nodeId)?.node;
   }
 
-  /** Requests under way at a node, and how far away it is; null: it has not been asked yet. */
+  /** Running requests of a node and its latency; null before the first ping. */
   loadOf(nodeId: string): { readonly running: number; readonly latencyMs: number | null } {
-    const link = this.#connections.get(nodeId);
-    return { running: link?.running ?? 0, latencyMs: link?.latencyMs ?? null };
+    const connection = this.#connections.get(nodeId);
+    return { running: connection?.running ?? 0, latencyMs: connection?.latencyMs ?? null };
   }
 
-  /** Takes a connection whose token was found right. A second one of the same node ends the first. */
+  /** Accepts a connection with a valid token. A second connection of the same node replaces the first. */
   accept(nodeId: string, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.handleUpgrade(request, socket, head, (ws) => {
       this.#connections.get(nodeId)?.end(CLOSE_CODES.replaced, "another connection of this node took over");
-      const link = new NodeConnection(ws, this.#rules, {
+      const connection = new NodeConnection(ws, this.#rules, {
         onAnnounced: (announcement) => {
-          const live = { nodeId, address, connectedAtMs: link.connectedAtMs, announcement, instance: null };
-          link.live = live;
-          this.#listeners.onAnnounced(live);
+          const node = { nodeId, address, connectedAtMs: connection.connectedAtMs, announcement, instance: null };
+          connection.node = node;
+          this.#listeners.onAnnounced(node);
         },
         onClosed: () => {
-          if (this.#connections.get(nodeId) !== link) return;
+          if (this.#connections.get(nodeId) !== connection) return;
           this.#connections.delete(nodeId);
           this.#listeners.onDisconnected(nodeId);
         },
       });
-      this.#connections.set(nodeId, link);
+      this.#connections.set(nodeId, connection);
     });
   }
 
-  /** The token was revoked, or the node removed: nothing goes there from now on. */
+  /** Closes the connection because the node was removed or its token revoked. */
   disconnect(nodeId: string): void {
     this.#connections.get(nodeId)?.end(CLOSE_CODES.removed, "this node was removed or its token revoked");
   }
 
-  send(request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
-    if (this.#closed) return failStopped(listener);
+  send(request: UpstreamRequest, handler: UpstreamResponseHandler): UpstreamCall {
+    if (this.#closed) return failStopped(handler);
     const { hostname, pathname, search } = new URL(request.url);
-    const link = this.#connections.get(hostname);
-    if (link === undefined || link.session.destroyed || link.session.closed) return failUnreachable(listener);
-    return link.carry(`${pathname}${search}`, request, listener);
+    const connection = this.#connections.get(hostname);
+    if (connection === undefined || connection.session.destroyed || connection.session.closed)
+      return failUnreachable(handler);
+    return connection.send(`${pathname}${search}`, request, handler);
   }
 
-  /** A request that another instance has for a node; undefined when the node is not connected here. */
+  /** Opens a request of another instance; undefined if the node is not connected here. */
   open(nodeId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | undefined {
-    const link = this.#connections.get(nodeId);
-    return link === undefined || link.session.destroyed || link.session.closed ? undefined : link.open(headers);
+    const connection = this.#connections.get(nodeId);
+    return connection === undefined || connection.session.destroyed || connection.session.closed
+      ? undefined
+      : connection.open(headers);
   }
 
-  /** Asks all to connect to another instance; what runs is finished here. Agents that do not know the question stay. */
+  /** Asks all nodes to connect to another instance; running requests finish here. Old agents ignore it. */
   requestReconnect(): void {
-    for (const link of this.#connections.values()) link.askToMove();
+    for (const connection of this.#connections.values()) connection.askToMove();
   }
 
-  /** Says goodbye to all: they come back to whoever is there then. */
+  /** Closes all connections; agents reconnect to any other instance. */
   close(): void {
     this.#closed = true;
-    for (const link of [...this.#connections.values()]) link.end(CLOSE_CODES.stopping, "the gateway stops");
+    for (const connection of [...this.#connections.values()]) connection.end(CLOSE_CODES.stopping, "the gateway stops");
     this.#server.close();
   }
 }
@@ -142,13 +144,13 @@ type NodeConnectionListeners = { onAnnounced(announcement: Announcement): void; 
 class NodeConnection {
   readonly session: ClientHttp2Session;
   readonly connectedAtMs: number;
-  live: ConnectedNode | undefined;
+  node: ConnectedNode | undefined;
   latencyMs: number | null = null;
   running = 0;
   readonly #ws: WebSocket;
   readonly #rules: NodeConnectionRules;
   readonly #listeners: NodeConnectionListeners;
-  #known = "";
+  #lastAnnouncement = "";
   #timer: Timer | undefined;
 
   constructor(ws: WebSocket, rules: NodeConnectionRules, listeners: NodeConnectionListeners) {
@@ -166,13 +168,13 @@ class NodeConnection {
     });
     this.session.on("error", () => ws.terminate());
     this.session.once("close", () => ws.terminate());
-    ws.once("close", () => this.#over());
-    this.#ask();
+    ws.once("close", () => this.#onClosed());
+    this.#requestAnnouncement();
   }
 
-  carry(path: string, request: UpstreamRequest, listener: UpstreamResponseHandler): UpstreamCall {
+  send(path: string, request: UpstreamRequest, handler: UpstreamResponseHandler): UpstreamCall {
     this.running += 1;
-    return new NodeCall(this.session, path, request, listener, this.#rules.calls, () => {
+    return new NodeCall(this.session, path, request, handler, this.#rules.calls, () => {
       this.running -= 1;
     });
   }
@@ -187,62 +189,63 @@ class NodeConnection {
   }
 
   askToMove(): void {
-    const nobody: UpstreamResponseHandler = {
+    const ignore: UpstreamResponseHandler = {
       onHeaders: () => ({ onData: () => "more", onEnd() {}, onFailure() {} }),
       onFailure() {},
     };
-    new NodeCall(this.session, MOVE_PATH, GET, nobody, this.#rules.calls);
+    new NodeCall(this.session, MOVE_PATH, GET, ignore, this.#rules.calls);
   }
 
   end(code: number, why: string): void {
     cancelTimer(this.#timer);
     this.#ws.close(code, why);
     this.session.destroy();
-    // A node that is silent does not close either.
+    // A dead node does not complete the closing handshake.
     this.#rules.timers.after(1_000, () => this.#ws.terminate());
-    this.#over();
+    this.#onClosed();
   }
 
-  #over(): void {
+  #onClosed(): void {
     cancelTimer(this.#timer);
     if (!this.session.destroyed) this.session.destroy();
     this.#listeners.onClosed();
   }
 
-  /** Asks what the node serves, now and from time to time. */
-  #ask(): void {
+  /** Requests the announcement now and periodically. */
+  #requestAnnouncement(): void {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const listener: UpstreamResponseHandler = {
+    const handler: UpstreamResponseHandler = {
       onHeaders: (status) => ({
         onData: (chunk) => {
           bytes += chunk.length;
           if (bytes <= ANNOUNCEMENT_BYTES_MAX) chunks.push(chunk);
           return "more";
         },
-        onEnd: () => this.#told(status, bytes <= ANNOUNCEMENT_BYTES_MAX ? Buffer.concat(chunks).toString() : ""),
-        onFailure: () => this.#askLater(),
+        onEnd: () =>
+          this.#onAnnouncement(status, bytes <= ANNOUNCEMENT_BYTES_MAX ? Buffer.concat(chunks).toString() : ""),
+        onFailure: () => this.#scheduleAnnouncement(),
       }),
-      onFailure: () => this.#askLater(),
+      onFailure: () => this.#scheduleAnnouncement(),
     };
-    new NodeCall(this.session, ANNOUNCE_PATH, GET, listener, this.#rules.calls);
+    new NodeCall(this.session, ANNOUNCE_PATH, GET, handler, this.#rules.calls);
   }
 
-  #askLater(): void {
+  #scheduleAnnouncement(): void {
     if (this.session.destroyed) return;
-    this.#timer = this.#rules.timers.after(this.#rules.announceEveryMs, () => this.#ask());
+    this.#timer = this.#rules.timers.after(this.#rules.announceEveryMs, () => this.#requestAnnouncement());
   }
 
-  #told(status: number, text: string): void {
+  #onAnnouncement(status: number, text: string): void {
     const announcement = status === 200 ? Announcement.safeParse(tryParseJson(text)).data : undefined;
     if (announcement === undefined) {
       this.end(CLOSE_CODES.unreadable, "what the node announced cannot be read: update the node, or the gateway");
       return;
     }
-    if (text !== this.#known) {
-      this.#known = text;
+    if (text !== this.#lastAnnouncement) {
+      this.#lastAnnouncement = text;
       this.#listeners.onAnnounced(announcement);
     }
-    this.#askLater();
+    this.#scheduleAnnouncement();
   }
 }

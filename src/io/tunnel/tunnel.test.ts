@@ -365,7 +365,7 @@ describe("a tunnel", () => {
     await until(() => seen.length > 0);
     proxy.freeze();
     await until(() => lost.length === 1);
-    expect(hub.live("node-1")).toBeUndefined();
+    expect(hub.findConnected("node-1")).toBeUndefined();
     await eventually(() => expect(statuses.at(-1)?.state).not.toBe("connected"), { timeout: 10_000 });
     expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
   });
