@@ -158,7 +158,7 @@ class MultipartFormReader {
             contentType: this.#contentTypeOf(this.#fileInfo.type),
             bytes: spool.bytes,
             seconds: this.#meter.seconds(),
-            passedBytes: this.#meter.skippedBytes(),
+            skippedBytes: this.#meter.skippedBytes(),
             sha256: this.#hash.digest(),
             read: () => spool.read(),
           };
