@@ -38,7 +38,7 @@ import { acceptNode, type NodeAcceptor } from "./node-upgrade.ts";
 import type { AddressRateLimiter, RateLimiter } from "./rate-limiter.ts";
 import { connectFault, HEADER_BYTES_MAX, malformedFault, writeRawResponse } from "./raw-response.ts";
 import { awaitsContinue, type BodySender, openUpload, readRequestBody } from "./request-body.ts";
-import { type RouteMatch, Router } from "./router.ts";
+import { type RouteMatch, RouteTable } from "./route-table.ts";
 import { sendFault, sendResponse } from "./send-response.ts";
 import { transferredBytes, watchWriteStalls } from "./write-stall.ts";
 
@@ -99,14 +99,14 @@ const CLIENT_CLOSED_REQUEST = 499;
 export class EdgeServer {
   readonly listener: Listener;
   readonly #deps: EdgeDeps;
-  readonly #router: Router;
+  readonly #routeTable: RouteTable;
   readonly #authenticator: KeyAuthenticator;
   readonly #connections = new WeakMap<Duplex, ClientConnectionState>();
   #routes: EdgeRoutes | undefined;
 
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
-    this.#router = new Router(deps.routes);
+    this.#routeTable = new RouteTable(deps.routes);
     this.#authenticator = new KeyAuthenticator(deps);
     const server = createServer(
       {
@@ -240,7 +240,7 @@ export class EdgeServer {
     const url = originForm(request.url ?? "/");
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
-    const lookup = this.#router.find(request.method ?? "GET", path);
+    const lookup = this.#routeTable.find(request.method ?? "GET", path);
     this.#identify(exchange, lookup.is === "found" ? lookup.match.route : undefined, path);
     exchange.clientAddress = clientAddress(request, peer, this.#deps.trustedProxies);
     const isProbe = lookup.is === "found" && HEALTH_PROBES.has(lookup.match.route.id);

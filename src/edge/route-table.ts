@@ -16,7 +16,7 @@ type RoutePattern = { readonly route: Route; readonly pattern: RegExp; readonly 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Finds fixed paths in a map and paths with parameters by their patterns. */
-export class Router {
+export class RouteTable {
   readonly #fixed = new Map<string, Map<string, RouteLookup>>();
   readonly #patterns: RoutePattern[] = [];
 

@@ -3,10 +3,10 @@ import type { Route } from "../../src/contract/route.ts";
 import { faultsOf } from "../../src/contract/route-faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { IdempotentReplay } from "../../src/contract/schemas/idempotency.ts";
-import { Router } from "../../src/edge/router.ts";
+import { RouteTable } from "../../src/edge/route-table.ts";
 import type { Called } from "./gateway.ts";
 
-const router = new Router(ROUTES);
+const router = new RouteTable(ROUTES);
 
 type Answers = Readonly<Record<string, { $ref?: string; headers?: object; content?: object }>>;
 type Document = {

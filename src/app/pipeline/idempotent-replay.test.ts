@@ -16,7 +16,9 @@ test.each([
     const claims: unknown[] = [];
     const state = {
       ...memoryState(systemClock),
-      claimIdempotencyKey: async (...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claimIdempotencyKey"]>) => {
+      claimIdempotencyKey: async (
+        ...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claimIdempotencyKey"]>
+      ) => {
         claims.push([requestId, run]);
         throw fault("service_unavailable", { message: "away" });
       },

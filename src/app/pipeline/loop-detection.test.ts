@@ -14,6 +14,6 @@ test.each([
   ["a node", [], SHIPPED, { baseUrl: HOME, node }, true],
   ["a catalogue of one's own", [], OWN, { baseUrl: HOME }, true],
   ["a request that has passed a gateway", ["other"], SHIPPED, { baseUrl: HOME }, true],
-] as const)("NODE-01 %s is told the gateway's mark or not", (_what, hops, own, at, told) => {
-  expect(shouldSendHops(hops, own, { node: undefined, ...at, endpoint: { baseUrl: HOME } })).toBe(told);
+] as const)("NODE-01 the hop header goes to %s or not", (_what, hops, own, at, isSent) => {
+  expect(shouldSendHops(hops, own, { node: undefined, ...at, endpoint: { baseUrl: HOME } })).toBe(isSent);
 });

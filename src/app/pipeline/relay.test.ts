@@ -28,7 +28,7 @@ const ADAPTER: UpstreamAdapter = {
 function openRelay() {
   let nowMs = 0;
   const timers = new Map<object, { readonly atMs: number; then(): void }>();
-  const said: string[] = [];
+  const sent: string[] = [];
   let gone = false;
   let room = Promise.withResolvers<void>();
   const sink: ResponseSink = {
@@ -39,7 +39,7 @@ function openRelay() {
     start() {},
     write(chunk) {
       const blocks = String(chunk).split("\n\n").slice(0, -1);
-      said.push(...blocks.map((block) => `${nowMs}: ${block.startsWith("data") ? "frame" : block.slice(2)}`));
+      sent.push(...blocks.map((block) => `${nowMs}: ${block.startsWith("data") ? "frame" : block.slice(2)}`));
       return true;
     },
     drained: () => room.promise,
@@ -76,7 +76,7 @@ function openRelay() {
   const send = (data: object) => reader.onData(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });
   return {
-    said,
+    sent,
     relay,
     leave() {
       gone = true;
@@ -108,35 +108,35 @@ function openRelay() {
 }
 
 test("CHAT-10 the keep-alive interval starts at the last frame or keep-alive", () => {
-  const { said, speak, wait, relay } = openRelay();
+  const { sent, speak, wait, relay } = openRelay();
   for (let frame = 0; frame < 10; frame += 1) {
     speak();
     wait(30);
   }
-  expect(said.filter((line) => line.endsWith("quiet"))).toEqual([]);
+  expect(sent.filter((line) => line.endsWith("quiet"))).toEqual([]);
   wait(300);
   speak();
   wait(150);
   relay.stop();
   wait(1000);
   const quiet = ["370: quiet", "470: quiet", "570: quiet", "600: frame", "700: quiet"];
-  expect(said.slice(10)).toEqual(quiet);
+  expect(sent.slice(10)).toEqual(quiet);
 });
 
 test("CHAT-10 keep-alives use the dialect's event once the provider's stream has begun", () => {
-  const { said, begin, wait } = openRelay();
+  const { sent, begin, wait } = openRelay();
   wait(KEEP_ALIVE_MS);
   begin();
   wait(KEEP_ALIVE_MS);
-  expect(said).toEqual(["100: keep-alive", "100: frame", "200: quiet"]);
+  expect(sent).toEqual(["100: keep-alive", "100: frame", "200: quiet"]);
 });
 
 test("CHAT-10 ROUTE-04 after a failed endpoint keep-alives are comments again", () => {
-  const { said, begin, moveOn, wait } = openRelay();
+  const { sent, begin, moveOn, wait } = openRelay();
   begin();
   moveOn();
   wait(KEEP_ALIVE_MS);
-  expect(said).toEqual(["100: keep-alive"]);
+  expect(sent).toEqual(["100: keep-alive"]);
 });
 
 test("BILL-02 content after a disconnect does not count as sent", () => {

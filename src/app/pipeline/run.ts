@@ -50,7 +50,7 @@ export async function run(
         const { loggableBody } = received;
         recorder?.optOut();
         traceUndecoded(trace, loggableBody);
-        await gateway.beforeSettlement?.(trace.requestId, "less");
+        await gateway.beforeSettlement?.(trace.requestId, "partial");
         return await replayResponse({ gateway, trace, exchange, sink, surface, loggableBody }, first);
       }
     }
@@ -103,7 +103,7 @@ export async function run(
     const problem =
       (RESOURCE_STATUSES.has(found.status) && unadmitted && firstEncodingError(exchange, trace, unadmitted)) || found;
     if (!(error instanceof SettledFault)) {
-      await gateway.beforeSettlement?.(trace.requestId, "less");
+      await gateway.beforeSettlement?.(trace.requestId, "partial");
       const record = error instanceof ClientDisconnected ? disconnectedRecord(trace) : trace.refusedRecord(problem);
       await settleUncharged(gateway, trace, record);
     }
@@ -125,7 +125,7 @@ async function attemptAndSettle(request: AdmittedRequest): Promise<void> {
     const attempting = stage.run();
     const refusal: Fault | undefined =
       beforeSettlement &&
-      (await beforeSettlement(request.trace.requestId, await attempting.then(completenessOf, () => "less" as const)));
+      (await beforeSettlement(request.trace.requestId, await attempting.then(completenessOf, () => "partial" as const)));
     const served = await attempting;
     await (refusal === undefined ? settle(request, stage, served) : settleTakenOver(request, served.outcome, refusal));
   } finally {
@@ -134,7 +134,7 @@ async function attemptAndSettle(request: AdmittedRequest): Promise<void> {
 }
 
 function completenessOf({ outcome: { is } }: ServedAttempt): ResponseCompleteness {
-  return is === "complete" || is === "relayed" ? "all" : "less";
+  return is === "complete" || is === "relayed" ? "complete" : "partial";
 }
 
 const RESOURCE_STATUSES: ReadonlySet<number> = new Set([402, 429]);

@@ -40,8 +40,8 @@ test("RESP-04 RESP-05 a complete reply is stored, even when a newer run exists",
     const job = await begun();
     await store.startRun("resp_1");
     if (finds !== "nothing") await jobs.stopUnwanted();
-    expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
-    // It is over, so nobody stops it any more.
+    expect(await jobs.claimEnd("resp_1", "complete")).toBeUndefined();
+    // The job has ended, so no check stops it.
     await jobs.stopUnwanted();
     expect(jobs.isTakenOver("resp_1")).toBe(false);
     const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
@@ -57,10 +57,10 @@ test("RESP-04 RESP-05 a complete reply is stored, even when a newer run exists",
 });
 
 test("RESP-05 BILL-02 one run claims the end before settlement: a complete reply, or the newest run", async () => {
-  const code = async (made: "all" | "less") => (await jobs.claimEnd("resp_1", made))?.code;
+  const code = async (made: "complete" | "partial") => (await jobs.claimEnd("resp_1", made))?.code;
   const failed = await begun();
   await store.startRun("resp_1");
-  expect(await code("less")).toBe("service_unavailable");
+  expect(await code("partial")).toBe("service_unavailable");
   expect([jobs.isUnrecorded("resp_1"), jobs.isTakenOver("resp_1")]).toEqual([true, true]);
   await jobs.finish(failed, new Error("the provider is away"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
@@ -68,16 +68,16 @@ test("RESP-05 BILL-02 one run claims the end before settlement: a complete reply
   const second = new BackgroundJob({ ...failed.stored, runs: 2 });
   jobs.reopen(second);
   second.begin(2);
-  expect(await store.claimEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
-  for (const made of ["less", "all"] as const) expect(await code(made)).toBe("service_unavailable");
+  expect(await store.claimEnd({ id: "resp_1", run: 1 }, "complete")).toBe("claimed");
+  for (const made of ["partial", "complete"] as const) expect(await code(made)).toBe("service_unavailable");
   expect(jobs.isTakenOver("resp_1")).toBe(true);
   await jobs.finish(second, undefined);
-  // Whoever deletes it pays for what there is of it.
+  // Deleting a response charges its output so far.
   const deleted = new BackgroundJob({ ...failed.stored, runs: 2 });
   jobs.reopen(deleted);
   deleted.begin(2);
   await store.remove("ws_1", "resp_1", 2000);
-  expect(await code("less")).toBeUndefined();
+  expect(await code("partial")).toBeUndefined();
   await jobs.finish(deleted, undefined);
 });
 
@@ -88,16 +88,16 @@ test("RESP-05 BILL-02 a complete reply is not charged when another end is stored
   const { claimEnd } = store;
   let away = 2;
   store.claimEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : claimEnd(...end));
-  expect((await jobs.claimEnd("resp_1", "all"))?.code).toBe("service_unavailable");
+  expect((await jobs.claimEnd("resp_1", "complete"))?.code).toBe("service_unavailable");
   expect([away, jobs.isTakenOver("resp_1")]).toEqual([-1, false]);
   await jobs.finish(job, undefined);
   await store.remove("ws_1", "resp_1", 2000);
   // A process that ends does not wait: what it could not ask about is the next one's, and is free.
   const last = await begun();
   store.claimEnd = () => Promise.reject(new Error("the store is away"));
-  const asked = jobs.claimEnd("resp_1", "all");
+  const claim = jobs.claimEnd("resp_1", "complete");
   last.abandon();
-  expect((await asked)?.code).toBe("service_unavailable");
+  expect((await claim)?.code).toBe("service_unavailable");
   expect(jobs.isUnrecorded("resp_1")).toBe(true);
   await jobs.finish(last, undefined);
 });
@@ -105,15 +105,15 @@ test("RESP-05 BILL-02 a complete reply is not charged when another end is stored
 test("BILL-09 BILL-02 RESP-05 at the claim timeout a complete reply is stored and anything else is left", async () => {
   for (const unheard of [() => new Promise<never>(() => undefined), () => Promise.reject(new Error("away"))]) {
     for (const [made, code] of [
-      ["all", undefined],
-      ["less", "service_unavailable"],
+      ["complete", undefined],
+      ["partial", "service_unavailable"],
     ] as const) {
       const job = await begun();
       const { claimEnd } = store;
       store.claimEnd = unheard;
       expect((await jobs.claimEnd("resp_1", made))?.code).toBe(code);
       store.claimEnd = claimEnd;
-      expect(jobs.isTakenOver("resp_1")).toBe(made === "less");
+      expect(jobs.isTakenOver("resp_1")).toBe(made === "partial");
       await jobs.finish(job, undefined);
       await store.remove("ws_1", "resp_1", 2000);
     }
@@ -122,22 +122,22 @@ test("BILL-09 BILL-02 RESP-05 at the claim timeout a complete reply is stored an
 
 test("RESP-05 BILL-09 a claim that succeeds after its timeout is returned, so that a resume can begin", async () => {
   const { claimEnd } = store;
-  for (const heard of ["late", "never"]) {
+  for (const reply of ["late", "never"]) {
     const job = await begun();
     const silence = Promise.withResolvers<void>();
     const done = Promise.withResolvers<string>();
-    store.claimEnd = async (...asked) => {
+    store.claimEnd = async (...claim) => {
       await silence.promise;
-      const end = await claimEnd(...asked);
+      const end = await claimEnd(...claim);
       done.resolve(end);
-      if (heard === "never") throw new Error("the connection was lost");
+      if (reply === "never") throw new Error("the connection was lost");
       return end;
     };
-    expect((await jobs.claimEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+    expect((await jobs.claimEnd("resp_1", "partial"))?.code).toBe("service_unavailable");
     await jobs.finish(job, new Error("the provider is away"));
     silence.resolve();
-    expect(await done.promise).toBe("taken");
-    await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
+    expect(await done.promise).toBe("claimed");
+    await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "started", run: 2 });
     expect(await store.unfinished()).toMatchObject([{ id: "resp_1", isAnswering: false }]);
     store.claimEnd = claimEnd;
     await store.remove("ws_1", "resp_1", 2000);
@@ -147,12 +147,12 @@ test("RESP-05 BILL-09 a claim that succeeds after its timeout is returned, so th
 test("RESP-05 BILL-09 a claim of a hanging query is returned at the timeout", async () => {
   const job = await begun();
   const { claimEnd } = store;
-  store.claimEnd = async (...asked) => {
-    await claimEnd(...asked);
+  store.claimEnd = async (...claim) => {
+    await claimEnd(...claim);
     return new Promise<never>(() => undefined);
   };
-  expect((await jobs.claimEnd("resp_1", "less"))?.code).toBe("service_unavailable");
-  await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
+  expect((await jobs.claimEnd("resp_1", "partial"))?.code).toBe("service_unavailable");
+  await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "started", run: 2 });
   store.claimEnd = claimEnd;
   await jobs.finish(job, new Error("the provider is away"));
 });
@@ -161,18 +161,18 @@ test("RESP-05 BILL-02 a complete reply is not stored when another end is already
   const job = await begun();
   const { claimEnd } = store;
   store.claimEnd = () => new Promise<never>(() => undefined);
-  const asked = jobs.claimEnd("resp_1", "all");
+  const claim = jobs.claimEnd("resp_1", "complete");
   const { response } = storedResponse("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
   await jobs.stopUnwanted();
-  expect((await asked)?.code).toBe("service_unavailable");
+  expect((await claim)?.code).toBe("service_unavailable");
   store.claimEnd = claimEnd;
   await jobs.finish(job, undefined);
 });
 
 test("RESP-05 LOG-01 a run that owns the end at shutdown keeps its record, hold and end", async () => {
   const job = await begun();
-  expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "partial")).toBeUndefined();
   jobs.abandon();
   expect([jobs.isTakenOver("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
   await jobs.finish(job, new Error("the provider is away"));
@@ -185,7 +185,7 @@ test("BILL-09 RESP-05 at shutdown one of several instances leaves hold and key; 
     const job = await begunJob(stopping);
     await store.startRun("resp_1");
     stopping.abandon();
-    expect(await stopping.claimEnd("resp_1", "less")).toBeUndefined();
+    expect(await stopping.claimEnd("resp_1", "partial")).toBeUndefined();
     expect([stopping.isTakenOver("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
     await stopping.finish(job, undefined);
     await store.remove("ws_1", "resp_1", 2000);
@@ -193,7 +193,7 @@ test("BILL-09 RESP-05 at shutdown one of several instances leaves hold and key; 
   // A whole answer is its own to settle.
   const made = await begun();
   jobs.abandon();
-  expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "complete")).toBeUndefined();
   expect(jobs.isTakenOver("resp_1")).toBe(false);
   await jobs.finish(made, undefined);
 });
@@ -202,14 +202,14 @@ test("LOG-01 RESP-05 a complete reply is recorded when a single instance shuts d
   const stopping = jobsWith(store, { instances: "one" });
   const job = await begunJob(stopping);
   stopping.abandon();
-  expect(await stopping.claimEnd("resp_1", "all")).toBeUndefined();
+  expect(await stopping.claimEnd("resp_1", "complete")).toBeUndefined();
   expect(stopping.isUnrecorded("resp_1")).toBe(false);
   await stopping.finish(job, undefined);
 });
 
 test("RESP-05 BILL-02 a run that begins after another claimed the end leaves hold, key and end to it", async () => {
   const first = await begun();
-  expect(await jobs.claimEnd("resp_1", "less")).toBeUndefined();
+  expect(await jobs.claimEnd("resp_1", "partial")).toBeUndefined();
   const others = jobsWith(store);
   const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
@@ -221,7 +221,7 @@ test("RESP-05 BILL-02 a run that begins after another claimed the end leaves hol
 });
 
 /** Another instance has read the row after its first run, and fails: before it begins, or without hearing that it has. */
-async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
+async function failsAgain(how: "not_started" | "unheard"): Promise<unknown[]> {
   const others = jobsWith(store);
   const job = new BackgroundJob(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
   others.reopen(job);
@@ -229,7 +229,7 @@ async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
   store.startRun = async (id) => Promise.reject(new Error(`the connection was lost: ${(await startRun(id)).is}`));
   if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
   store.startRun = startRun;
-  const why = await others.claimEnd("resp_1", "less");
+  const why = await others.claimEnd("resp_1", "partial");
   const left = [why?.code, others.isTakenOver("resp_1"), others.isUnrecorded("resp_1")];
   await others.finish(job, new Error("the queue is full"));
   return left;
@@ -239,8 +239,8 @@ const ENDS = [undefined, false, false];
 
 test("RESP-05 BILL-02 a run that fails before it begins leaves hold, key and end to the owning run", async () => {
   const first = await begun();
-  expect(await jobs.claimEnd("resp_1", "all")).toBeUndefined();
-  for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
+  expect(await jobs.claimEnd("resp_1", "complete")).toBeUndefined();
+  for (const how of ["not_started", "unheard"] as const) expect(await failsAgain(how)).toEqual(LEAVES);
   const others = jobsWith(store);
   const second = new BackgroundJob({ ...first.stored, runs: 1 });
   others.reopen(second);
@@ -252,13 +252,13 @@ test("RESP-05 BILL-02 a run that fails before it begins leaves hold, key and end
 
 test("RESP-05 BILL-02 a run that fails before it begins ends an orphan, but no run begun since", async () => {
   for (const [how, runs, left, status] of [
-    ["unbegun", 1, ENDS, "failed"],
+    ["not_started", 1, ENDS, "failed"],
     ["unheard", 1, ENDS, "failed"],
-    ["unbegun", 2, LEAVES, "in_progress"],
+    ["not_started", 2, LEAVES, "in_progress"],
     ["unheard", 2, LEAVES, "in_progress"],
   ] as const) {
     await store.add(storedResponse("resp_1", { status: "in_progress", runs }), REQUEST);
-    expect(await failsAnew(how)).toEqual(left);
+    expect(await failsAgain(how)).toEqual(left);
     expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status });
     await store.remove("ws_1", "resp_1", 2000);
   }
@@ -278,10 +278,10 @@ test("RESP-04 RESP-05 a job whose begin failed ends as failed and is not stopped
     await expect(jobs.begin(job)).rejects.toThrow("lost");
     store.startRun = startRun;
     store.claimEnd = () => Promise.reject(new Error("the store is away"));
-    const asked = jobs.claimEnd("resp_1", "less");
+    const claim = jobs.claimEnd("resp_1", "partial");
     store.claimEnd = claimEnd;
     await jobs.stopUnwanted();
-    expect(await asked).toBeUndefined();
+    expect(await claim).toBeUndefined();
     await jobs.finish(job, fault("service_unavailable", { message: "The store is away." }));
     const stored = await store.find("ws_1", "resp_1", 2000);
     expect(stored).toMatchObject({ status: "failed", runs, response: { error: { code: "service_unavailable" } } });

@@ -82,9 +82,9 @@ test("RESP-05 stored events show whether output had begun", async () => {
 test("RESP-05 only items without a done event get one", async () => {
   await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
-  const told = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
-  expect(told).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
-  expect(missingDoneEvents([{ id: "a" }, { id: "b" }, { id: "c" }], told)).toEqual([
+  const published = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
+  expect(published).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
+  expect(missingDoneEvents([{ id: "a" }, { id: "b" }, { id: "c" }], published)).toEqual([
     eventOf("response.output_item.done", 1, { output_index: 0, item: { id: "a" } }),
     eventOf("response.output_item.done", 2, { output_index: 2, item: { id: "c" } }),
   ]);
@@ -117,7 +117,7 @@ test("RESP-05 the orphan timeout restarts after the coordination store was unava
       nowMs += ms;
       await vi.advanceTimersByTimeAsync(3000);
     };
-    // It has just been begun, and whoever works on it has not said so yet.
+    // It has just begun and is not announced yet.
     await lookAfter(3000);
     isAway = true;
     await lookAfter(15_000);
@@ -143,15 +143,15 @@ test("RESP-05 an instance with unresponsive SQL keeps announcing its jobs and ca
   store.activeRuns = silent;
   store.unfinished = silent;
   const board = memoryCoordinationStore(systemClock, systemTimers);
-  const told: string[] = [];
-  const put: typeof board.put = async (...fact) => void told.push(fact[1]);
+  const published: string[] = [];
+  const put: typeof board.put = async (...fact) => void published.push(fact[1]);
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock: systemClock };
   const remoteJobs = new RemoteJobs({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     remoteJobs.start();
     for (let looks = 0; looks < 5; looks += 1) await vi.advanceTimersByTimeAsync(3000);
-    expect(told).toEqual(Array.from({ length: 5 }, () => '["resp_1"]'));
+    expect(published).toEqual(Array.from({ length: 5 }, () => '["resp_1"]'));
     await remoteJobs.stop();
   } finally {
     vi.useRealTimers();
@@ -160,11 +160,11 @@ test("RESP-05 an instance with unresponsive SQL keeps announcing its jobs and ca
 
 test("RESP-04 an instance that was disconnected receives the cancellation after it reconnects", async () => {
   const board = memoryCoordinationStore(systemClock, systemTimers);
-  let told = 0;
+  let published = 0;
   const subscribe: typeof board.subscribe = (topic, listener) =>
     board.subscribe(topic, (message) => {
-      told += 1;
-      if (told > 1) listener(message);
+      published += 1;
+      if (published > 1) listener(message);
     });
   const clock = { ...systemClock, nowMs: () => 2000 };
   const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
@@ -231,7 +231,7 @@ test("RESP-04 BILL-03 cancelling an orphan ends it and its hold; a silent instan
   const ending = { jobs, store, clock, gateway: { state } };
   await endWork({ ...ending, remoteJobs }, "ws_1", "resp_1");
   await endWork({ ...ending, remoteJobs }, "ws_1", "resp_2");
-  // Alone, there is nobody else who could work on it.
+  // A single instance: no other run can exist.
   await endWork(ending, "ws_1", "resp_3");
   expect(await state.wallet("ws_1")).toEqual({ balanceNanos: 7n, heldNanos: 2n });
   const [one, two, three] = await Promise.all(["resp_1", "resp_2", "resp_3"].map((id) => store.find("ws_1", id, 2000)));
@@ -271,7 +271,7 @@ test("RESP-04 a job cancelled, ended or deleted elsewhere stops at the next peri
 
 test("RESP-04 RESP-05 a job resumed by another instance stops and leaves record, hold and end to it", async () => {
   const job = await begun();
-  expect(await store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
+  expect(await store.startRun("resp_1")).toEqual({ is: "started", run: 2 });
   const reader = new SlowSink();
   reader.hurry();
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
@@ -342,7 +342,7 @@ test("RESP-04 the output of a job is limited: all events when streamed, else the
     return job;
   });
   expect([followed?.sink.refusal?.code, polled?.sink.refusal]).toEqual(["upstream_error", undefined]);
-  // Nobody left, so nobody pays.
+  // No client disconnected, so nothing is charged.
   expect(followed?.sink.disconnected).toBe(false);
 });
 
@@ -412,7 +412,7 @@ test("RESP-05 under new zero data retention events are dropped and late follower
   await jobs.finish(job, undefined);
 });
 
-/** A client that takes one event, and the next only when it is told to hurry. */
+/** A client that reads one event, and the next only on request. */
 class SlowSink implements ResponseSink {
   readonly numbers: number[] = [];
   signs = 0;

@@ -95,8 +95,8 @@ export class BackgroundJobs {
       job.begin(job.ownRun);
       throw error;
     });
-    if (begun.is === "begun") job.begin(begun.run);
-    else if (begun.is === "anothers") job.handOver("taken_over");
+    if (begun.is === "started") job.begin(begun.run);
+    else if (begun.is === "other_run") job.handOver("taken_over");
     else await this.#stopOrLeave(job);
   }
 
@@ -226,14 +226,14 @@ class JobWriter {
   async claimEnd(completeness: ResponseCompleteness): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, ownRun, phase, ownsEnd } = this.job;
-    if (instances === "one" && completeness === "all") this.job.claimEnd();
+    if (instances === "one" && completeness === "complete") this.job.claimEnd();
     if (instances === "one" || ownsEnd) return undefined;
     // An abandoned job settles as such; a complete reply is stored unless another run has ended the response.
-    if (completeness === "less" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
+    if (completeness === "partial" && phase !== "running") return phase === "abandoned" ? undefined : TAKEN_OVER;
     const own = { id: stored.id, run: ownRun };
     const claim = this.#retryStore(
       "responses: claim of the end failed",
-      () => store.claimEnd(own, run === undefined ? "unbegun" : completeness),
+      () => store.claimEnd(own, run === undefined ? "not_started" : completeness),
       endWaitMs,
     );
     // A single query may block for longer than the limit.
@@ -241,17 +241,17 @@ class JobWriter {
     // The store did not answer in time: a complete reply is stored unless another end is known; anything else is left to
     // the run that resumes the job, as after a crash.
     const isOpen = this.job.phase === "running" || this.job.phase === "taken_over";
-    const shouldStore = end === undefined && completeness === "all" && isOpen;
-    if (end === "taken" || end === "deleted" || shouldStore) {
+    const shouldStore = end === undefined && completeness === "complete" && isOpen;
+    if (end === "claimed" || end === "deleted" || shouldStore) {
       this.job.claimEnd();
       return undefined;
     }
-    this.job.handOver(end === "over" ? "ended_elsewhere" : "taken_over");
+    this.job.handOver(end === "finished" ? "ended_elsewhere" : "taken_over");
     if (end !== undefined) return TAKEN_OVER;
     // The abandoned query can still claim the end, now or later, so the claim is returned. A run number that was never
     // begun may belong to another run by now and is left alone.
     if (run !== undefined) void this.#returnEnd(own);
-    void claim.then((late) => (late === "taken" || late === undefined ? this.#returnEnd(own) : undefined));
+    void claim.then((late) => (late === "claimed" || late === undefined ? this.#returnEnd(own) : undefined));
     return TAKEN_OVER;
   }
 
@@ -322,7 +322,7 @@ class JobWriter {
     const events = this.job.unstored;
     try {
       const mayStore = mayKeep(workspaceId, keyId);
-      const appended = mayStore ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
+      const appended = mayStore ? await store.appendEvents({ workspaceId, id, run }, events) : "inactive";
       // Followers have these events already, or are too slow for events that cannot be stored.
       if (appended === "stored" || this.job.isFull) this.job.dropStored(events.length);
     } catch (error) {

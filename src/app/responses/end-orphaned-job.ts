@@ -33,7 +33,7 @@ export async function endOrphaned(
   ];
   const storedEvents = background === "streamed" ? events : [];
   const outcome = await store.finish({ id, workspaceId, lastRun, status, response, events: storedEvents });
-  if (outcome === "ended") await state.releaseHold({ requestId: id, workspaceId });
+  if (outcome === "finished") await state.releaseHold({ requestId: id, workspaceId });
 }
 
 /** Completes an orphaned response with the reply that was stored before it was charged. */
@@ -49,5 +49,5 @@ export async function completeOrphaned(
   const events = [...done, eventOf(`response.${status}`, summary.count + done.length, { response })];
   const storedEvents = background === "streamed" ? events : [];
   const outcome = await store.finish({ id, workspaceId, lastRun, status, response, events: storedEvents, servedBy });
-  if (outcome === "ended") await state.releaseHold({ requestId: id, workspaceId });
+  if (outcome === "finished") await state.releaseHold({ requestId: id, workspaceId });
 }

@@ -71,7 +71,7 @@ describe("every route of the catalogue", () => {
     "getPublicModelCreator",
     "getPublicProvider",
   ])("%s of an unknown record is 404", async (id) => {
-    expect(await refusal(handlers, { id, params: { slug: "nobody" } })).toMatchObject({
+    expect(await refusal(handlers, { id, params: { slug: "unknown-slug" } })).toMatchObject({
       status: 404,
       code: "not_found",
     });
@@ -171,9 +171,9 @@ describe("filters", () => {
   });
 
   test.each(["creator", "family", "provider", "capability", "surface", "level", "country"])(
-    "%s=nobody is refused with what is allowed",
+    "%s=unknown-value is refused with what is allowed",
     async (name) => {
-      const found = await refusal(handlers, { id: "listPublicModels", query: `${name}=nobody` });
+      const found = await refusal(handlers, { id: "listPublicModels", query: `${name}=unknown-value` });
       expect(found).toMatchObject({ code: "invalid_value", param: name });
       expect(found.message).toMatch(/is none of \S+/);
     },
@@ -187,13 +187,13 @@ describe("filters", () => {
         code: "invalid_value",
         param: "family",
       });
-      expect((await refusal(handlers, { id, query: "family=nobody" })).message).not.toContain("sandbox-mishaps");
+      expect((await refusal(handlers, { id, query: "family=unknown-value" })).message).not.toContain("sandbox-mishaps");
     }
   });
 
   test("every documented family, country and modality matches something", async () => {
     for (const name of ["family", "country", "modality"]) {
-      const { message } = await refusal(handlers, { id: "listPublicModels", query: `${name}=nobody` });
+      const { message } = await refusal(handlers, { id: "listPublicModels", query: `${name}=unknown-value` });
       const values = /is none of (.+)$/.exec(message.replace(/\.$/, ""))?.[1]?.split(", ") ?? [];
       expect(values.length).toBeGreaterThan(0);
       for (const value of values)
@@ -355,9 +355,9 @@ describe("what is shown", () => {
 
   test("staleness of evidence depends on the current day", async () => {
     const later = catalogueHandlers({ snapshot: () => snapshot, nowMs: () => Date.parse("2027-05-15T00:00:00Z") });
-    const said = async (who: Record<string, Handler>) =>
+    const staleness = async (who: Record<string, Handler>) =>
       (await ask(who, { id: "getPublicProvider", params: { slug: "scaleway" } })).body;
-    const [now, then] = [await said(handlers), await said(later)];
+    const [now, then] = [await staleness(handlers), await staleness(later)];
     expect(now.evidence[0].stale).toBe(false);
     expect(now.endpoints[0].evidence[0]).toMatchObject({
       stale: false,

@@ -6,7 +6,7 @@ import { isPlainChat } from "./chat.ts";
 const odd = fc.oneof(fc.jsonValue(), fc.constantFrom(Number.POSITIVE_INFINITY, -0, 1e9, 1.5, "", "x".repeat(300)));
 const rarely = <T>(usual: fc.Arbitrary<T>, rare: fc.Arbitrary<unknown>) =>
   fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: rare });
-const role = rarely(fc.constantFrom("user", "assistant", "system", "developer"), fc.constantFrom("tool", "nobody"));
+const role = rarely(fc.constantFrom("user", "assistant", "system", "developer"), fc.constantFrom("tool", "stranger"));
 const content = rarely(fc.string(), fc.oneof(odd, fc.constant([{ type: "text", text: "x" }])));
 const message = fc.record(
   { role, content, refusal: odd, tool_calls: odd, tool_call_id: odd, name: odd, cache_control: odd },

@@ -54,9 +54,9 @@ Scalar.createApiReference("#reference", {
 });
 `;
 
-export type Page = { readonly html: string; readonly contentSecurityPolicy: string };
+export type HtmlPage = { readonly html: string; readonly contentSecurityPolicy: string };
 
-export function startPage(publicUrl: string): Page {
+export function startPage(publicUrl: string): HtmlPage {
   const base = `${escapeHtml(publicUrl)}/v1`;
   const html = `<!doctype html>
 <html lang="en">
@@ -92,7 +92,7 @@ export function startPage(publicUrl: string): Page {
   return { html, contentSecurityPolicy: policy([`style-src '${digest(START_STYLE)}'`, "img-src data:"]) };
 }
 
-export function docsPage(scripts: readonly string[]): Page {
+export function docsPage(scripts: readonly string[]): HtmlPage {
   const html = `<!doctype html>
 <html lang="en">
 <head>

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 import { fault } from "../../contract/faults.ts";
 import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
-import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./document-pages.ts";
+import { DOCS_SCRIPT, docsPage, type HtmlPage, startPage } from "./document-pages.ts";
 import { portalHandlers } from "./portal.ts";
 import { type Encoding, encodingFor, respondWithEtag } from "./static-content.ts";
 
@@ -34,7 +34,7 @@ export function documentHandlers(deps: DocumentDeps): Readonly<Record<string, Ha
   };
 }
 
-function page({ html, contentSecurityPolicy }: Page): Handler {
+function page({ html, contentSecurityPolicy }: HtmlPage): Handler {
   const headers = {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": contentSecurityPolicy,

@@ -26,7 +26,7 @@ export function embeddingsHandlers(gateway: GatewayDeps): Record<string, Handler
 
 async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter"]): Promise<DecodedRequest> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
-  const wishes = decodeRoutingHints({ provider: request.provider });
+  const routingHints = decodeRoutingHints({ provider: request.provider });
   const inputs = await inputsOf(request.input, tokens);
   return {
     request: new EmbeddingInferenceRequest({
@@ -36,7 +36,7 @@ async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter
       dimensions: request.dimensions ?? undefined,
       encoding: request.encoding_format ?? "float",
       user: request.user ?? undefined,
-      wishes,
+      routingHints,
     }),
   };
 }
@@ -73,7 +73,7 @@ class EmbeddingInferenceRequest implements InferenceRequest {
     this.inputTokens = ask.inputTokens.reduce((sum, weight) => sum + weight, 0);
     this.outline = {
       model: ask.model,
-      routingHints: ask.wishes,
+      routingHints: ask.routingHints,
       requirements: {
         needs: [],
         parameters: [],

@@ -45,8 +45,8 @@ function handlersWith(connections: ProviderConnections, more: Partial<ModelDeps>
 
 const french = () => handlersWith(connectedTo("scaleway", "openai", "privatemode", "azure", "groq"));
 
-async function listed(said: Omit<Ask, "id">, handlers = french()) {
-  const { body } = await ask(handlers, { id: "listModels", principal: principalWith(), ...said });
+async function listed(response: Omit<Ask, "id">, handlers = french()) {
+  const { body } = await ask(handlers, { id: "listModels", principal: principalWith(), ...response });
   return { body, ids: body.data.map(({ id }: { id: string }) => id) };
 }
 
@@ -122,7 +122,7 @@ describe("the list of models", () => {
       supports_reasoning_summary_parameter: true,
       input_modalities: ["text", "image"],
     });
-    // Only a model that is known to take the word is said to.
+    // Only a model that is known to take the word is response to.
     expect(agent("openai/gpt-5.2").supported_reasoning_levels.at(-1)).toMatchObject({ effort: "xhigh" });
     // Some models know a word above the last of the list.
     expect(agent("openai/gpt-5.6-sol").supported_reasoning_levels.at(-1)).toEqual({
@@ -175,7 +175,7 @@ describe("the list of models", () => {
     expect((await listed({ query: `before_id=${ids[3]}` })).ids).toEqual(ids.slice(0, 3));
     expect((await listed({ query: `before_id=${ids[0]}` })).body).toMatchObject({ data: [], has_more: false });
     for (const query of [
-      "before_id=nobody/nothing",
+      "before_id=unknown/model",
       `before_id=${ids[3]}&after_id=${ids[1]}`,
       `before_id=${ids[3]}&cursor=x`,
     ]) {
@@ -239,7 +239,7 @@ describe("the list of models", () => {
     expect(snapshot.models.get(glm)?.capabilities).toEqual(expect.arrayContaining(["decisions", "prompt_caching"]));
     const chat = await capabilities(glm, handlers(["chat"], "scaleway"));
     expect(chat).toContain("tools");
-    // Scaleway says that it caches no prompts; nobody is asked for decisions here.
+    // Scaleway declares no prompt caching; decisions are not served here.
     expect(chat).not.toContain("prompt_caching");
     expect(chat).not.toContain("decisions");
     expect(await capabilities(glm, handlers(SURFACES, "scaleway"))).toContain("decisions");
@@ -262,7 +262,8 @@ describe("the list of models", () => {
   });
 
   test("returns 304 while unchanged, and only private caches may store it", async () => {
-    const call = (said: Partial<Ask>) => ask(french(), { id: "listModels", principal: principalWith(), ...said });
+    const call = (response: Partial<Ask>) =>
+      ask(french(), { id: "listModels", principal: principalWith(), ...response });
     const first = await call({});
     expect(first.headers).toMatchObject({ "cache-control": "private, no-cache", "content-type": "application/json" });
     const headers = { "if-none-match": first.headers["etag"] ?? "" };
@@ -282,11 +283,11 @@ describe("one model", () => {
   });
 
   test("that is unknown or not connected is 404 with the reason", async () => {
-    const unknown = await refusal(french(), get("nobody/nothing"));
+    const unknown = await refusal(french(), get("unknown/model"));
     expect(unknown).toMatchObject({
       status: 404,
       code: "model_not_found",
-      message: expect.stringContaining("nobody/nothing"),
+      message: expect.stringContaining("unknown/model"),
     });
     const away = await refusal(french(), get("anthropic/claude-opus-5-5"));
     expect(away).toMatchObject({

@@ -73,7 +73,7 @@ function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
     snapshot,
     nowMs,
   );
-  const { data, next, more } =
+  const { data, next, hasMore } =
     before_id === undefined
       ? pageAfter(chosen, after_id, { list: listKey(exchange), limit: limit ?? Math.max(1, chosen.length), cursor })
       : pageBefore(chosen, before_id, limit, after_id ?? cursor);
@@ -85,18 +85,18 @@ function listModels(deps: ModelDeps, exchange: Exchange): ModelList {
       .filter(({ offer }) => servesSurface(offer.model.surfaces, "responses"))
       .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
     next,
-    has_more: more === "yes",
+    has_more: hasMore,
     first_id: data[0]?.model.id ?? null,
     last_id: data.at(-1)?.model.id ?? null,
   };
 }
 
-type ModelPage = Page<Offer> & { readonly more: "yes" | "no" };
+type ModelPage = Page<Offer> & { readonly hasMore: boolean };
 
 function pageAfter(offers: readonly Offer[], id: string | undefined, page: PageRequest): ModelPage {
   const rest = id === undefined ? offers : offers.slice(indexOfModel(offers, "after_id", id) + 1);
   const { data, next } = pageOf(rest, ({ model }) => model.id, page);
-  return { data, next, more: next === null ? "no" : "yes" };
+  return { data, next, hasMore: next !== null };
 }
 
 /** The page that ends right before a model. */
@@ -109,7 +109,7 @@ function pageBefore(
   if (otherCursor !== undefined) throw invalidValue("before_id", "send it without after_id and without cursor");
   const before = offers.slice(0, indexOfModel(offers, "before_id", id));
   const data = limit === undefined ? before : before.slice(-limit);
-  return { data, next: null, more: data.length < before.length ? "yes" : "no" };
+  return { data, next: null, hasMore: data.length < before.length };
 }
 
 const CURSOR_HINTS = {

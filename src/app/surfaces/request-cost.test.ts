@@ -7,7 +7,7 @@ import { type Handler, rejectUpload } from "../exchange.ts";
 import { requestHandlers } from "./request-cost.ts";
 
 /** Asks while the log does not get any further. */
-async function asked(handlers: Record<string, Handler>, id: string): Promise<string> {
+async function lookups(handlers: Record<string, Handler>, id: string): Promise<string> {
   const route = REQUEST_ROUTES.find((one) => one.id === "getRequest");
   const handler = handlers["getRequest"];
   if (route === undefined || handler?.kind !== "buffered") throw new Error("no such handler");
@@ -40,6 +40,6 @@ test("BILL-10 while ingest lags, a foreign request is indistinguishable from an 
     timers: { after: (_ms, then) => setTimeout(then, 1) },
     waitForIngest: () => new Promise(() => undefined),
   });
-  expect(await asked(handlers, "mine")).toBe("found");
-  expect(await asked(handlers, "theirs")).toBe(await asked(handlers, "never was"));
+  expect(await lookups(handlers, "mine")).toBe("found");
+  expect(await lookups(handlers, "theirs")).toBe(await lookups(handlers, "never was"));
 });

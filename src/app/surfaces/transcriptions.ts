@@ -82,8 +82,8 @@ function transcriptionAsk(request: TranscriptionRequest): TranscriptionCall {
       return value === undefined ? [] : [[name, value]];
     }),
   );
-  const wishes = decodeRoutingHints({ provider: request.provider });
-  return { model: request.model, format, isStreaming, granularities, parameters, wishes };
+  const routingHints = decodeRoutingHints({ provider: request.provider });
+  return { model: request.model, format, isStreaming, granularities, parameters, routingHints };
 }
 
 /** Encodes a value as a form field. */
@@ -111,7 +111,7 @@ class TranscriptionInferenceRequest implements InferenceRequest {
     this.inputTokens = maxAudioInputTokens(seconds) + (typeof prompt === "string" ? conservativeTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
-      routingHints: ask.wishes,
+      routingHints: ask.routingHints,
       requirements: {
         needs: [],
         parameters: [],

@@ -9,7 +9,7 @@ export type EmbeddingCall = {
   readonly dimensions: number | undefined;
   readonly encoding: "float" | "base64";
   readonly user: string | undefined;
-  readonly wishes: RoutingHints | undefined;
+  readonly routingHints: RoutingHints | undefined;
 };
 
 export type EmbeddingInputs =

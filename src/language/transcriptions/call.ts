@@ -27,7 +27,7 @@ export type TranscriptionCall = {
   /** Requested timestamp granularities; empty: the format's default. */
   readonly granularities: readonly ("segment" | "word")[];
   readonly parameters: Readonly<Partial<Record<TranscriptionParameter, FormValue>>>;
-  readonly wishes: RoutingHints | undefined;
+  readonly routingHints: RoutingHints | undefined;
 };
 
 /** The format cannot be rendered without segment timestamps. */
