@@ -94,7 +94,7 @@ describe("what is charged", () => {
     );
   });
 
-  test("BILL-05 what is written to a cache for an hour has its own price, and the usual one where none is stated", () => {
+  test("BILL-05 one-hour cache writes have their own price, or the usual one", () => {
     const usual = { inputPer1mTokens: "10", cacheWritePer1mTokens: "12.5" };
     const written = { inputTokens: 1000, cacheWriteTokens: 300, cacheWrite1hTokens: 100 };
     const own = price({ ...usual, cacheWrite1hPer1mTokens: "20" });
@@ -106,13 +106,13 @@ describe("what is charged", () => {
     );
   });
 
-  test("BILL-05 a part without its own price costs what its side costs, never nothing", () => {
+  test("BILL-05 a token kind without its own price costs the rate of its side, never zero", () => {
     const parts = { inputTokens: 1000, cachedTokens: 400, cacheWriteTokens: 300, audioInputTokens: 100 };
     expect(nanosOf(parts, plain)).toBe(nanosOf({ inputTokens: 1000 }, plain));
     expect(nanosOf({ outputTokens: 50, audioOutputTokens: 50 }, plain)).toBe(nanosOf({ outputTokens: 50 }, plain));
   });
 
-  test("BILL-05 audio that came from the cache is billed as cached, not twice", () => {
+  test("BILL-05 cached audio is billed as cached, not twice", () => {
     const row = price({ inputPer1mTokens: "10", cachedReadPer1mTokens: "1", audioInputPer1mTokens: "40" });
     expect(nanosOf({ inputTokens: 100, cachedTokens: 80, audioInputTokens: 100 }, row)).toBe(80_000n + 20n * 40_000n);
   });
@@ -132,7 +132,7 @@ describe("what is charged", () => {
     expect(nanosOf({ inputTokens: 10, outputTokens: 99 }, price({ inputPer1mTokens: "0.042" }))).toBe(420n);
   });
 
-  test("BILL-05 past a tier's context the whole request pays the tier's price, at it not yet", () => {
+  test("BILL-05 above a tier's context the whole request pays the tier's price; at it, the base price", () => {
     const tier = {
       aboveInputTokens: 1000,
       inputPer1mTokens: decimal("2"),
@@ -149,12 +149,12 @@ describe("what is charged", () => {
   test("BILL-01 one rounding, half up, at the end", () => {
     const row = price({ inputPer1mTokens: "0.0005", outputPer1mTokens: "0.0005" });
     expect(nanosOf({ inputTokens: 1 }, row)).toBe(1n);
-    // Rounded apart, the two halves would make 2.
+    // Rounded separately, the two halves would sum to 2.
     expect(nanosOf({ inputTokens: 1, outputTokens: 1 }, row)).toBe(1n);
     expect(nanosOf({ inputTokens: 1 }, price({ inputPer1mTokens: "0.00049" }))).toBe(0n);
   });
 
-  test("BILL-06 another currency is converted at the recorded rate, which stands beside the charge", () => {
+  test("BILL-06 another currency is converted at the rate that the charge records", () => {
     const row = price({ currency: "USD", inputPer1mTokens: "1.146322" });
     const charge = chargeFor(used({ inputTokens: 1_000_000 }), row, currencies, "EUR", NO_MARGIN);
     expect(charge.nanos).toBe(1_000_000_000n);
@@ -175,7 +175,7 @@ describe("what is charged", () => {
     expect(() => nanosOf({ inputTokens: 1 }, plain, "JPY")).toThrow(NoExchangeRate);
   });
 
-  test("BILL-02 no report of a provider can make a negative, absurd or fractional charge", () => {
+  test("BILL-02 no usage report causes a negative, absurd or fractional charge", () => {
     const row = price({ inputPer1mTokens: "1", outputPer1mTokens: "1", perMinuteAudio: "1", per1mCharacters: "1" });
     for (const bad of [-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5, 1e9 + 1, 2 ** 53 + 1]) {
       expect(() => nanosOf({ inputTokens: bad }, row), `input ${bad}`).toThrow(ImpossibleUsage);
@@ -190,7 +190,7 @@ describe("what is charged", () => {
     expect(() => nanosOf({ outputTokens: 3, audioOutputTokens: 4 }, row)).toThrow(ImpossibleUsage);
   });
 
-  test("BILL-02 a negative price never mints money, and a charge the ledger cannot hold is refused", () => {
+  test("BILL-02 a negative price never creates money, and a charge beyond the ledger's range is rejected", () => {
     expect(() => nanosOf({ inputTokens: 1 }, price({ inputPer1mTokens: "-1" }))).toThrow(ImpossiblePrice);
     expect(() => nanosOf({ inputTokens: 1e9 }, price({ inputPer1mTokens: "1e12" }))).toThrow(ImpossibleUsage);
     expect(CHARGE_MAX_NANOS).toBe(9_223_372_036_854_775_807n);
@@ -258,7 +258,7 @@ describe("laws of charges", () => {
     );
   });
 
-  test("BILL-03 a smaller request than estimated costs no more than the hold either", () => {
+  test("BILL-03 a request smaller than estimated costs no more than the hold", () => {
     fc.assert(
       fc.property(
         anyUsage,
@@ -310,7 +310,7 @@ describe("laws of charges", () => {
     );
   });
 
-  test("BILL-06 a charge can be computed again from what is written beside it", () => {
+  test("BILL-06 a charge can be recomputed from what it records", () => {
     fc.assert(
       fc.property(anyUsage, anyPrice, anyWallet, (usage, row, wallet) => {
         const { nanos, record } = chargeFor(usage, row, currencies, wallet, NO_MARGIN);
@@ -338,7 +338,7 @@ describe("laws of charges", () => {
     );
   });
 
-  test("BILL-06 there and back is within one nano-unit in every pair of currencies", () => {
+  test("BILL-06 a round trip between any two currencies is within one nano-unit", () => {
     for (const from of CODES)
       for (const to of CODES) {
         const there = rateBetween(currencies, from, to);

@@ -6,22 +6,22 @@ import { type CurrencyTable, type ExchangeRate, NoExchangeRate, powerOfTen, rate
 import { type Margin, NO_MARGIN } from "./margin.ts";
 import { ratesAt, type Tariff, type TariffTokenRates, tariffOf } from "./tariff.ts";
 
-/** Figures above this are a provider's mistake, not a request. */
+/** A larger count is an error of the provider. */
 const USAGE_MAX = 1_000_000_000;
-/** What a 64-bit column of the ledger can hold. */
+/** The maximum of a 64-bit column. */
 export const CHARGE_MAX_NANOS = 2n ** 63n - 1n;
 
-/** A usage report that nobody may be billed by: the caller falls back to an estimate bounded by the hold. */
+/** A usage report that must not be billed: the caller falls back to an estimate, bounded by the hold. */
 export class ImpossibleUsage extends Error {
-  constructor(what: string) {
-    super(`impossible usage: ${what}`);
+  constructor(reason: string) {
+    super(`impossible usage: ${reason}`);
     this.name = "ImpossibleUsage";
   }
 }
 
 export type Charge = { readonly nanos: bigint; readonly record: ChargeRecord };
 
-/** What a request costs in the wallet's currency: exact fractions all the way, one rounding (half up) at the end. */
+/** The charge in the wallet's currency: exact fractions, rounded once (half up) at the end. */
 export function chargeFor(
   usage: UsageRecord,
   price: Price,
@@ -33,7 +33,7 @@ export function chargeFor(
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
   const cost = costOf(tariff, {
-    tokens: allTokens(usage, tariff),
+    tokens: allTokenCost(usage, tariff),
     characters: usage.characters ?? 0,
     seconds: usage.seconds ?? 0,
     images: usage.images ?? 0,
@@ -48,22 +48,22 @@ export function chargeFor(
   return { nanos, record: margin === NO_MARGIN ? record : { ...record, margin: margin.share } };
 }
 
-/** What a request has besides tokens; `cacheTtl` is the longest time it asks to keep something in a cache. */
+/** What a request is billed for besides tokens. `cacheTtl`: the longest cache lifetime it requests. */
 type HoldUnits = {
   readonly characters?: number | undefined;
   readonly seconds?: number | undefined;
   readonly images?: number | undefined;
   readonly cacheTtl?: "5m" | "1h" | undefined;
-  /** What it asks for that is billed apart, with the most uses where it states them. */
+  /** Requested surcharges, with the maximum number of uses if the request states it. */
   readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;
-  /** How many prompts of this size it is; absent: one. */
+  /** Number of prompts of this size; by default one. */
   readonly prompts?: number | undefined;
   readonly margin: Margin;
 };
 
 /**
- * What to reserve before the call: no request with at most this many tokens can cost more, whatever share of them
- * turns out to be cached, written to a cache, thought or audio.
+ * The amount to reserve before the call: an upper bound for these token counts, whatever share of them turns out to be
+ * cached, written to a cache, reasoning or audio.
  */
 export function holdFor(
   inputTokensEstimate: number,
@@ -71,9 +71,9 @@ export function holdFor(
   price: Price,
   currencies: CurrencyTable,
   walletCurrency: string,
-  also: HoldUnits,
+  units: HoldUnits,
 ): bigint {
-  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", prompts = 1, margin } = also;
+  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", prompts = 1, margin } = units;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);
@@ -81,29 +81,29 @@ export function holdFor(
   checkSeconds(seconds);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
-  let dearestInput = 0n;
-  let dearestOutput = 0n;
+  let highestInput = 0n;
+  let highestOutput = 0n;
   for (const rates of tariff.tokens) {
     if (rates.aboveInputTokens >= inputTokensEstimate) continue;
-    const input = cacheTtl === "1h" ? rates.dearestInput1h : rates.dearestInput;
-    if (input > dearestInput) dearestInput = input;
-    if (rates.dearestOutput > dearestOutput) dearestOutput = rates.dearestOutput;
+    const input = cacheTtl === "1h" ? rates.highestInput1h : rates.highestInput;
+    if (input > highestInput) highestInput = input;
+    if (rates.highestOutput > highestOutput) highestOutput = rates.highestOutput;
   }
-  const prompt = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
+  const prompt = BigInt(inputTokensEstimate) * highestInput + BigInt(outputLimit) * highestOutput;
   const tokens = BigInt(prompts) * prompt;
-  const extras = also.extras === undefined ? undefined : mostUses(tariff, also.extras);
+  const extras = units.extras === undefined ? undefined : maximumUses(tariff, units.extras);
   const cost = costOf(tariff, { tokens, characters, seconds, images, extras });
   const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator;
   const denominator = cost.denominator * rate.denominator * margin.denominator;
   return (numerator + denominator - 1n) / denominator;
 }
 
-function mostUses(tariff: Tariff, asked: NonNullable<HoldUnits["extras"]>): Record<string, number> {
+function maximumUses(tariff: Tariff, requested: NonNullable<HoldUnits["extras"]>): Record<string, number> {
   const uses: Record<string, number> = {};
-  for (const { name, usesMax } of asked) {
-    const most = usesMax ?? tariff.extras?.get(name)?.usesMax ?? 0;
-    // What only multiplies is in force once it is asked for.
-    uses[name] = (uses[name] ?? 0) + Math.min(Math.max(1, most), USAGE_MAX);
+  for (const { name, usesMax } of requested) {
+    const maximum = usesMax ?? tariff.extras?.get(name)?.usesMax ?? 0;
+    // A multiplier applies from the first use.
+    uses[name] = (uses[name] ?? 0) + Math.min(Math.max(1, maximum), USAGE_MAX);
   }
   return uses;
 }
@@ -114,36 +114,36 @@ function requireRate(currencies: CurrencyTable, from: string, to: string): Excha
   return rate;
 }
 
-/** Every prompt pays by its own length. Of those that are known by their sum each is taken to be as long as the others. */
-function allTokens(usage: UsageRecord, tariff: Tariff): bigint {
+/** Each prompt pays by its own length; prompts known only by their sum count as equally long. */
+function allTokenCost(usage: UsageRecord, tariff: Tariff): bigint {
   const { prompts, inputs = 1 } = usage;
   const rest = tokensOutsidePrompts(usage);
   let cost = tokenCost(rest, ratesAt(tariff, Math.ceil(rest.inputTokens / inputs)));
-  for (const one of prompts ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
+  for (const prompt of prompts ?? []) cost += tokenCost(prompt, ratesAt(tariff, prompt.inputTokens));
   return cost;
 }
 
 /** In `1 / scale` units of the price's currency per million tokens, times tokens. */
 function tokenCost(usage: TokenCounts, rates: TariffTokenRates): bigint {
-  // Audio that was read from the cache is billed as cached: the same token is never counted twice.
-  const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
-  const audioInput = Math.min(usage.audioInputTokens, fresh);
-  const hourLong = usage.cacheWrite1hTokens ?? 0;
-  const spoken = usage.outputTokens - usage.audioOutputTokens;
-  const thought = Math.min(usage.reasoningTokens, spoken);
+  // Cached audio is billed as cached: no token is counted twice.
+  const uncached = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
+  const audioInput = Math.min(usage.audioInputTokens, uncached);
+  const cacheWrite1h = usage.cacheWrite1hTokens ?? 0;
+  const textOutput = usage.outputTokens - usage.audioOutputTokens;
+  const reasoning = Math.min(usage.reasoningTokens, textOutput);
   return (
-    times(fresh - audioInput, rates.input) +
+    times(uncached - audioInput, rates.input) +
     times(audioInput, rates.audioInput) +
     times(usage.cachedTokens, rates.cachedRead) +
-    times(usage.cacheWriteTokens - hourLong, rates.cacheWrite) +
-    times(hourLong, rates.cacheWrite1h) +
-    times(spoken - thought, rates.output) +
-    times(thought, rates.reasoning) +
+    times(usage.cacheWriteTokens - cacheWrite1h, rates.cacheWrite) +
+    times(cacheWrite1h, rates.cacheWrite1h) +
+    times(textOutput - reasoning, rates.output) +
+    times(reasoning, rates.reasoning) +
     times(usage.audioOutputTokens, rates.audioOutput)
   );
 }
 
-/** Of most kinds there are none. */
+/** Avoids bigint arithmetic for the usual zero. */
 function times(count: number, rate: bigint): bigint {
   return count === 0 ? 0n : BigInt(count) * rate;
 }
@@ -159,28 +159,29 @@ type BillableUnits = {
   readonly extras: UsageRecord["extras"];
 };
 
-/** Everything over one denominator, in units of the price's currency. */
+/** Over one denominator, in units of the price's currency. */
 function costOf(
   tariff: Tariff,
   { tokens, characters, seconds, images, extras }: BillableUnits,
 ): { numerator: bigint; denominator: bigint } {
-  const apart = extras === undefined || tariff.extras === undefined ? undefined : extraCost(tariff.extras, extras);
-  const priced = apart === undefined ? tokens : tokens * apart.numerator;
-  const flat = tariff.perRequest + times(images, tariff.perImage) + (apart?.uses ?? 0n);
-  const beside = times(characters, tariff.per1mCharacters) + PER_MILLION * flat;
-  const numerator = priced + (apart === undefined ? beside : beside * apart.denominator);
-  const denominator = PER_MILLION * tariff.scale * (apart?.denominator ?? 1n);
+  const surcharges = extras === undefined || tariff.extras === undefined ? undefined : extraCost(tariff.extras, extras);
+  const tokenShare = surcharges === undefined ? tokens : tokens * surcharges.numerator;
+  const flat = tariff.perRequest + times(images, tariff.perImage) + (surcharges?.uses ?? 0n);
+  const otherShare = times(characters, tariff.per1mCharacters) + PER_MILLION * flat;
+  const numerator = tokenShare + (surcharges === undefined ? otherShare : otherShare * surcharges.denominator);
+  const denominator = PER_MILLION * tariff.scale * (surcharges?.denominator ?? 1n);
   if (seconds === 0 || tariff.perMinuteAudio === 0n) return { numerator, denominator };
   const exact = parseDecimal(seconds);
   if (exact === undefined) throw new ImpossibleUsage(`seconds is ${seconds}`);
-  const finer = SECONDS_PER_MINUTE * powerOfTen(exact.scale);
+  const factor = SECONDS_PER_MINUTE * powerOfTen(exact.scale);
   return {
-    numerator: numerator * finer + PER_MILLION * exact.digits * tariff.perMinuteAudio * (apart?.denominator ?? 1n),
-    denominator: denominator * finer,
+    numerator:
+      numerator * factor + PER_MILLION * exact.digits * tariff.perMinuteAudio * (surcharges?.denominator ?? 1n),
+    denominator: denominator * factor,
   };
 }
 
-/** What is taken for uses, and what the cost of tokens is multiplied by. What is not priced was not for sale. */
+/** The price of all uses, and the factor for the token cost. A surcharge without a price is free. */
 function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<UsageRecord["extras"]>) {
   let uses = 0n;
   let numerator = 1n;

@@ -9,7 +9,7 @@ import type { CurrencyTable } from "./exchange-rate.ts";
 import { NO_MARGIN, parseMargin } from "./margin.ts";
 import { billedPrice, speechFormats, speechPrice, speechUnit } from "./speech-price.ts";
 
-/** The same arithmetic a second time, in plain fractions of decimal text, with nothing of the code that is tested. */
+/** An independent implementation in plain fractions of decimal text. */
 type Fraction = readonly [over: bigint, under: bigint];
 
 function fraction(text: string): Fraction {
@@ -22,7 +22,7 @@ const whole = (count: number): Fraction => [BigInt(count), 1n];
 const MILLIONTH: Fraction = [1n, 1_000_000n];
 const SIXTIETH: Fraction = [1n, 60n];
 
-/** Half up, for numbers that are not negative. */
+/** Half up, for non-negative numbers. */
 const rounded = ([a, b]: Fraction): bigint => (2n * a + b) / (2n * b);
 
 type Texts = Readonly<Record<string, string | undefined>>;
@@ -41,7 +41,7 @@ const RATES: Readonly<Record<string, string>> = {
   JPY: "178.905547",
 };
 
-/** What prompts of one length cost exactly, in the currency of their price. */
+/** The exact cost of prompts of one length, in the currency of their price. */
 function exactPrompts(usage: TokenCounts & { readonly inputs?: number }, row: Row): Fraction {
   const oneInput = usage.inputTokens / (usage.inputs ?? 1);
   const tier = row.tiers.filter(({ above }) => oneInput > above).toSorted((a, b) => b.above - a.above)[0];
@@ -69,7 +69,7 @@ function exactPrompts(usage: TokenCounts & { readonly inputs?: number }, row: Ro
   return sum;
 }
 
-/** What the request costs exactly, in nano-units of the wallet, before the one rounding. */
+/** The exact cost of the request in nano-units of the wallet, before rounding. */
 function exactNanos(
   usage: UsageRecord,
   row: Row,
@@ -96,7 +96,7 @@ function exactNanos(
   return times(times(exchanged, share), [1_000_000_000n, 1n]);
 }
 
-/** A small generator with a seed, so that a case that fails can be had again. */
+/** Seeded, so that a failing case can be reproduced. */
 function seeded(seed: number) {
   let state = seed >>> 0;
   const next = () => {
@@ -221,7 +221,7 @@ describe("against an independent calculation", () => {
     }
   });
 
-  test("BILL-02 BILL-05 prompts that are told apart cost each by its own length, and the rest by its mean, rounded once", () => {
+  test("BILL-02 BILL-05 itemized prompts cost by their own length, the rest by its mean length, rounded once", () => {
     for (let seed = 1; seed <= 1500; seed += 1) {
       const dice = seeded(seed * 104_729);
       const [row, rest, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
@@ -232,7 +232,7 @@ describe("against an independent calculation", () => {
     }
   });
 
-  test("BILL-06 what is written beside a charge is enough to compute it again, by hand", () => {
+  test("BILL-06 what is recorded with a charge is enough to recompute it independently", () => {
     for (let seed = 1; seed <= 1500; seed += 1) {
       const dice = seeded(seed * 7919);
       const [usage, wallet, share] = [anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
@@ -253,7 +253,7 @@ describe("against an independent calculation", () => {
     }
   });
 
-  test("BILL-01 the same tokens in random pieces differ from the exact amount by at most half a nano-unit each", () => {
+  test("BILL-01 the same tokens in random parts differ from the exact amount by at most half a nano-unit each", () => {
     for (let seed = 1; seed <= 1500; seed += 1) {
       const dice = seeded(seed * 104_729);
       const row: Row = { ...anyRow(dice), tiers: [], extras: {} };
@@ -277,7 +277,7 @@ describe("against an independent calculation", () => {
     for (let seed = 1; seed <= 2000; seed += 1) {
       const dice = seeded(seed * 31);
       const [price, usage, wallet] = [priceOf(anyRow(dice)), anyUsage(dice), dice.one(CODES)];
-      // Asked for, so it is in the hold; a tier may also be cheaper, and then it has to be used for that.
+      // A requested surcharge is in the hold; a cheaper tier applies only when it is used.
       const uses = usage.extras ?? {};
       const asked = Object.entries(uses).flatMap(([name, usesMax]) => (usesMax > 0 ? [{ name, usesMax }] : []));
       const by = margin(dice.one(MARGINS));
@@ -295,7 +295,7 @@ describe("against an independent calculation", () => {
 });
 
 describe("margins", () => {
-  test("BILL-05 a margin is a share of the price; what is none, absurd or would pay people is refused", () => {
+  test("BILL-05 a margin is a share of the price; invalid, absurd and below −100 % margins are rejected", () => {
     expect(parseMargin("0.05")).toEqual({ numerator: 105n, denominator: 100n, share: "0.05" });
     expect(parseMargin("-1")?.numerator).toBe(0n);
     expect(parseMargin("10")?.numerator).toBe(11n);
@@ -305,7 +305,7 @@ describe("margins", () => {
     for (const none of ["0", "0.0", "-0"]) expect(parseMargin(none)).toBe(NO_MARGIN);
   });
 
-  test("BILL-05 without a margin the charge says nothing of one", () => {
+  test("BILL-05 without a margin the charge records none", () => {
     const price = priceOf({ currency: "EUR", figures: { inputPer1mTokens: "1" }, tiers: [], extras: {} });
     const usage = { ...anyUsage(seeded(1)), extras: {} };
     expect(chargeFor(usage, price, currencies, "EUR", NO_MARGIN).record).not.toHaveProperty("margin");
@@ -320,7 +320,7 @@ describe("the three units of speech", () => {
   const charged = (texts: Texts) =>
     chargeFor(spoken, speechPrice(priceOf(row(texts))), currencies, "EUR", NO_MARGIN).nanos;
 
-  test("BILL-05 of characters, seconds and tokens the first that is priced applies, alone", () => {
+  test("BILL-05 of characters, seconds and tokens only the first with a price applies", () => {
     const { per1mCharacters: _, ...timed } = figures;
     const { perMinuteAudio: __, ...tokens } = timed;
     expect(speechUnit(priceOf(row(figures)))).toBe("characters");
@@ -333,14 +333,14 @@ describe("the three units of speech", () => {
     );
   });
 
-  test("TTS-07 a row is cut down to one unit for speech alone, and only once", () => {
+  test("TTS-07 a price row is reduced to one unit for speech only, and cached", () => {
     const price = priceOf(row(figures));
     expect(billedPrice(price, "transcriptions")).toBe(price);
     expect(billedPrice(price, "speech")).toBe(speechPrice(price));
     expect(billedPrice(price, "speech")).toMatchObject({ perMinuteAudio: null, inputPer1mTokens: null });
   });
 
-  test("TTS-05 what cannot be measured is not offered by the minute", () => {
+  test("TTS-05 formats without a measurable duration are not offered at a price per minute", () => {
     const facts: SpeechSupport = {
       interface: "openai",
       formats: ["mp3", "aac", "wav"],

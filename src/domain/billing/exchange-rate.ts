@@ -4,15 +4,15 @@ import type { ChargeRecord } from "../record/record.ts";
 
 export type CurrencyTable = ReadonlyMap<string, Pick<Currency, "code" | "perEur">>;
 
-/** An exact fraction: an amount in one currency times `numerator / denominator` is the amount in the other. */
+/** An exact fraction: an amount times `numerator / denominator` is the amount in the other currency. */
 export type ExchangeRate = {
   readonly numerator: bigint;
   readonly denominator: bigint;
-  /** What is written with the ledger entry; null when both currencies are the same. */
+  /** Recorded with the charge; null when both currencies are the same. */
   readonly record: ChargeRecord["rate"];
 };
 
-/** Nothing can be charged from this wallet: the endpoint should not have been callable. */
+/** The endpoint should not have been eligible for a wallet in this currency. */
 export class NoExchangeRate extends Error {
   constructor(from: string, to: string) {
     super(`there is no exchange rate from ${from} to ${to}`);
@@ -22,7 +22,7 @@ export class NoExchangeRate extends Error {
 
 const SAME: ExchangeRate = { numerator: 1n, denominator: 1n, record: null };
 
-/** The rate between two currencies through the euro; undefined when one of them is unknown. */
+/** Converts through the euro; undefined when a currency is unknown. */
 export function rateBetween(currencies: CurrencyTable, from: string, to: string): ExchangeRate | undefined {
   if (from === to) return SAME;
   const source = currencies.get(from)?.perEur;
@@ -40,7 +40,7 @@ export function powerOfTen(power: number): bigint {
   return 10n ** BigInt(power);
 }
 
-/** The digits a decimal would have at a larger scale. */
+/** `scale` must not be smaller than that of the value. */
 export function digitsAtScale(value: Decimal, scale: number): bigint {
   return value.digits * powerOfTen(scale - value.scale);
 }

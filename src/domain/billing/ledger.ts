@@ -1,8 +1,8 @@
 import type { IngestFields } from "../record/ingest-fields.ts";
 
 /**
- * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
- * second time changes nothing. The invariants are in README.md beside this file.
+ * Double entry, append only. Every transaction sums to zero and has an id of the gateway, so that writing it twice changes
+ * nothing. The invariants are in README.md beside this file.
  */
 export const ACCOUNTS = ["wallet", "revenue", "promotion", "topup_clearing", "refund", "adjustment"] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -33,7 +33,7 @@ export type Transaction = {
   readonly workspaceId: string;
   readonly createdAtMs: number;
   readonly note: string | null;
-  /** What the amount was computed from: price row and exchange rate of a charge. */
+  /** What the amount was computed from: for a charge, price row and exchange rate. */
   readonly detail?: Readonly<Record<string, unknown>> | null;
   readonly entries: readonly LedgerEntry[];
 };
@@ -45,14 +45,14 @@ export class UnbalancedTransaction extends Error {
   }
 }
 
-/** The check every posting goes through: entries sum to zero per currency. */
+/** Entries sum to zero per currency. */
 export function assertBalanced(transaction: Transaction): void {
   const sums = new Map<string, bigint>();
   for (const entry of transaction.entries) sums.set(entry.currency, (sums.get(entry.currency) ?? 0n) + entry.nanos);
   for (const sum of sums.values()) if (sum !== 0n) throw new UnbalancedTransaction(transaction.id, sum);
 }
 
-/** A transaction as it is kept: one amount on its way from one account of a workspace to another. */
+/** A transaction as it is stored: one amount from one account of a workspace to another. */
 export type Transfer = {
   readonly from: Account;
   readonly to: Account;
@@ -61,7 +61,7 @@ export type Transfer = {
   readonly nanos: bigint;
 };
 
-/** The only kind of transaction there is. Anything else, balanced or not, is refused. */
+/** Throws for anything but a transfer between two accounts of one workspace. */
 export function transferOf(transaction: Transaction): Transfer {
   assertBalanced(transaction);
   const [first, second, ...others] = transaction.entries;
@@ -101,18 +101,17 @@ function buildTransaction(kind: TransactionKind, from: Account, to: Account, pos
   return { id, kind, workspaceId, createdAtMs, note, detail, entries };
 }
 
-/** The accounts of every charge. */
 export const CHARGE = { from: "wallet", to: "revenue" } as const;
 
 export const topupOf = (posting: Posting): Transaction =>
   buildTransaction("topup", "topup_clearing", "wallet", posting);
-/** Credit that is given away, and what was not used of it by its date; below zero: too much of it had expired. */
 export const promotionOf = (posting: Posting): Transaction =>
   buildTransaction("promotion", "promotion", "wallet", posting);
+/** Unused promotional credit; negative when too much had expired before. */
 export const expiryOf = (posting: Posting): Transaction => buildTransaction("expiry", "wallet", "promotion", posting);
-/** Of a request that was charged, back into the wallet. */
+/** Returns part of a charge to the wallet. */
 export const refundOf = (posting: Posting): Transaction => buildTransaction("refund", "refund", "wallet", posting);
-/** Money that was paid in and goes back to where it came from: by the operator, or taken by the payer's bank. */
+/** Paid money back to the payer, by the operator. A chargeback is taken by the payer's bank. */
 export const payoutOf = (posting: Posting): Transaction =>
   buildTransaction("payout", "wallet", "topup_clearing", posting);
 export const chargebackOf = (posting: Posting): Transaction =>
@@ -124,12 +123,12 @@ export function adjustmentOf(direction: "up" | "down", posting: Posting): Transa
     : buildTransaction("adjustment", "wallet", "adjustment", posting);
 }
 
-/** What a transaction does to the wallet it belongs to. */
+/** The effect of a transaction on its wallet. */
 export function walletNanosOf({ entries }: Transaction): bigint {
   return entries.reduce((sum, { account, nanos }) => (account === "wallet" ? sum + nanos : sum), 0n);
 }
 
-/** What a finished request costs; zero when nothing was charged. */
+/** Zero when nothing was charged. */
 export function chargedNanosOf(record: IngestFields): bigint {
   if (record.charge === null) return 0n;
   const nanos = BigInt(record.charge.nanos);
@@ -137,11 +136,11 @@ export function chargedNanosOf(record: IngestFields): bigint {
   return nanos;
 }
 
-/** The transaction of a finished request is known by the request's id. */
+/** The charge of a request has an id derived from the request's. */
 export const chargeIdOf = (requestId: string): string => `${CHARGE_PREFIX}${requestId}`;
 const CHARGE_PREFIX = "charge:";
 
-/** The request that a transaction is about: its charge, or what was given back of that. Null: none. */
+/** The request of a charge or of a refund; null for other transactions. */
 export function requestIdOf({ id, kind, detail }: Transaction): string | null {
   const source: unknown = kind === "charge" ? id : detail?.["source"];
   return typeof source === "string" && source.startsWith(CHARGE_PREFIX) ? source.slice(CHARGE_PREFIX.length) : null;
@@ -151,56 +150,54 @@ export type WalletRow = { readonly workspaceId: string; readonly currency: strin
 
 export type LedgerFilter = {
   readonly kinds?: readonly TransactionKind[];
-  /** From this moment on, and before this one. */
+  /** `sinceMs` is inclusive, `untilMs` exclusive. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
 };
 
 export type BalancedEntry = { readonly transaction: Transaction; readonly balanceNanos: bigint };
 
-/** A transaction that another one gives back, in whole or in part. */
+/** A transaction that another one returns, fully or partly. */
 export type ReturnSource = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
 
-/** A request that a charge is looked for of. */
 export type ChargedRequest = Pick<IngestFields, "id" | "workspaceId" | "createdAtMs">;
 
-/** A stretch of time: from the first moment to before the second. */
+/** `fromMs` is inclusive, `toMs` exclusive. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number };
 
-/** What is taken from promotional credit first: what requests cost, and what is corrected downwards by hand. */
+/** What uses promotional credit first: charges, and manual adjustments downwards. */
 export type SpendingKind = "charges" | "corrections";
 
-/** What happened to a wallet in a stretch of time. */
 export type StatementSums = {
-  /** Its balance when the stretch began. */
+  /** Balance at the start of the span. */
   readonly openingNanos: bigint;
-  /** By kind, and then up or down: an adjustment can be both. */
+  /** By kind and direction: an adjustment can go either way. */
   readonly kinds: readonly {
     readonly kind: TransactionKind;
     readonly transactions: number;
     readonly inNanos: bigint;
     readonly outNanos: bigint;
   }[];
-  /** What requests cost, by the model that served; an unknown one is an empty text. Whole days of UTC. */
+  /** Charges by model, an empty string if unknown. Only whole UTC days. */
   readonly models: readonly { readonly model: string; readonly requests: number; readonly nanos: bigint }[];
 };
 
 export type LedgerStore = {
-  /** Writes once: a transaction id that exists already changes nothing and answers false. */
+  /** False when a transaction with this id exists; nothing changes then. */
   post(transaction: Transaction): Promise<boolean>;
-  /** Notes that a transaction gives back a part of another, and answers all that was given back of that one by now. */
+  /** Records that a transaction returns part of another; returns the total returned of that one so far. */
   recordReturn(transactionId: string, source: ReturnSource): Promise<bigint>;
-  /** What was given back of it by now: all of it, or what transactions of one kind gave. */
+  /** The amount returned so far, by all transactions or by those of one kind. */
   returned(workspaceId: string, sourceId: string, kind?: TransactionKind): Promise<bigint>;
-  /** The transactions of one kind that gave back of it. */
+  /** The transactions of one kind that returned part of it. */
   returns(workspaceId: string, sourceId: string, kind: TransactionKind): Promise<Transaction[]>;
-  /** A transaction that is no charge. */
+  /** Not for charges. */
   find(id: string): Promise<Transaction | undefined>;
-  /** The charge of a request that began in this stretch of time. */
+  /** `within`: when the request started. */
   findCharge(workspaceId: string, requestId: string, within: TimeSpan): Promise<Transaction | undefined>;
-  /** The ids of those of these requests whose charges are in the ledger. */
+  /** Those requests whose charges are in the ledger. */
   chargedRequestIds(requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>>;
-  /** What was taken from a wallet in each stretch of time. */
+  /** The amount spent in each span. */
   spent(workspaceId: string, spending: SpendingKind, spans: readonly TimeSpan[]): Promise<bigint[]>;
   statement(workspaceId: string, span: TimeSpan): Promise<StatementSums>;
   wallets(): Promise<WalletRow[]>;
@@ -212,8 +209,8 @@ export type LedgerStore = {
     filter?: LedgerFilter,
   ): Promise<{ rows: Transaction[]; next: string | null }>;
   /**
-   * What is in the wallet after each entry of the same page, in the order of the entries' time. Kinds are not told
-   * apart: between two entries that are shown there must be none that is not.
+   * The balance after each entry of the page, ordered by time. There is no filter by kind, because a running balance needs
+   * every entry.
    */
   balances(
     workspaceId: string,
@@ -221,6 +218,6 @@ export type LedgerStore = {
     cursor: string | null,
     filter?: Omit<LedgerFilter, "kinds">,
   ): Promise<{ rows: BalancedEntry[]; next: string | null }>;
-  /** What `gateway doctor` asks: broken invariants in words, none when the books balance. */
+  /** For `gateway doctor`: one message for each broken invariant. */
   audit(): Promise<string[]>;
 };

@@ -1,45 +1,42 @@
 import { formatNanos } from "../../kit/money.ts";
 
 /**
- * Money that comes in through others. An order says what may come; the word of a payment provider, once it is proven to
- * be the provider's, fulfils it. What an adapter does is read and prove; what becomes of it is decided elsewhere, the
- * same for all of them.
+ * An order describes an expected payment; a verified webhook of a payment provider fulfils it. Adapters only verify and
+ * parse; the use case decides the rest, the same way for all of them.
  */
 export type OrderState = "open" | "paid";
 
-/** What the id of every order begins with. */
 export const ORDER_PREFIX = "ord_";
 
 export type PaymentOrder = {
   readonly id: string;
   readonly workspaceId: string;
-  /** Through which adapter it may be paid. */
   readonly adapter: string;
-  /** The caller's own name for it: given twice, it is one order. */
+  /** Idempotency reference of the caller: the same reference is the same order. */
   readonly reference: string;
   readonly currency: string;
   readonly nanos: bigint;
   readonly state: OrderState;
   readonly createdAtMs: number;
   readonly paidAtMs: number | null;
-  /** The provider's name for the payment. */
+  /** Assigned by the provider. */
   readonly paymentId: string | null;
 };
 
-/** What a provider says happened. */
+/** A payment event as a provider reported it. */
 export type PaymentEvent = {
-  /** The provider's own id of this message: the same one may come many times. */
+  /** Assigned by the provider; the same event may arrive many times. */
   readonly id: string;
   readonly kind: "paid" | "refunded" | "disputed";
-  /** How the order is named: by its own id, or by the payment that fulfilled it. */
+  /** The order, by its own id or by the payment that fulfilled it. */
   readonly order: { readonly by: "id" | "payment"; readonly id: string };
   readonly paymentId: string | null;
-  /** The provider's name for the dispute: under any number of messages it is one. Null: each message is one of its own. */
+  /** Identifies a dispute over several events. Null: each event is a dispute of its own. */
   readonly disputeId: string | null;
   readonly currency: string;
   readonly nanos: bigint;
-  /** Of money that goes back: what this message takes, or all that went back by now. */
-  readonly amountIs: "of_this" | "of_all_so_far";
+  /** For returned money: the amount of this event, or the cumulative amount so far. */
+  readonly amountScope: "event" | "cumulative";
 };
 
 export type PaymentWebhook = {
@@ -50,32 +47,32 @@ export type PaymentWebhook = {
 
 export type PaymentWebhookResult =
   | { readonly is: "event"; readonly event: PaymentEvent }
-  /** Proven, and about nothing that concerns an order. */
+  /** Verified, and not about an order. */
   | { readonly is: "ignored"; readonly reason: string }
-  /** Not proven to be the provider's word. */
+  /** The signature is missing or wrong. */
   | { readonly is: "refused"; readonly reason: string }
-  /** Proven, and not readable. */
+  /** Verified, and malformed. */
   | { readonly is: "unreadable"; readonly reason: string };
 
-/** One way in. An adapter only exists with secrets that can prove something. */
+/** An adapter exists only with secrets to verify webhooks. */
 export type PaymentAdapter = {
   readonly name: string;
-  /** Why an order over this amount could never be paid through it; undefined: it can. */
+  /** Why an order over this amount could never be paid through it; undefined: it could. */
   unpayableReason(amount: Pick<PaymentOrder, "currency" | "nanos">): string | undefined;
-  parseWebhook(incoming: PaymentWebhook): PaymentWebhookResult;
+  parseWebhook(webhook: PaymentWebhook): PaymentWebhookResult;
 };
 
-/** The page on which people pay orders of an adapter: an address with places for what an order is. */
+/** Fills the placeholders of the configured payment page. */
 export function paymentPageUrl(page: string, { id, reference, currency, nanos }: PaymentOrder): string {
-  const parts: Readonly<Record<string, string>> = {
+  const values: Readonly<Record<string, string>> = {
     order: id,
     reference,
     currency,
     amount: formatNanos(nanos),
-    // In hundredths, as many providers want it.
+    // Minor units, as many providers expect.
     minor: String(nanos / NANOS_PER_HUNDREDTH),
   };
-  return page.replace(/\{([a-z]+)\}/g, (place, name: string) => encodeURIComponent(parts[name] ?? place));
+  return page.replace(/\{([a-z]+)\}/g, (placeholder, name: string) => encodeURIComponent(values[name] ?? placeholder));
 }
 
 const NANOS_PER_HUNDREDTH = 10_000_000n;
@@ -83,12 +80,12 @@ const NANOS_PER_HUNDREDTH = 10_000_000n;
 export type OrderPage = { readonly rows: PaymentOrder[]; readonly next: string | null };
 
 export type PaymentStore = {
-  /** False: the workspace has an order with this reference. */
+  /** False when the workspace already has an order with this reference. */
   addOrder(order: PaymentOrder): Promise<boolean>;
   order(id: string): Promise<PaymentOrder | undefined>;
   orderByReference(workspaceId: string, reference: string): Promise<PaymentOrder | undefined>;
   orderByPayment(adapter: string, paymentId: string): Promise<PaymentOrder | undefined>;
   orders(workspaceId: string, limit: number, cursor: string | null): Promise<OrderPage>;
-  /** False: it was paid before. */
+  /** False when it was already paid. */
   markPaid(id: string, paidAtMs: number, paymentId: string | null): Promise<boolean>;
 };

@@ -2,9 +2,8 @@ import { minNanos } from "../../kit/money.ts";
 import type { TimeSpan } from "./ledger.ts";
 
 /**
- * Credit that is given away and ends at a date. What requests cost, and what is corrected downwards, is taken from such
- * credit first, and of several from the one that ends soonest; money that was paid in is touched last. What goes back to
- * a payer is paid money and leaves promotions alone; what is refunded comes back as paid money.
+ * Promotional credit with an expiry date. Charges and downward adjustments use it first, of several the one that expires
+ * soonest; paid money is used last. Payouts take paid money only, and refunds return as paid money.
  */
 export type Promotion = {
   /** The id of its transaction. */
@@ -12,13 +11,12 @@ export type Promotion = {
   readonly workspaceId: string;
   readonly nanos: bigint;
   readonly grantedAtMs: number;
-  /** From this moment on it does not count any more. */
   readonly expiresAtMs: number;
-  /** What has left the wallet since its date, without what came back. */
+  /** Net amount that has left the wallet since its expiry. */
   readonly expiredNanos: bigint;
-  /** In how many transactions. */
+  /** Number of expiry transactions. */
   readonly expiryParts: number;
-  /** When it was settled for good; null: it still runs, or requests of its time may. */
+  /** When it was settled; null: it is active, or requests from before its expiry may still be charged. */
   readonly closedAtMs: number | null;
 };
 
@@ -26,65 +24,64 @@ export type PromotionStore = {
   add(promotion: Pick<Promotion, "id" | "workspaceId" | "nanos" | "grantedAtMs" | "expiresAtMs">): Promise<void>;
   /** Oldest first. */
   list(workspaceId: string): Promise<Promotion[]>;
-  /** Credit whose date has come and that is not settled. */
+  /** Expired and not settled. */
   due(nowMs: number): Promise<Pick<Promotion, "id" | "workspaceId" | "expiresAtMs">[]>;
-  /** The next date of any credit that is not settled and whose date is later than this. */
+  /** The next expiry, after a moment, of a promotion that is not settled. */
   nextExpiryMs(afterMs: number): Promise<number | undefined>;
-  /** Counts what left the wallet, or came back when below zero; one part after the other. */
+  /** Adds one expiry transaction; a negative amount came back. */
   recordExpiry(id: string, nanos: bigint): Promise<void>;
   close(id: string, atMs: number): Promise<void>;
 };
 
 /**
- * Stretches of time in which the same promotions run. Within one of them it does not matter in which order money was
- * spent, so its sum is all that must be known. Only what can still matter is looked at: promotions that are not settled,
- * and those that ran beside them.
+ * Time spans in which the same promotions are active. Within one, the order of spending does not matter, so only its sum is
+ * needed. Covers promotions that are not settled, and those that overlap with them.
  */
 export function promotionSpans(promotions: readonly Promotion[]): {
-  readonly together: Promotion[];
+  readonly promotions: Promotion[];
   readonly spans: TimeSpan[];
 } {
-  const together = withOverlapping(promotions);
-  const edges = new Set(together.flatMap(({ grantedAtMs, expiresAtMs }) => [grantedAtMs, expiresAtMs]));
+  const relevant = withOverlapping(promotions);
+  const edges = new Set(relevant.flatMap(({ grantedAtMs, expiresAtMs }) => [grantedAtMs, expiresAtMs]));
   const sorted = [...edges].toSorted((a, b) => a - b);
   const spans = sorted.slice(1).map((toMs, at) => ({ fromMs: sorted[at] ?? toMs, toMs }));
-  return { together, spans };
+  return { promotions: relevant, spans };
 }
 
 function withOverlapping(promotions: readonly Promotion[]): Promotion[] {
-  const taken = promotions.filter(({ closedAtMs }) => closedAtMs === null);
+  const relevant = promotions.filter(({ closedAtMs }) => closedAtMs === null);
   const rest = promotions.filter(({ closedAtMs }) => closedAtMs !== null);
   for (let found = true; found; ) {
-    const at = rest.findIndex((one) => taken.some((other) => overlap(one, other)));
+    const at = rest.findIndex((promotion) => relevant.some((other) => overlap(promotion, other)));
     found = at >= 0;
-    if (found) taken.push(...rest.splice(at, 1));
+    if (found) relevant.push(...rest.splice(at, 1));
   }
-  return taken;
+  return relevant;
 }
 
-function overlap(one: Promotion, other: Promotion): boolean {
-  return one.grantedAtMs < other.expiresAtMs && other.grantedAtMs < one.expiresAtMs;
+function overlap(a: Promotion, b: Promotion): boolean {
+  return a.grantedAtMs < b.expiresAtMs && b.grantedAtMs < a.expiresAtMs;
 }
 
-/** What is left of each promotion at its date, or now, by what was spent in each span. */
+/** What is left of each promotion at its expiry, or now, by the amount spent in each span. */
 export function remainingCredit(
-  together: readonly Promotion[],
+  promotions: readonly Promotion[],
   spans: readonly TimeSpan[],
   spentNanos: readonly bigint[],
 ): Map<string, bigint> {
-  const left = new Map(together.map(({ id, nanos }) => [id, nanos]));
-  const soonestFirst = together.toSorted(
+  const remaining = new Map(promotions.map(({ id, nanos }) => [id, nanos]));
+  const soonestFirst = promotions.toSorted(
     (a, b) => a.expiresAtMs - b.expiresAtMs || a.grantedAtMs - b.grantedAtMs || (a.id < b.id ? -1 : 1),
   );
   for (const [at, { fromMs }] of spans.entries()) {
     let nanos = spentNanos[at] ?? 0n;
     for (const { id, grantedAtMs, expiresAtMs } of soonestFirst) {
       if (grantedAtMs > fromMs || expiresAtMs <= fromMs) continue;
-      const had = left.get(id) ?? 0n;
-      const used = minNanos(nanos, had);
-      left.set(id, had - used);
+      const available = remaining.get(id) ?? 0n;
+      const used = minNanos(nanos, available);
+      remaining.set(id, available - used);
       nanos -= used;
     }
   }
-  return left;
+  return remaining;
 }

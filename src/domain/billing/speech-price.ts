@@ -3,7 +3,7 @@ import type { Price } from "../catalogue/catalogue.ts";
 import type { SpeechSupport } from "../catalogue/speech-support.ts";
 import type { Surface } from "../record/record.ts";
 
-/** The units that speech is billed by; of those that are priced the first one applies, alone. */
+/** Speech is billed by one unit: the first of these that has a price. */
 export type SpeechUnit = "characters" | "seconds" | "tokens";
 
 export function speechUnit(price: Price): SpeechUnit {
@@ -23,15 +23,15 @@ const NO_TOKENS = {
   tiers: [],
 } as const;
 
-// Rows of a snapshot are frozen, so what is made of one is made once.
-const spoken = new WeakMap<Price, Price>();
+// Price rows of a snapshot are frozen, so derived rows can be cached.
+const derived = new WeakMap<Price, Price>();
 
 /**
- * The row as speech is billed by it: the figures of one unit, and the price of the request itself where there is one.
- * It is what is written beside the charge, so that characters, seconds and tokens can all stand in the usage.
+ * The price row of speech: one unit, and the price per request if there is one. It is recorded with the charge, so that the
+ * usage can list characters, seconds and tokens.
  */
 export function speechPrice(price: Price): Price {
-  const known = spoken.get(price);
+  const known = derived.get(price);
   if (known !== undefined) return known;
   const unit = speechUnit(price);
   const row: Price = {
@@ -40,16 +40,16 @@ export function speechPrice(price: Price): Price {
     per1mCharacters: unit === "characters" ? price.per1mCharacters : null,
     perMinuteAudio: unit === "seconds" ? price.perMinuteAudio : null,
   };
-  spoken.set(price, row);
+  derived.set(price, row);
   return row;
 }
 
-/** What a request on a surface is billed by of a price row. */
+/** The part of a price row that applies to a surface. */
 export function billedPrice(price: Price, surface: Surface): Price {
   return surface === "speech" ? speechPrice(price) : price;
 }
 
-/** The formats that an endpoint can be asked for: one whose length nobody can measure is not billed by the second. */
+/** Formats whose duration cannot be measured are not offered at a price per second. */
 export function speechFormats({ formats }: SpeechSupport, price: Price): readonly AudioFormat[] {
   return speechUnit(price) === "seconds" ? formats.filter((format) => format !== "aac") : formats;
 }

@@ -3,7 +3,7 @@ import type { Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { ChargeRecord } from "../record/record.ts";
 import { digitsAtScale, powerOfTen } from "./exchange-rate.ts";
 
-/** Token rates of one context size, as integers of `1 / scale` units of the price's currency per million tokens. */
+/** Token rates of one context size, in `1 / scale` units of the price's currency per million tokens. */
 export type TariffTokenRates = {
   readonly aboveInputTokens: number;
   readonly input: bigint;
@@ -14,28 +14,28 @@ export type TariffTokenRates = {
   readonly output: bigint;
   readonly reasoning: bigint;
   readonly audioOutput: bigint;
-  /** The dearest of each side; of input, with a cache of an hour and without. */
-  readonly dearestInput: bigint;
-  readonly dearestInput1h: bigint;
-  readonly dearestOutput: bigint;
+  /** The highest rate of each side; for input, with and without one-hour cache writes. */
+  readonly highestInput: bigint;
+  readonly highestInput1h: bigint;
+  readonly highestOutput: bigint;
 };
 
-/** A price row made ready for whole-number arithmetic: every decimal at one common scale. */
+/** A price row for integer arithmetic: every decimal at one common scale. */
 export type Tariff = {
   readonly scale: bigint;
-  /** Smallest context first; the first row is the base. */
+  /** Smallest context first; the first entry is the base rate. */
   readonly tokens: readonly [TariffTokenRates, ...TariffTokenRates[]];
   readonly per1mCharacters: bigint;
   readonly perMinuteAudio: bigint;
   readonly perImage: bigint;
   readonly perRequest: bigint;
-  /** What is billed apart; undefined where nothing is. */
+  /** Surcharges by name; undefined without any. */
   readonly extras: ReadonlyMap<string, ExtraRates> | undefined;
-  /** The row as it is written beside a charge: decimals as text, what is not stated left out. */
+  /** The row as it is recorded with a charge: decimals as text, without unset fields. */
   readonly record: ChargeRecord["price"];
 };
 
-/** `perUse` at the tariff's scale; token prices are multiplied by `numerator / denominator`. */
+/** `perUse` has the tariff's scale; token prices are multiplied by `numerator / denominator`. */
 export type ExtraRates = {
   readonly perUse: bigint;
   readonly usesMax: number;
@@ -43,15 +43,15 @@ export type ExtraRates = {
   readonly denominator: bigint;
 };
 
-/** A price that would create money or cannot be computed with. */
+/** A negative or otherwise unusable price. */
 export class ImpossiblePrice extends Error {
-  constructor(what: string) {
-    super(`impossible price: ${what}`);
+  constructor(reason: string) {
+    super(`impossible price: ${reason}`);
     this.name = "ImpossiblePrice";
   }
 }
 
-// Price rows are frozen parts of a snapshot, so what is derived from one stays right as long as the row lives.
+// Price rows of a snapshot are frozen, so tariffs can be cached.
 const derived = new WeakMap<Price, Tariff>();
 
 export function tariffOf(price: Price): Tariff {
@@ -62,7 +62,7 @@ export function tariffOf(price: Price): Tariff {
   return tariff;
 }
 
-/** The same row for who read a request and would not answer it: no output, and nothing for the request itself. */
+/** For a declined decision, which pays for its input only: no output, and no price per request. */
 export function inputOnlyPrice(price: Price): Price {
   const noOutput = { outputPer1mTokens: null, reasoningPer1mTokens: null, audioOutputPer1mTokens: null };
   return { ...price, ...noOutput, perRequest: null, tiers: price.tiers.map((tier) => ({ ...tier, ...noOutput })) };
@@ -74,28 +74,27 @@ function buildTariff(price: Price): Tariff {
   const scale = Math.max(0, ...decimals.map(([, value]) => value.scale));
   const at = (value: Decimal | null | undefined) => (value == null ? undefined : digitsAtScale(value, scale));
 
-  // What a tier does not state is as in the row; what that does not state falls back to the plain rate of its side; and
-  // what has no plain rate is not priced.
+  // A tier inherits unset rates from the row; those fall back to the plain rate of their side; without one they are free.
   const ratesOf = (aboveInputTokens: number, tier: Partial<PriceTier>): TariffTokenRates => {
-    const stated = (name: TokenFigure) => at(tier[name]) ?? at(price[name]);
-    const input = stated("inputPer1mTokens") ?? 0n;
-    const output = stated("outputPer1mTokens") ?? 0n;
-    const cacheWrite = stated("cacheWritePer1mTokens") ?? input;
+    const rateOf = (name: TokenRateName) => at(tier[name]) ?? at(price[name]);
+    const input = rateOf("inputPer1mTokens") ?? 0n;
+    const output = rateOf("outputPer1mTokens") ?? 0n;
+    const cacheWrite = rateOf("cacheWritePer1mTokens") ?? input;
     const rates = {
       aboveInputTokens,
       input,
       output,
-      cachedRead: stated("cachedReadPer1mTokens") ?? input,
+      cachedRead: rateOf("cachedReadPer1mTokens") ?? input,
       cacheWrite,
-      cacheWrite1h: stated("cacheWrite1hPer1mTokens") ?? cacheWrite,
-      reasoning: stated("reasoningPer1mTokens") ?? output,
-      audioInput: stated("audioInputPer1mTokens") ?? input,
-      audioOutput: stated("audioOutputPer1mTokens") ?? output,
+      cacheWrite1h: rateOf("cacheWrite1hPer1mTokens") ?? cacheWrite,
+      reasoning: rateOf("reasoningPer1mTokens") ?? output,
+      audioInput: rateOf("audioInputPer1mTokens") ?? input,
+      audioOutput: rateOf("audioOutputPer1mTokens") ?? output,
     };
-    const dearestInput = largest(input, rates.cachedRead, cacheWrite, rates.audioInput);
-    const dearestInput1h = largest(dearestInput, rates.cacheWrite1h);
-    const dearestOutput = largest(output, rates.reasoning, rates.audioOutput);
-    return { ...rates, dearestInput, dearestInput1h, dearestOutput };
+    const highestInput = largest(input, rates.cachedRead, cacheWrite, rates.audioInput);
+    const highestInput1h = largest(highestInput, rates.cacheWrite1h);
+    const highestOutput = largest(output, rates.reasoning, rates.audioOutput);
+    return { ...rates, highestInput, highestInput1h, highestOutput };
   };
   const tiers = price.tiers
     .toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens)
@@ -113,12 +112,12 @@ function buildTariff(price: Price): Tariff {
 }
 
 function largest(...values: readonly bigint[]): bigint {
-  let most = 0n;
-  for (const value of values) if (value > most) most = value;
-  return most;
+  let largestValue = 0n;
+  for (const value of values) if (value > largestValue) largestValue = value;
+  return largestValue;
 }
 
-type TokenFigure = Exclude<keyof PriceTier, "aboveInputTokens">;
+type TokenRateName = Exclude<keyof PriceTier, "aboveInputTokens">;
 
 function extraRates(extras: NonNullable<Price["extras"]>, scale: number): ReadonlyMap<string, ExtraRates> {
   return new Map(
@@ -143,22 +142,22 @@ function isDecimal(value: unknown): value is Decimal {
 }
 
 function recordOf(price: Price): ChargeRecord["price"] {
-  const stated = (row: object) =>
+  const setFields = (row: object) =>
     Object.fromEntries(decimalsOf(row).map(([name, value]) => [name, formatDecimal(value)]));
   return Object.freeze({
     currency: price.currency,
     ...(price.from === null ? {} : { from: price.from }),
-    ...stated(price),
+    ...setFields(price),
     ...(price.tiers.length === 0
       ? {}
-      : { tiers: price.tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...stated(tier) })) }),
+      : { tiers: price.tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...setFields(tier) })) }),
     ...(price.extras === undefined
       ? {}
-      : { extras: Object.fromEntries(Object.entries(price.extras).map(([name, extra]) => [name, stated(extra)])) }),
+      : { extras: Object.fromEntries(Object.entries(price.extras).map(([name, extra]) => [name, setFields(extra)])) }),
   });
 }
 
-/** The rates a request of this size pays, as a whole: those of the largest context it exceeds. */
+/** The whole request pays the rates of the largest context that it exceeds. */
 export function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
   let found = tariff.tokens[0];
   for (const rates of tariff.tokens) if (inputTokens > rates.aboveInputTokens) found = rates;

@@ -51,7 +51,7 @@ export function signedWebhook(keys: SignatureKeys): PaymentAdapter {
         disputeId: null,
         currency,
         nanos,
-        amountIs: "of_this",
+        amountScope: "event",
       };
       return { is: "event", event };
     },

@@ -111,7 +111,7 @@ function paid(
   paymentId: string | null,
   amount: Amount,
 ): PaymentWebhookResult {
-  return readAmount(amount, { id, kind: "paid", order, paymentId, disputeId: null, amountIs: "of_this" });
+  return readAmount(amount, { id, kind: "paid", order, paymentId, disputeId: null, amountScope: "event" });
 }
 
 /** A charge reports the cumulative amount refunded. */
@@ -122,7 +122,7 @@ function readRefund(id: string, object: unknown): PaymentWebhookResult {
   if (typeof paymentId !== "string") return ignored("It names no payment.");
   const order = { by: "payment", id: paymentId } as const;
   const base = { id, kind: "refunded", order, paymentId, disputeId: null } as const;
-  return readAmount({ minor, currency }, { ...base, amountIs: "of_all_so_far" });
+  return readAmount({ minor, currency }, { ...base, amountScope: "cumulative" });
 }
 
 /** Several events can concern one dispute; its id identifies it. */
@@ -134,7 +134,7 @@ function readDispute(id: string, object: unknown, funds: "taken" | "by status"):
   if (funds !== "taken" && !FUNDS_TAKEN.has(status)) return ignored("No bank has taken the money.");
   const order = { by: "payment", id: paymentId } as const;
   const base = { id, kind: "disputed", order, paymentId, disputeId } as const;
-  return readAmount({ minor, currency }, { ...base, amountIs: "of_this" });
+  return readAmount({ minor, currency }, { ...base, amountScope: "event" });
 }
 
 function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): PaymentWebhookResult {
