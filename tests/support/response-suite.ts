@@ -122,7 +122,7 @@ function workTests(current: () => Store): void {
     await responses.add(queued, request);
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
-    expect(await responses.startRun("resp_1")).toEqual({ is: "begun", run: 1 });
+    expect(await responses.startRun("resp_1")).toEqual({ is: "started", run: 1 });
     expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, hasStartedAnswering: false }]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
@@ -136,8 +136,8 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
     expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW))?.size).toBe(1);
     // What is over does not begin again, and has one end.
-    expect(await responses.startRun("resp_1")).toEqual({ is: "unwanted" });
-    expect(await responses.startRun("resp_none")).toEqual({ is: "unwanted" });
+    expect(await responses.startRun("resp_1")).toEqual({ is: "inactive" });
+    expect(await responses.startRun("resp_none")).toEqual({ is: "inactive" });
     const other = { ...response, status: "cancelled" };
     await responses.finish({
       id: "resp_1",
@@ -168,7 +168,7 @@ function workTests(current: () => Store): void {
     await responses.add(storedResponse("resp_3"));
     await responses.startRun("resp_1");
     expect(await responses.activeRuns()).toEqual(new Map([["resp_1", 1]]));
-    expect(await responses.startRun("resp_2")).toEqual({ is: "unwanted" });
+    expect(await responses.startRun("resp_2")).toEqual({ is: "inactive" });
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
@@ -202,16 +202,16 @@ function workTests(current: () => Store): void {
     const ids = ["resp_whole", "resp_failing", "resp_over"];
     for (const id of ids) await responses.add(storedResponse(id, { status: "queued" }));
     for (const id of [...ids, ...ids]) await responses.startRun(id);
-    const end = (id: string, run: number, made: "all" | "less") => responses.claimEnd({ id, run }, made);
-    expect(await end("resp_whole", 1, "less")).toBe("anothers");
-    const both = await Promise.all([end("resp_whole", 1, "all"), end("resp_whole", 2, "all")]);
-    expect(both.toSorted()).toEqual(["anothers", "taken"]);
-    const [first, other] = both[0] === "taken" ? [1, 2] : [2, 1];
+    const end = (id: string, run: number, made: "complete" | "partial") => responses.claimEnd({ id, run }, made);
+    expect(await end("resp_whole", 1, "partial")).toBe("other_run");
+    const both = await Promise.all([end("resp_whole", 1, "complete"), end("resp_whole", 2, "complete")]);
+    expect(both.toSorted()).toEqual(["other_run", "claimed"]);
+    const [first, other] = both[0] === "claimed" ? [1, 2] : [2, 1];
     // Who did not hear that it has it asks again.
-    expect(await end("resp_whole", first, "all")).toBe("taken");
-    expect(await end("resp_whole", other, "less")).toBe("anothers");
-    expect(await end("resp_failing", 2, "less")).toBe("taken");
-    expect(await end("resp_failing", 1, "all")).toBe("anothers");
+    expect(await end("resp_whole", first, "complete")).toBe("claimed");
+    expect(await end("resp_whole", other, "partial")).toBe("other_run");
+    expect(await end("resp_failing", 2, "partial")).toBe("claimed");
+    expect(await end("resp_failing", 1, "complete")).toBe("other_run");
     const marks = async () =>
       Object.fromEntries(
         (await responses.unfinished()).map(({ id, hasStartedAnswering }) => [id, hasStartedAnswering]),
@@ -222,27 +222,27 @@ function workTests(current: () => Store): void {
     expect(await marks()).toEqual(taken);
     await responses.releaseEnd({ id: "resp_failing", run: 2 });
     expect(await marks()).toEqual({ ...taken, resp_failing: false });
-    expect(await end("resp_failing", 2, "less")).toBe("taken");
+    expect(await end("resp_failing", 2, "partial")).toBe("claimed");
     await responses.add(storedResponse("resp_newer", { status: "queued" }));
     const { response } = storedResponse("resp_over");
     await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });
-    expect(await end("resp_over", 2, "all")).toBe("over");
+    expect(await end("resp_over", 2, "complete")).toBe("finished");
     // Nobody begins what a run is about to end, and its end is stored whoever had begun before.
-    expect(await responses.startRun("resp_failing")).toEqual({ is: "anothers" });
+    expect(await responses.startRun("resp_failing")).toEqual({ is: "other_run" });
     await responses.cancel("ws_1", "resp_whole");
-    expect(await responses.startRun("resp_whole")).toEqual({ is: "anothers" });
+    expect(await responses.startRun("resp_whole")).toEqual({ is: "other_run" });
     const failed = { id: "resp_whole", workspaceId: "ws_1", status: "failed", response, events: [] } as const;
     await responses.startRun("resp_newer");
     await responses.startRun("resp_newer");
-    expect(await end("resp_newer", 1, "all")).toBe("taken");
+    expect(await end("resp_newer", 1, "complete")).toBe("claimed");
     await responses.finish({ ...failed, id: "resp_newer", run: 1 });
     expect(await responses.find("ws_1", "resp_newer", NOW)).toMatchObject({ status: "failed", runs: 2 });
     // One that died with the end in its hands is ended by who finds it.
     expect(await responses.finish({ ...failed, run: other })).toBe("unchanged");
     expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "in_progress" });
-    expect(await responses.finish({ ...failed, lastRun: 2 })).toBe("ended");
+    expect(await responses.finish({ ...failed, lastRun: 2 })).toBe("finished");
     expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "failed" });
-    expect(await end("resp_none", 1, "all")).toBe("deleted");
+    expect(await end("resp_none", 1, "complete")).toBe("deleted");
   });
 
   test("RESP-04 events whose writing was not heard of are written again with those that came since, each once", async () => {
@@ -289,15 +289,15 @@ function workTests(current: () => Store): void {
     await responses.startRun("resp_1");
     expect(await responses.appendEvents(second, [event(1, "second")])).toBe("stored");
     await responses.appendEvents(second, [event(2, "second"), event(3, "second")]);
-    expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("unwanted");
+    expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("inactive");
     expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
     // It ends nothing that another one works on, but for an answer: that is the end, with what led to it.
     await finish("failed", [event(1, "first"), event(2, "last")], 1);
     expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "in_progress" });
     expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
     await finish("completed", [event(1, "first"), event(2, "last")]);
-    expect(await responses.appendEvents(second, [event(4, "second")])).toBe("unwanted");
-    expect(await responses.appendEvents(second, [event(2, "second")])).toBe("unwanted");
+    expect(await responses.appendEvents(second, [event(4, "second")])).toBe("inactive");
+    expect(await responses.appendEvents(second, [event(2, "second")])).toBe("inactive");
     await finish("failed", [event(2, "second")], 2);
     expect(await texts()).toEqual(["event 0 first", "event 1 first", "event 2 last"]);
     expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed" });

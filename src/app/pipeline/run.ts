@@ -125,7 +125,10 @@ async function attemptAndSettle(request: AdmittedRequest): Promise<void> {
     const attempting = stage.run();
     const refusal: Fault | undefined =
       beforeSettlement &&
-      (await beforeSettlement(request.trace.requestId, await attempting.then(completenessOf, () => "partial" as const)));
+      (await beforeSettlement(
+        request.trace.requestId,
+        await attempting.then(completenessOf, () => "partial" as const),
+      ));
     const served = await attempting;
     await (refusal === undefined ? settle(request, stage, served) : settleTakenOver(request, served.outcome, refusal));
   } finally {

@@ -350,14 +350,14 @@ class JobWriter {
   }
 
   /** Retries a store call; undefined at the deadline or at shutdown. */
-  async #retryStore<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
+  async #retryStore<T>(failureMessage: string, operation: () => Promise<T>, forMs: number): Promise<T | undefined> {
     const { clock, warn } = this.#deps;
     const deadline = clock.monotonicMs() + forMs;
     for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
       try {
-        return await ask();
+        return await operation();
       } catch (error) {
-        warn({ err: error, requestId: this.job.stored.id }, problem);
+        warn({ err: error, requestId: this.job.stored.id }, failureMessage);
         if (clock.monotonicMs() + waitMs > deadline || this.job.phase === "abandoned") return undefined;
         await sleep(waitMs);
       }

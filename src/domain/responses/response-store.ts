@@ -66,10 +66,10 @@ export type UnfinishedResponse = ResponseSummary & {
 export type ResponseRun = { readonly workspaceId: string; readonly id: string; readonly run: number };
 
 /** How much of a response a run has at its end. */
-export type ResponseCompleteness = "all" | "less";
+export type ResponseCompleteness = "complete" | "partial";
 
-/** The result of claiming a response's end. `anothers`: another run goes on, or settles itself. */
-export type EndClaim = "taken" | "anothers" | "over" | "deleted";
+/** The result of claiming a response's end. `other_run`: another run goes on, or settles itself. */
+export type EndClaim = "claimed" | "other_run" | "finished" | "deleted";
 
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
@@ -107,10 +107,10 @@ export type ResponseStore = {
     ids: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
-  /** Starts the next run. `unwanted`: cancelled, finished or deleted. `anothers`: another run has claimed the end. */
+  /** Starts the next run. `inactive`: cancelled, finished or deleted. `other_run`: another run has claimed the end. */
   startRun(
     id: string,
-  ): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
+  ): Promise<{ readonly is: "started"; readonly run: number } | { readonly is: "inactive" | "other_run" }>;
   /** Records that output was sent. */
   markAnswering(id: string): Promise<void>;
   /**
@@ -122,18 +122,18 @@ export type ResponseStore = {
   cancel(workspaceId: string, id: string): Promise<void>;
   /**
    * Called before settlement, so that only one run settles. The first run with a complete response gets the claim; a
-   * partial one gets it only if no later run started. Idempotent. `unbegun`: the run was never started.
+   * partial one gets it only if no later run started. Idempotent. `not_started`: the run was never started.
    */
-  claimEnd(run: Pick<ResponseRun, "id" | "run">, completeness: ResponseCompleteness | "unbegun"): Promise<EndClaim>;
+  claimEnd(run: Pick<ResponseRun, "id" | "run">, completeness: ResponseCompleteness | "not_started"): Promise<EndClaim>;
   /** Releases the run's claim. */
   releaseEnd(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**
    * Finishes the response with its last events, which replace events of other runs with the same numbers, and deletes the
    * stored request. `unchanged`: already finished, or another run has the claim.
    */
-  finish(end: ResponseEnd): Promise<"ended" | "unchanged">;
-  /** `unwanted`: finished, deleted, or a later run has started. */
-  appendEvents(run: ResponseRun, events: readonly ResponseEvent[]): Promise<"stored" | "unwanted">;
+  finish(end: ResponseEnd): Promise<"finished" | "unchanged">;
+  /** `inactive`: finished, deleted, or a later run has started. */
+  appendEvents(run: ResponseRun, events: readonly ResponseEvent[]): Promise<"stored" | "inactive">;
   /** The next page of events after a sequence number; empty: no more events. */
   events(workspaceId: string, id: string, after: number): Promise<readonly ResponseEvent[]>;
   remove(workspaceId: string, id: string, nowMs: number): Promise<boolean>;

@@ -74,7 +74,7 @@ function responseRuns({ db }: ResponseEngine): RunOperations {
         .where("ending", "=", 0)
         .returning("runs")
         .executeTakeFirst();
-      if (begun !== undefined) return { is: "begun", run: begun.runs };
+      if (begun !== undefined) return { is: "started", run: begun.runs };
       const ending = await db
         .selectFrom("stored_responses")
         .select("id")
@@ -82,7 +82,7 @@ function responseRuns({ db }: ResponseEngine): RunOperations {
         .where("status", "in", UNFINISHED)
         .where("ending", "!=", 0)
         .executeTakeFirst();
-      return { is: ending === undefined ? "unwanted" : "anothers" };
+      return { is: ending === undefined ? "inactive" : "other_run" };
     },
 
     async markAnswering(id) {
@@ -110,13 +110,13 @@ function responseRuns({ db }: ResponseEngine): RunOperations {
         .where("id", "=", id)
         .where("status", "in", UNFINISHED)
         .where("ending", "in", [0, run]);
-      const runsMax = made === "unbegun" ? run - 1 : run;
-      const own = made === "all" ? ending : ending.where("runs", "<=", runsMax);
+      const runsMax = made === "not_started" ? run - 1 : run;
+      const own = made === "complete" ? ending : ending.where("runs", "<=", runsMax);
       const { numUpdatedRows } = await own.executeTakeFirst();
-      if (numUpdatedRows > 0n) return "taken";
+      if (numUpdatedRows > 0n) return "claimed";
       const found = await db.selectFrom("stored_responses").select("status").where("id", "=", id).executeTakeFirst();
       if (found === undefined) return "deleted";
-      return UNFINISHED.some((status) => status === found.status) ? "anothers" : "over";
+      return UNFINISHED.some((status) => status === found.status) ? "other_run" : "finished";
     },
 
     async releaseEnd({ id, run }) {
@@ -176,7 +176,7 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
       });
       if (grown === undefined) return "unchanged";
       bytes.change(workspaceId, grown);
-      return "ended";
+      return "finished";
     },
 
     async appendEvents({ workspaceId, id, run }, events) {
@@ -193,7 +193,7 @@ function responseWork({ db, lockRows = sql`` }: ResponseEngine, rows: SealedRows
           .executeTakeFirst();
         return current === undefined ? undefined : replaceEvents(transaction, sealed);
       });
-      if (grown === undefined) return "unwanted";
+      if (grown === undefined) return "inactive";
       bytes.change(workspaceId, grown);
       return "stored";
     },

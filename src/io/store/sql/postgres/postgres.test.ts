@@ -229,7 +229,7 @@ describe.skipIf(!hasPostgres)("two at once", () => {
     });
     await other.query("commit");
     await other.end();
-    expect(await appended).toBe("unwanted");
+    expect(await appended).toBe("inactive");
     expect(await responses.events("ws_1", "resp_1", -1)).toEqual([]);
     await store.close();
   });
