@@ -165,9 +165,9 @@ function capturedItem(recorded: RecordedExchange, maxBytes: number): CapturedReq
     recorded.request === null
       ? undefined
       : truncatePart("request", redactAudio(recorded.request.toString("utf8")), maxBytes);
-  const silenced = recorded.responseFormat === "words" ? redactAudioInText : redactAudio;
+  const redact = recorded.responseFormat === "words" ? redactAudioInText : redactAudio;
   // Audio is removed before truncation, because truncated audio is not recognized any more.
-  const answer = recorded.response === null ? undefined : truncatePart("answer", silenced(recorded.response), maxBytes);
+  const answer = recorded.response === null ? undefined : truncatePart("answer", redact(recorded.response), maxBytes);
   const counted = recorded.cut.map(({ part }) => part);
   return {
     requestId,

@@ -111,8 +111,8 @@ type ReplayRequest = {
 };
 
 /** Replays a charged request: the stored response if there is one, else a notice with its id and cost. */
-export async function replayResponse(call: ReplayRequest, first: ChargedKeyUse): Promise<void> {
-  const { gateway, trace, exchange, sink, surface, loggableBody } = call;
+export async function replayResponse(request: ReplayRequest, first: ChargedKeyUse): Promise<void> {
+  const { gateway, trace, exchange, sink, surface, loggableBody } = request;
   gateway.recheckKey(exchange);
   const problem = replayFault(first, surface);
   const isStream = trace.streaming && first.status === ANSWERED;

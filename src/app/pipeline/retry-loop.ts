@@ -212,7 +212,7 @@ export class RetryLoop {
     attempted: AttemptResult["record"],
   ): Promise<EndedAttempt | undefined> {
     const { gateway, trace, relay } = this.#deps;
-    const isCutByDeadline = this.#isExpired && verdict.is === "next" && verdict.blame.on === "nobody";
+    const isCutByDeadline = this.#isExpired && verdict.is === "next" && verdict.blame.on === "none";
     const record = isCutByDeadline ? { ...attempted, reason: TIMEOUT_REASON } : attempted;
     trace.servingAttempt = undefined;
     // The endpoint has processed the input if it replied, and may have if it was sent the request.
@@ -226,7 +226,7 @@ export class RetryLoop {
     this.#lastFailure = this.#reportableFailure(verdict);
     const hasKeyFailed = verdict.blame.on === "workspace" || verdict.isOwnKeyRemoved === true;
     if (hasKeyFailed && attempt.ownKey !== undefined) trace.failedOwnKeys.push(attempt.ownKey);
-    if (verdict.blame.on !== "nobody" || verdict.mayHaveBeenAccepted) this.#attemptsMade += 1;
+    if (verdict.blame.on !== "none" || verdict.mayHaveBeenAccepted) this.#attemptsMade += 1;
     if (waitMs === undefined) return undefined;
     this.#hasRetriedSame = true;
     this.#pendingRetry = attempt;
@@ -282,7 +282,7 @@ export class RetryLoop {
       case "failed": {
         const { verdict, upstreamStatus } = outcome;
         // A rejected request, a passed deadline or a gateway shutdown says nothing about the endpoint's health.
-        if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.recordInconclusive(id);
+        if (verdict.is !== "next" || verdict.blame.on === "none") breakers.recordInconclusive(id);
         // An open circuit would prefer the platform's endpoints, which an exclusive key forbids.
         else if (verdict.blame.on === "workspace" && this.#isExclusiveKey(attempt)) breakers.recordInconclusive(id);
         // Retry-After: 0 counts as absent.
@@ -309,7 +309,7 @@ export class RetryLoop {
     const { nodes } = this.#deps.gateway;
     if (outcome?.is !== "failed" && outcome?.is !== "broken") return;
     const { verdict } = outcome;
-    if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
+    if (verdict.is !== "next" || verdict.blame.on === "none") return;
     nodes.entry(nodeId)?.recordError(verdict.why);
     if (verdict.isMalformed === true) nodes.reportImplausible(nodeId, verdict.why);
   }

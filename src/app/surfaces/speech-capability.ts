@@ -75,13 +75,13 @@ type CapabilityCheck = {
   readonly param: string;
   takes(candidate: SpeechEndpoint, requirements: SpeechRequirements): boolean;
   reason(candidate: SpeechEndpoint, requirements: SpeechRequirements): string;
-  fault(emptied: FailedCheck): Fault;
+  fault(check: FailedCheck): Fault;
 };
 
 const FORMAT_CHECK: CapabilityCheck = {
   param: "response_format",
   takes: ({ formats }, { ask }) => formats.includes(ask.format),
-  reason: (_speaker, { ask }) => `does not serve ${ask.format}`,
+  reason: (_candidate, { ask }) => `does not serve ${ask.format}`,
   fault({ model, candidates, requirements: { ask } }) {
     const served = AUDIO_FORMATS.filter((format) => candidates.some(({ formats }) => formats.includes(format)));
     const defaultNote = ask.format === "mp3" ? " (which is meant where no response_format is sent)" : "";
