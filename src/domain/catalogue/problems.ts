@@ -28,10 +28,10 @@ function appendKey(field: string, key: PropertyKey): string {
   return field === "" ? name : `${field}.${name}`;
 }
 
-type ParseResult<T> = { readonly value: T } | { readonly problems: readonly CatalogueProblem[] };
+type CatalogueParseResult<T> = { readonly value: T } | { readonly problems: readonly CatalogueProblem[] };
 
 /** Validates `raw`, or returns every problem with its location. */
-export function parseAt<T>(schema: z.ZodType<T>, raw: unknown, at: SourceLocation): ParseResult<T> {
+export function parseAt<T>(schema: z.ZodType<T>, raw: unknown, at: SourceLocation): CatalogueParseResult<T> {
   const result = schema.safeParse(raw);
   if (result.success) return { value: result.data };
   return { problems: result.error.issues.flatMap((issue) => issueProblems(issue, at)) };

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem as decodeCohereProblem } from "../dialects/chat/upstream/errors.ts";
 import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
-import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
+import { type EmbeddingReply, type EmbeddingWireFormat, type EmbeddingWireRequest, tokenCount } from "./wire-format.ts";
 
 /** Callers cannot state an input type, so both sides of a comparison use the same one. */
 const INPUT_TYPE = "search_document";
@@ -70,7 +70,7 @@ export const bedrockNova: EmbeddingWireFormat = {
   decodeProblem,
 };
 
-function encodeTexts({ inputs, dimensions }: EmbeddingBatch): JsonObject {
+function encodeTexts({ inputs, dimensions }: EmbeddingWireRequest): JsonObject {
   return {
     texts: inputs.texts,
     input_type: INPUT_TYPE,

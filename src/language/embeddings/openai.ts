@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { EmbeddingInputs } from "./call.ts";
-import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
+import { type EmbeddingReply, type EmbeddingWireFormat, type EmbeddingWireRequest, tokenCount } from "./wire-format.ts";
 
 /** OpenAI's format. */
 export const openaiEmbeddings: EmbeddingWireFormat = {
@@ -23,7 +23,7 @@ export const openaiEmbeddings: EmbeddingWireFormat = {
 /** Mistral's format: OpenAI's with another name for the dimensions, and floats only. */
 export const mistralEmbeddings: EmbeddingWireFormat = {
   ...openaiEmbeddings,
-  encode: ({ upstreamModel, inputs, dimensions }: EmbeddingBatch): JsonObject => ({
+  encode: ({ upstreamModel, inputs, dimensions }: EmbeddingWireRequest): JsonObject => ({
     model: upstreamModel,
     input: inputs.texts,
     ...(dimensions === undefined ? {} : { output_dimension: dimensions }),

@@ -4,7 +4,7 @@ import type { UpstreamProblem } from "../canon/upstream-problem.ts";
 import type { EmbeddingInputs } from "./call.ts";
 
 /** One upstream request. */
-export type EmbeddingBatch = {
+export type EmbeddingWireRequest = {
   readonly upstreamModel: string;
   readonly inputs: EmbeddingInputs;
   readonly dimensions: number | undefined;
@@ -25,7 +25,7 @@ export type EmbeddingWireFormat = {
   /** The format's own limit of inputs per request. */
   readonly batchMax: number | null;
   path(upstreamModel: string): string;
-  encode(batch: EmbeddingBatch): JsonObject;
+  encode(batch: EmbeddingWireRequest): JsonObject;
   /** Undefined when the body is not a reply in this format. */
   decode(body: unknown, headers: IncomingHttpHeaders): EmbeddingReply | undefined;
   decodeProblem(
