@@ -94,11 +94,11 @@ export class EndpointStateSync {
     await this.#restore().catch(() => undefined);
     await this.#exchangeTask.run();
     this.#unsubscribe = store.subscribe(TOPIC, (from) => {
-      if (from !== fleet.id) this.#exchangeSoon();
+      if (from !== fleet.id) this.#requestExchange();
     });
     breakers.onChange(() => {
       this.#isUrgent = true;
-      this.#exchangeSoon();
+      this.#requestExchange();
     });
     this.#scheduleExchange();
   }
@@ -113,7 +113,7 @@ export class EndpointStateSync {
     await this.#exchangeTask.run();
   }
 
-  #exchangeSoon(): void {
+  #requestExchange(): void {
     if (this.#isStopped) return;
     this.#debounce ??= this.#deps.timers.after(DEBOUNCE_MS, () => {
       this.#debounce = undefined;

@@ -7,7 +7,7 @@ import { memoryState } from "./memory-state.ts";
 const TTL_MS = 86_400_000;
 const ALL = { is: "claimed", known: "all" };
 
-test("BILL-09 memory is bounded: the oldest leave it, and until their time is over it says that it does not know all", async () => {
+test("BILL-09 memory is bounded: evicted uses are reported as unknown until they expire", async () => {
   const clock = handClock();
   const state = memoryState(clock, { keyUsesMax: 2 });
   const charged = (key: string, requestId: string) => chargedUse(clock, key, requestId);
@@ -25,7 +25,7 @@ test("BILL-09 memory is bounded: the oldest leave it, and until their time is ov
   expect(await state.claimIdempotencyKey({ key: "k1", body: "b" }, "r")).toEqual(ALL);
 });
 
-test("BILL-09 the same key of two workspaces, of two members, of test and live, of two routes, or with other headers has nothing in common", () => {
+test("BILL-09 a key is scoped to workspace, member and environment, and its body to route and headers", () => {
   const call = {
     workspaceId: "w1",
     memberId: undefined,

@@ -17,8 +17,8 @@ stateTests(open, 150);
 spendingTests(open, 150);
 claimTests(open, 300);
 
-describe("memory of windows", () => {
-  test("RATE-01 a large window keeps its order while it grows and wraps", () => {
+describe("rate windows in memory", () => {
+  test("RATE-01 a large window keeps its order while the ring buffer grows and wraps", () => {
     const window = new RateWindow();
     const model: number[] = [];
     for (let at = 0; at < 200_000; at += 97) {
@@ -30,7 +30,7 @@ describe("memory of windows", () => {
     }
   });
 
-  test("RATE-01 keys that stopped calling are forgotten, those that call are not", () => {
+  test("RATE-01 windows of idle keys are dropped, and those of active keys stay", () => {
     const clock = handClock();
     const windows = new RateWindows(clock);
     for (let key = 0; key < 5000; key += 1) windows.count(`old-${key}`, 10);

@@ -5,14 +5,14 @@ import { areOpen, redisDesks } from "../../../../tests/support/redis-desks.ts";
 let server: RedisServer;
 const { gateway, behindProxy, closeAll } = redisDesks(() => server);
 
-describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
+describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   beforeAll(async () => {
     server = await startRedis();
   });
   afterEach(() => closeAll());
   afterAll(() => server?.close());
 
-  test("SCALE-03 BILL-02 an instance that dies between SQL and the wallet: the top-up is in the wallet soon, and once", async () => {
+  test("SCALE-03 BILL-02 a top-up of an instance that crashes between SQL and Redis reaches the wallet once", async () => {
     const { sql, one, two } = await gateway();
     const proxy = await behindProxy(one);
     await two.hold("runs", 40n);
@@ -21,7 +21,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 200, waitMs: 0 });
     sql.balanceNanos += 5n;
-    // From here on nothing of it reaches Redis any more.
+    // Nothing of it reaches Redis from here on.
     proxy.hold();
     one.live.delete("one");
     expect((await two.state.wallet("ws")).balanceNanos).toBe(1007n);
@@ -30,7 +30,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     const inWallet = () => two.state.wallet("ws").catch(String);
     await expect.poll(inWallet, { timeout: 10_000 }).toEqual({ balanceNanos: 1012n, heldNanos: 40n });
     expect(await server.ask("ZCARD", moving)).toBe(0);
-    // It was not dead after all, and ends what it began.
+    // It had only stalled, and completes the change.
     const credited = one.state.credit("ws", 5n);
     await lock?.release();
     proxy.resume();
@@ -41,7 +41,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1013n, heldNanos: 40n });
   });
 
-  test("SCALE-03 BILL-02 wallets that were opened without an instance that still wrote are filled again", async () => {
+  test("SCALE-03 BILL-02 wallets rebuilt without an instance that still wrote to SQL are rebuilt again", async () => {
     for (const wrote of ["a top-up", "a batch"] as const) {
       const { sql, one, two } = await gateway();
       const proxy = await behindProxy(one);
@@ -53,7 +53,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
       const moved = wrote === "a batch" ? one.ingest().catch(String) : undefined;
       if (wrote === "a batch") await lock?.release();
       await expect.poll(() => server.ask("ZCARD", `${one.prefix}{fleet}:moving`)).toBe(moved === undefined ? 1 : 0);
-      // From here on nobody hears of it, and it is taken for dead.
+      // It is disconnected from here on and counts as crashed.
       proxy.hold();
       one.live.delete("one");
       sql.slow = Promise.resolve();
@@ -80,7 +80,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     }
   });
 
-  test("BILL-02 SCALE-02 what one instance charged, another does not reserve or charge again under the same id", async () => {
+  test("BILL-02 SCALE-02 a request charged by one instance is not reserved or charged again by another", async () => {
     const { one, two } = await gateway();
     await one.hold("work", 50n);
     await one.end("work", 30n);
@@ -89,11 +89,11 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 0n });
   });
 
-  test("SCALE-03 KEY-04 a version whose answer was lost is another when it is written again: what was changed since is not hidden", async () => {
+  test("SCALE-03 KEY-04 a version write with a lost reply is retried with a new value, so later changes stay visible", async () => {
     const { one, two } = await gateway();
     const proxy = await behindProxy(one);
     const version = async () => (await two.state.peekRateWindow({ id: "key", workspaceId: "ws" }, 10)).version;
-    // It comes to Redis, and its answer does not come back.
+    // The write arrives, and its reply is lost.
     proxy.cutAfter(":version");
     await expect(one.state.bumpVersion("ws")).rejects.toThrow();
     proxy.hold();
@@ -105,30 +105,30 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     expect(await version()).not.toBe(met);
   });
 
-  test("SCALE-03 BILL-02 whoever takes long over a change of money, or over opening wallets, is not taken for dead", async () => {
+  test("SCALE-03 BILL-02 a slow wallet change or rebuild does not count as a crash", async () => {
     const { sql, one, two } = await gateway();
     const moving = `${one.prefix}{fleet}:moving`;
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
-    const [word] = [await server.ask("ZRANGE", moving, "0", "0")].flat();
+    const [marker] = [await server.ask("ZRANGE", moving, "0", "0")].flat();
     const filled = Promise.withResolvers<void>();
     sql.slow = filled.promise;
     await server.ask("FLUSHALL");
     await expect.poll(() => one.redis?.status).toBe("opening");
     const isRenewed = async () => {
       const nowMs = Date.now();
-      await server.ask("ZADD", moving, String(nowMs), String(word));
+      await server.ask("ZADD", moving, String(nowMs), String(marker));
       await expect
-        .poll(async () => Number(await server.ask("ZSCORE", moving, String(word))), { timeout: 10_000 })
+        .poll(async () => Number(await server.ask("ZSCORE", moving, String(marker))), { timeout: 10_000 })
         .toBeGreaterThan(nowMs);
     };
-    // Its own change is what wallets wait for.
+    // The rebuild waits for its own change.
     await isRenewed();
     sql.balanceNanos += 5n;
     await one.state.credit("ws", 5n);
     const { asked } = sql;
     await lock?.release();
     await expect.poll(() => sql.asked, { timeout: 10_000 }).toBeGreaterThan(asked);
-    // The change is over in SQL, and wallets cannot be filled yet.
+    // SQL has the change, and wallets cannot be rebuilt yet.
     await isRenewed();
     filled.resolve();
     await areOpen(one, two);
@@ -139,7 +139,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
   });
 
   test.each(["runs", "is in doubt"])(
-    "SCALE-03 BILL-02 an instance that stops while a change of money %s leaves word of it",
+    "SCALE-03 BILL-02 an instance that stops while a wallet change %s leaves its marker",
     async (how) => {
       const { sql, one, two } = await gateway();
       const moving = `${one.prefix}{fleet}:moving`;
@@ -148,12 +148,12 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
       if (how === "is in doubt") await lock?.release();
       await one.stop();
       sql.balanceNanos += 5n;
-      const words = [await server.ask("ZRANGE", moving, "0", "-1")].flat();
-      expect(words).toHaveLength(1);
-      // Without SQL nobody could fill wallets: those that are there stay.
+      const markers = [await server.ask("ZRANGE", moving, "0", "-1")].flat();
+      expect(markers).toHaveLength(1);
+      // Without SQL no rebuild is possible: the open wallets stay.
       sql.isAway = true;
       const { asked } = sql;
-      await server.ask("ZADD", moving, "1", String(words[0]));
+      await server.ask("ZADD", moving, "1", String(markers[0]));
       await expect.poll(() => sql.asked, { timeout: 10_000 }).toBeGreaterThan(asked);
       expect(await two.hold("r", 1n)).toBe("held");
       sql.isAway = false;
@@ -163,15 +163,15 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     },
   );
 
-  test("SCALE-03 BILL-02 a credit whose answer was lost is tried again and counts once; what was taken so is given back", async () => {
+  test("SCALE-03 BILL-02 a credit with a lost reply is retried and counts once; such a withdrawal is undone", async () => {
     const { sql, one, two } = await gateway();
     const proxy = await behindProxy(one);
     const moving = `${one.prefix}{fleet}:moving`;
     const inWallet = async () => (await two.state.wallet("ws")).balanceNanos;
-    const taking = { workspaceId: "ws", isAllOrNothing: true, reserveNanos: 0n } as const;
-    // Once each, so that Redis knows the scripts.
+    const withdrawal = { workspaceId: "ws", isAllOrNothing: true, reserveNanos: 0n } as const;
+    // Once each, so that Redis has cached the scripts.
     await two.topUp(3n);
-    expect(await two.state.withdraw({ ...taking, nanos: 3n })).toBe(3n);
+    expect(await two.state.withdraw({ ...withdrawal, nanos: 3n })).toBe(3n);
     await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
     const epoch = await server.ask("GET", `${one.prefix}{fleet}:epoch`);
@@ -183,19 +183,19 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     expect(await inWallet()).toBe(1005n);
     proxy.cutAfter(":change:");
-    await expect(one.state.withdraw({ ...taking, nanos: 7n })).rejects.toThrow();
+    await expect(one.state.withdraw({ ...withdrawal, nanos: 7n })).rejects.toThrow();
     await expect.poll(inWallet, { timeout: 10_000 }).toBe(1005n);
     expect(await server.ask("GET", `${one.prefix}{fleet}:epoch`)).toBe(epoch);
   });
 
-  test("SCALE-03 BILL-02 a credit whose answer was lost is not tried again when Redis may have forgotten it", async () => {
+  test("SCALE-03 BILL-02 a credit with a lost reply is not retried once Redis may have forgotten it", async () => {
     const { sql, one, two } = await gateway();
     let laterMs = 0;
     const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + laterMs };
     const proxy = await behindProxy(one, { clock });
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
     sql.balanceNanos += 5n;
-    // The credit arrives, and its answer does not.
+    // The credit arrives, and its reply is lost.
     proxy.cutAfter(":change:");
     await one.state.credit("ws", 5n);
     proxy.hold();

@@ -4,7 +4,7 @@ import { type CuttingProxy, cuttingProxy } from "../../../../tests/support/cutti
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import type { RedisState } from "./redis-state.ts";
 
-describe.skipIf(!hasRedis)("the line to Redis", () => {
+describe.skipIf(!hasRedis)("the connection to Redis", () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis();
@@ -22,50 +22,50 @@ describe.skipIf(!hasRedis)("the line to Redis", () => {
     return { ...redis, proxy };
   };
 
-  test("SCALE-03 a connection on which nothing is heard any more is left, also one that was not ready yet, and another is made", async () => {
+  test("SCALE-03 a silent connection is replaced, also one that was not ready yet", async () => {
     const { coordination, proxy } = await behindProxy(1000);
-    const heard: string[] = [];
-    coordination.subscribe("topic", (message) => heard.push(message));
+    const received: string[] = [];
+    coordination.subscribe("topic", (message) => received.push(message));
     await expect
       .poll(async () => {
         await coordination.publish("topic", "first");
-        return heard;
+        return received;
       })
       .toContain("first");
     const before = proxy.connections();
     proxy.hold();
-    coordination.subscribe("late topic", (message) => heard.push(message));
-    // Both lines have a connection that was never ready.
+    coordination.subscribe("late topic", (message) => received.push(message));
+    // Both clients have a connection that was never ready.
     await expect.poll(() => proxy.connections(), { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 2);
     proxy.mute();
     await expect.poll(() => coordination.get("note").catch(() => "refused"), { timeout: 60_000 }).toBe(undefined);
-    // What was listened to on the one before is listened to on this one, and so is what could not be yet.
+    // Subscriptions are renewed, also one that could not be made before.
     await expect
       .poll(
         async () => {
           await coordination.publish("topic", "second").catch(() => undefined);
           await coordination.publish("late topic", "third").catch(() => undefined);
-          return heard;
+          return received;
         },
         { timeout: 60_000 },
       )
       .toEqual(expect.arrayContaining(["second", "third"]));
   }, 150_000);
 
-  test("SCALE-03 where this process stood still, Redis has its whole time from then on", async () => {
+  test("SCALE-03 after an event-loop stall, Redis gets its full timeout again", async () => {
     const { coordination, proxy } = await behindProxy(3000);
     for (;;) {
       proxy.hold();
-      const asked = coordination.get("note").catch(() => "refused");
+      const reply = coordination.get("note").catch(() => "refused");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2400);
-      const stoodUntilMs = performance.now();
-      // Longer than half of its time, and shorter than all of it.
+      const stalledUntilMs = performance.now();
+      // Longer than half of the timeout, and shorter than all of it.
       await sleep(1800);
-      const isInTime = performance.now() - stoodUntilMs < 2200;
+      const isInTime = performance.now() - stalledUntilMs < 2200;
       proxy.resume();
-      const answer = await asked;
-      if (isInTime) return expect(answer).toBe(undefined);
-      // The machine stood still, too: once more, when Redis is known to answer again.
+      const value = await reply;
+      if (isInTime) return expect(value).toBe(undefined);
+      // The machine stalled too: repeat when Redis answers again.
       await expect.poll(() => coordination.get("note").catch(() => "refused"), { timeout: 60_000 }).toBe(undefined);
     }
   }, 150_000);

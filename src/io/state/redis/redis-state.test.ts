@@ -15,7 +15,7 @@ const ids = createIdGenerator(Date.now);
 let server: RedisServer;
 const opened: RedisState[] = [];
 
-/** A part of Redis that nobody else has, or another instance of one. */
+/** An instance with a key prefix of its own, unless one is given. */
 async function instance(settings: Partial<RedisSettings> = {}, books?: Partial<WalletSources>): Promise<RedisState> {
   const redis = await redisState(server.url, { prefix: ids.next("p"), ...settings });
   opened.push(redis);
@@ -28,7 +28,7 @@ async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}
   const monotonicMs = () => performance.now();
   const balances = async () => (balanceNanos === 0n ? [] : [{ workspaceId: "ws", balanceNanos }]);
   const { state } = await instance(
-    // Claims outlast every step of the suite, as they outlast every request.
+    // Claims outlast every step of the suite.
     { clock: { nowMs: clock.nowMs, monotonicMs }, testTimeMs: clock.nowMs, holdMaxMs: 30 * 86_400_000 },
     { balances, dailySpends: async () => spends },
   );
@@ -60,23 +60,23 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     claimTests(open, FEW);
   });
 
-  test("SCALE-03 where this process itself stands still, Redis is not called silent", async () => {
-    const said: unknown[] = [];
-    const note = (...line: unknown[]) => void said.push(line);
+  test("SCALE-03 an event-loop stall of this process does not open the circuit", async () => {
+    const logged: unknown[] = [];
+    const note = (...line: unknown[]) => void logged.push(line);
     const { coordination } = await instance({
       timeoutMs: 1000,
       log: { info: () => undefined, warn: note, error: note },
     });
-    said.length = 0;
+    logged.length = 0;
     for (const forMs of [1002, 1100]) {
       const asked = coordination.get("note");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
       expect(await asked).toBe(undefined);
     }
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  test("SCALE-03 a lock that nobody was told to have, or could let go of, is free once Redis answers again", async () => {
+  test("SCALE-03 a lock whose grant or release got no reply is free once Redis answers again", async () => {
     const slow = await startRedis();
     try {
       const redis = await redisState(slow.url);
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   });
 
   test.each(["first", "again"] as const)(
-    "SCALE-03 BILL-09 RESP-05 a key whose claim was not answered is free once its request is over and Redis answers again, also where the claim comes after that: run %s",
+    "SCALE-03 BILL-09 RESP-05 a key whose claim got no reply is free after its request, also if the claim arrives later: run %s",
     async (run) => {
       const slow = await startRedis();
       try {
@@ -105,7 +105,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         opened.push(redis);
         const { state } = redis;
         const use = { key: "k", body: "b" };
-        // From now on Redis knows the script, so that it takes the next claim at the first word.
+        // Redis has cached the script, so that the next claim is one command.
         await state.claimIdempotencyKey({ key: "another", body: "b" }, "another");
         slow.pause();
         await expect(state.claimIdempotencyKey(use, "unheard", run)).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
           expect(await state.claimIdempotencyKey(use, "next")).toMatchObject({ is: "claimed" }),
         );
         await state.releaseClaim("k", "next");
-        // A network that kept it for so long would bring it like this.
+        // As a claim that the network delayed.
         await expect(state.claimIdempotencyKey(use, "unheard", run)).rejects.toMatchObject({
           code: "service_unavailable",
         });
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     },
   );
 
-  test("SCALE-03 BILL-09 RESP-05 a claim of work that is taken up, and is not answered, leaves the key to the run that has it, and to the next that takes it up", async () => {
+  test("SCALE-03 BILL-09 RESP-05 a resumed request whose claim got no reply leaves the key to the run that holds it", async () => {
     const slow = await startRedis();
     try {
       const runs = await redisState(slow.url);
@@ -142,7 +142,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       });
       slow.resume();
       await eventually(() => takes.coordination.get("note"));
-      // Whatever it has still to say to Redis is said before it ends.
+      // Queued steps run before it closes.
       expect(await takes.close()).toBe("done");
       expect(await runs.state.claimIdempotencyKey(use, "twin")).toEqual({ is: "running", requestId: "work" });
       expect(await runs.state.claimIdempotencyKey(use, "work", "again")).toMatchObject({ is: "claimed" });
@@ -151,7 +151,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
-  test("SCALE-03 BILL-09 RESP-05 a claim that was not answered is forgotten once it can come no more", async () => {
+  test("SCALE-03 BILL-09 RESP-05 a claim without a reply is forgotten once it can no longer arrive", async () => {
     const slow = await startRedis();
     try {
       let passedMs = 0;
@@ -173,7 +173,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       passedMs += 2 * holdMaxMs;
       await unheard("new");
       for (const key of ["old", "new"]) await state.releaseClaim(key, `work ${key}`);
-      // What is given up before it came is kept out for a while; what is only released is not.
+      // A withdrawn claim is barred for a while; a released one is not.
       const claim = (key: string) => state.claimIdempotencyKey(use(key), `work ${key}`, "again");
       await eventually(async () => expect(await claim("old")).toMatchObject({ is: "claimed" }), patience);
       await eventually(() => expect(claim("new")).rejects.toMatchObject({ code: "service_unavailable" }), patience);
@@ -182,7 +182,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
-  test("SCALE-03 BILL-09 an instance that ends while Redis is silent says that it leaves a key behind, and none where Redis answers", async () => {
+  test("SCALE-03 BILL-09 closing reports a claim left behind while Redis does not answer, and none while it does", async () => {
     const slow = await startRedis();
     try {
       const leaves = await redisState(slow.url);
@@ -200,7 +200,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
-  test("SCALE-03 a Redis that falls behind until nothing more can wait for it is used again once it has caught up", async () => {
+  test("SCALE-03 Redis is used again after its command queue overflowed and drained", async () => {
     const slow = await startRedis();
     try {
       const redis = await redisState(slow.url, { timeoutMs: 60_000 });
@@ -209,7 +209,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       slow.pause();
       const all = Array.from({ length: 20_500 }, () => redis.coordination.get("note"));
       const ends = Promise.allSettled(all);
-      // Long enough for a ping of the connection's own, which finds no room either.
+      // Long enough for a ping of the client, which finds the queue full as well.
       await sleep(2500);
       slow.resume();
       expect((await ends).filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
@@ -220,16 +220,16 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
-  test("OPS-04 a wrong password stops the start at once, and no line is logged that says otherwise", async () => {
-    const said: unknown[] = [];
-    const note = (...line: unknown[]) => void said.push(line);
+  test("OPS-04 a wrong password fails the start at once, without misleading log lines", async () => {
+    const logged: unknown[] = [];
+    const note = (...line: unknown[]) => void logged.push(line);
     const log = { info: note, warn: note, error: note };
     const wrong = server.url.replace(/:[^:@/]+@/, ":not-the-password@");
     await expect(redisState(wrong, { prefix: ids.next("p"), log })).rejects.toThrow(/^WRONGPASS/);
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  test("OPS-04 over TLS: a server with a certificate that is believed is used, and every other is left at once", async () => {
+  test("OPS-04 over TLS a server with a trusted certificate is used, and any other fails the start", async () => {
     const guarded = await startRedis({ over: "tls" });
     const other = await startRedis({ over: "tls" });
     try {
@@ -256,9 +256,9 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
-  test("RATE-08 L1 two instances, one key, many calls at once: exactly the limit is admitted, and both hear the same version", async () => {
+  test("RATE-08 L1 two instances, one key, many concurrent calls: exactly the limit is admitted, with one version", async () => {
     const prefix = ids.next("p");
-    // What their own clocks say does not matter.
+    // Clocks of instances do not matter.
     const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 3_600_000 };
     const [one, two] = [await instance({ prefix }), await instance({ prefix, clock: ahead })];
     const key = { id: "key", workspaceId: "ws" };
@@ -267,7 +267,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     );
     expect(verdicts.filter(({ isAllowed }) => isAllowed)).toHaveLength(30);
     expect(new Set(verdicts.map(({ version }) => version)).size).toBe(1);
-    // Where nobody calls meanwhile, the last call is remembered for as long as it counts.
+    // An idle window lives as long as its last call counts.
     const window = `${prefix}{ws}:window:key`;
     const [lastUs, untilMs] = [await server.ask("LINDEX", window, "-1"), await server.ask("PEXPIRETIME", window)];
     expect(Number(untilMs)).toBeGreaterThan(Number(lastUs) / 1000 + 60_000);
@@ -277,7 +277,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect((await two.state.peekRateWindow(key, 30)).version).toBe(after.version);
   });
 
-  test("BILL-03 two instances, of 200 requests at once on a balance for 10 ten are admitted; each is settled by either", async () => {
+  test("BILL-03 two instances, 200 concurrent requests, a balance for 10: ten are admitted, and either instance settles them", async () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];
     await one.state.credit("ws", 10n * EUR);
@@ -289,7 +289,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
   });
 
-  test("BILL-09 BILL-03 an instance that starts again ends holds and claims of its earlier life, and of processes of its machine that do not come back: not its own, not another's, not those that somebody goes on with", async () => {
+  test("BILL-09 BILL-03 a restarted instance ends holds and claims of earlier incarnations and retired instances, and no others", async () => {
     const prefix = ids.next("p");
     const use = (key: string) => ({ key, body: "b" });
     const never = async () => false;
@@ -321,14 +321,14 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       is: "claimed",
       known: "newest",
     });
-    // Its charge comes all the same, once.
+    // A late charge still counts, once.
     for (const { state } of [after, stays]) await state.settle(holdOf("charged", EUR), EUR);
     await eventually(async () =>
       expect(await stays.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 6n * EUR }),
     );
   });
 
-  test("BILL-03 a workspace that is new has an empty wallet for all who ask at once, and nobody takes it for one that was lost", async () => {
+  test("BILL-03 a new workspace gets an empty wallet under concurrency, and it does not count as lost", async () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];
     const epoch = await server.ask("GET", `${prefix}{fleet}:epoch`);
@@ -343,7 +343,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await server.ask("GET", `${prefix}{fleet}:epoch`)).toBe(epoch);
   });
 
-  test("BILL-02 amounts beyond 2^53 are exact to the last nano-unit, in balance, hold, limit, charge and what is taken", async () => {
+  test("BILL-02 amounts beyond 2^53 are exact in balance, hold, limit, charge and withdrawal", async () => {
     const { state } = await open();
     const much = 2n ** 62n - 1n;
     await state.credit("ws", much);
@@ -361,15 +361,15 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await state.wallet("ws")).toEqual({ balanceNanos: left, heldNanos: 0n });
     const spender = { id: "member", workspaceId: "ws" };
     expect((await state.spending(spender, hold.atMs)).month.spentNanos).toBe(2n ** 53n + 1n);
-    const taking = { workspaceId: "ws", isAllOrNothing: false, reserveNanos: 1n } as const;
-    expect(await state.withdraw({ ...taking, nanos: 2n ** 54n + 3n })).toBe(2n ** 54n + 3n);
-    expect(await state.withdraw({ ...taking, nanos: much })).toBe(left - 2n ** 54n - 4n);
-    expect(await state.withdraw({ ...taking, nanos: 1n })).toBe(0n);
-    expect(await state.withdraw({ ...taking, nanos: 2n, reserveNanos: 0n, isAllOrNothing: true })).toBe(0n);
+    const withdrawal = { workspaceId: "ws", isAllOrNothing: false, reserveNanos: 1n } as const;
+    expect(await state.withdraw({ ...withdrawal, nanos: 2n ** 54n + 3n })).toBe(2n ** 54n + 3n);
+    expect(await state.withdraw({ ...withdrawal, nanos: much })).toBe(left - 2n ** 54n - 4n);
+    expect(await state.withdraw({ ...withdrawal, nanos: 1n })).toBe(0n);
+    expect(await state.withdraw({ ...withdrawal, nanos: 2n, reserveNanos: 0n, isAllOrNothing: true })).toBe(0n);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 1n, heldNanos: 0n });
   });
 
-  test("SCALE-02 notes, locks and messages reach every instance; a lock is one's own until it is let go or lost", async () => {
+  test("SCALE-02 notes, locks and messages reach every instance; a lock is exclusive until it is released or lost", async () => {
     const prefix = ids.next("p");
     const [one, two] = [(await instance({ prefix })).coordination, (await instance({ prefix })).coordination];
     await one.put("peer:a", "1", 60_000);
@@ -385,7 +385,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await one.get("peer:a")).toBeUndefined();
     expect([...(await one.list("peer:")).keys()]).toEqual(["b"]);
 
-    // A note whose time is over leaves nothing behind, also where nobody asks for it again.
+    // An expired note leaves nothing behind, also when it is never read again.
     await one.put("flush:once:a", "", 1);
     await expect.poll(() => two.get("flush:once:a")).toBeUndefined();
     await one.put("peer:c", "", 60_000);
@@ -393,7 +393,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
 
     const mine = await one.acquireLock("job", { ttlMs: 3000, waitMs: 0 });
     expect(mine?.isHeld).toBe(true);
-    // It is renewed before its time is over.
+    // It is renewed before it expires.
     const lasts = () => server.ask("PEXPIRETIME", `${prefix}{board}:lock:job`).then(Number);
     const first = await lasts();
     await expect.poll(lasts).toBeGreaterThan(first);
@@ -410,16 +410,16 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     await server.ask("FLUSHALL");
     await expect.poll(() => stolen?.isHeld).toBe(false);
 
-    const heard: string[] = [];
-    const stop = two.subscribe("news", (message) => heard.push(message));
+    const received: string[] = [];
+    const stop = two.subscribe("news", (message) => received.push(message));
     const tell = async () => {
       await one.publish("news", "hello");
-      return heard.length;
+      return received.length;
     };
     await expect.poll(tell).toBeGreaterThan(0);
     stop();
-    const before = heard.length;
+    const before = received.length;
     await one.publish("news", "nobody listens");
-    expect(heard).toHaveLength(before);
+    expect(received).toHaveLength(before);
   });
 });

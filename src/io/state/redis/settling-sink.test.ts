@@ -24,7 +24,7 @@ afterAll(() => server?.close());
 
 let names = 0;
 
-/** An instance that has just started, over books with 100 for it and what `before` puts into them. */
+/** A started instance over a ledger with 100, and whatever `before` adds. */
 async function started(before: (store: Store) => Promise<void>) {
   names += 1;
   const address = await cluster.database("migrated");
@@ -40,7 +40,7 @@ async function started(before: (store: Store) => Promise<void>) {
     state: redis.state,
     replay: (records: readonly RequestRecord[]) =>
       sink.ingestBatch(encodeBatch(records.map((one) => JSON.stringify(one)))),
-    /** Another one, which was killed and comes back with these in its journal. */
+    /** Another instance, which was killed and restarts with these records in its journal. */
     async replayElsewhere(records: readonly RequestRecord[]) {
       const other = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
       const elsewhere = other.sink(store, (charges) => store.ledger.chargedRequestIds(charges));
@@ -51,7 +51,7 @@ async function started(before: (store: Store) => Promise<void>) {
       const live = await redis.state.wallet("ws_1");
       return { sql: (await store.ledger.wallet("ws_1"))?.balanceNanos, live: live.balanceNanos, held: live.heldNanos };
     },
-    /** What roll-ups and statement have of all days there are. */
+    /** Totals of roll-ups and statement over all days. */
     async books() {
       const span = { fromMs: 0, toMs: dayStartMs(dayOf(NOW_MS) + 1) };
       const days = await store.rollups.daily("ws_1", "1970-01-01", "9999-12-31");
@@ -71,7 +71,7 @@ async function started(before: (store: Store) => Promise<void>) {
 }
 
 describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
-  test("SCALE-03 BILL-02 one that SQL has charged and whose row has left the log is not taken off the wallet again", async () => {
+  test("SCALE-03 BILL-02 a charge in SQL whose log row was purged is not taken off the wallet again", async () => {
     const old = chargedRecord("r_old", 10n, { createdAtMs: NOW_MS - 3 * DAY_MS });
     const gateway = await started(async (store) => {
       await store.ingest([old]);
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.close();
   });
 
-  test("SCALE-03 BILL-02 one that was interrupted and cost nothing, and has a charge now, is taken off like in SQL", async () => {
+  test("SCALE-03 BILL-02 a request logged as interrupted that has a charge now is taken off as in SQL", async () => {
     const again = chargedRecord("r_again", 10n, { createdAtMs: NOW_MS });
     const gateway = await started((store) => store.ingest([{ ...again, errorCode: "interrupted", charge: null }]));
     await gateway.replay([again]);
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
   test.each([
     ["is over", -1000],
     ["lasts less long", DAY_MS / 2],
-  ])("BILL-09 one that %s takes nothing from what was charged under its key since", async (_, forMs) => {
+  ])("BILL-09 a record that %s does not replace a later charge under its key", async (_, forMs) => {
     const gateway = await started(async () => undefined);
     const [key, again] = ["k", { key: "k", body: "b2" }];
     await gateway.state.claimIdempotencyKey(again, "r2");
@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.close();
   });
 
-  test("BILL-09 BILL-02 one that was charged under an Idempotency-Key, of which Redis was not told before the instance was killed, answers for the key everywhere", async () => {
+  test("BILL-09 BILL-02 a charge under an Idempotency-Key that Redis missed because of a crash answers the key after the replay", async () => {
     const gateway = await started(async () => undefined);
     const [first, use] = ["r_key", { key: "k", body: "b" }];
     expect(await gateway.state.claimIdempotencyKey(use, first)).toEqual({ is: "claimed", known: "all" });
@@ -124,7 +124,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.close();
   });
 
-  test("SCALE-03 BILL-02 a batch of which SQL has some is taken off once, each of them", async () => {
+  test("SCALE-03 BILL-02 of a batch that SQL has partly, each charge is taken off once", async () => {
     const all = Array.from({ length: 30 }, (_, n) => chargedRecord(`r${n}`, 1n, { createdAtMs: NOW_MS - n }));
     const gateway = await started((store) => store.ingest(all.slice(0, 10)));
     await gateway.replay(all);

@@ -8,7 +8,7 @@ import { encodeBatch } from "../../../domain/record/record-batch.ts";
 let server: RedisServer;
 const { gateway, behindProxy, closeAll } = redisDesks(() => server);
 
-describe.skipIf(!hasRedis)("what Redis loses", () => {
+describe.skipIf(!hasRedis)("after Redis loses data", () => {
   beforeAll(async () => {
     server = await startRedis();
   });
@@ -18,9 +18,9 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   afterAll(() => server?.close());
 
   for (const loss of ["FLUSHALL", "a restart"] as const)
-    test(`SCALE-03 ${loss}: paid work is refused until wallets are filled from SQL and from what the instances hold`, async () => {
+    test(`SCALE-03 ${loss}: paid work is refused until wallets are rebuilt from SQL and unsettled holds`, async () => {
       const { sql, one, two } = await gateway();
-      const leads = await one.redis?.coordination.acquireLock("leader", { ttlMs: 600_000, waitMs: 0 });
+      const leaderLock = await one.redis?.coordination.acquireLock("leader", { ttlMs: 600_000, waitMs: 0 });
       await one.hold("runs", 100n);
       await two.hold("ended", 50n);
       await two.end("ended", 30n);
@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       expect(answer).toEqual({ "retry-after": "1" });
       await one.end("free", 0n);
       await areOpen(one, two);
-      expect(leads?.isHeld).toBe(false);
+      expect(leaderLock?.isHeld).toBe(false);
       expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 100n });
       await one.end("runs", 90n);
       await one.end("runs", 90n);
@@ -46,7 +46,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       expect(month).toEqual({ spentNanos: 120n, heldNanos: 0n });
     });
 
-  test("SCALE-03 a Redis that kept its data and was started again is not believed: the last it knew may be missing", async () => {
+  test("SCALE-03 a restarted Redis with persisted data is not trusted, because its last writes may be missing", async () => {
     const keeping = await startRedis({ keeps: "all" });
     const empty = server;
     server = keeping;
@@ -59,7 +59,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       await keeping.ask("HSET", `${one.prefix}{ws}:wallet`, "b", "1", "f", "1");
       await areOpen(one, two);
       await expect.poll(() => two.state.wallet("ws").catch(refused)).toEqual({ balanceNanos: 1000n, heldNanos: 10n });
-      // Nothing is kept of the epoch before.
+      // Nothing is left of the generation before.
       expect(await keeping.ask("KEYS", `${one.prefix}{fleet}:wallets:*`)).toHaveLength(1);
       for (const desk of [one, two]) await desk.stop();
     } finally {
@@ -68,10 +68,10 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     }
   });
 
-  test("SCALE-03 a clock of Redis that was set back keeps no wallet shut, and hides no change of money that runs", async () => {
+  test("SCALE-03 wallets open after the clock of Redis was set back, and markers of running wallet changes stay", async () => {
     const { one, two } = await gateway();
     const fleet = `${one.prefix}{fleet}:`;
-    // As an epoch leaves it that began when the clock was an hour ahead.
+    // As left by a generation that began while the clock was an hour ahead.
     const aheadMicros = `${(Date.now() + 3_600_000) * 1000}`;
     await server.ask("HSET", `${fleet}last-epoch`, "name", aheadMicros);
     await server.ask("HSET", `${one.prefix}{ws}:wallet`, "e", `${aheadMicros}-ahead`);
@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(await server.ask("ZSCORE", `${fleet}moving`, "runs")).not.toBeNull();
   });
 
-  test("SCALE-03 what an instance charged and died with is taken off once: settled or not, in this epoch or an earlier one", async () => {
+  test("SCALE-03 charges of a crashed instance are taken off once: settled or not, in this generation or an earlier one", async () => {
     const { sql, one, two } = await gateway();
     await two.hold("settled", 50n);
     await two.end("settled", 40n);
@@ -100,10 +100,10 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
 
     await two.hold("lost", 50n);
     await two.end("lost", 20n);
-    await two.hold("unheard", 50n);
-    await two.end("unheard", 10n);
-    // SQL has the second, and the instance does not know.
-    const kept = recordOf("unheard", 10n);
+    await two.hold("reply lost", 50n);
+    await two.end("reply lost", 10n);
+    // SQL has the second one, but its reply was lost.
+    const kept = recordOf("reply lost", 10n);
     await sql.sink.ingestBatch(encodeBatch([kept]));
     await two.stop();
     await server.ask("FLUSHALL");
@@ -115,7 +115,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 900n, heldNanos: 0n });
   });
 
-  test("SCALE-03 a hold that was swept long ago is charged when its record comes at last", async () => {
+  test("SCALE-03 a hold that was swept is charged when its record arrives late", async () => {
     const { sql, one, two } = await gateway();
     await two.hold("r", 50n);
     await two.end("r", 30n, "dies before it settles");
@@ -127,9 +127,9 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect([sql.balanceNanos, (await one.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
   });
 
-  test("SCALE-03 a top-up that Redis is lost under is in the wallet once, and none begins while wallets are filled", async () => {
+  test("SCALE-03 a top-up during a data loss is in the wallet once, and none begins during the rebuild", async () => {
     const { one, two } = await gateway();
-    // It is lost too, and what is done under it still is not over.
+    // The lock is lost as well, while the work under it goes on.
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 150, waitMs: 0 });
     one.sql.balanceNanos += 5n;
     await server.ask("FLUSHALL");
@@ -143,7 +143,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1012n, heldNanos: 0n });
   });
 
-  test("SCALE-03 what an instance has told goes into SQL only when wallets are open, and one that is gone is not waited for", async () => {
+  test("SCALE-03 published holds reach SQL only after wallets are open, and a crashed instance is not waited for", async () => {
     const { sql, one, two } = await gateway();
     await one.hold("r", 50n);
     one.live.add("silent");
@@ -159,23 +159,23 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
   });
 
-  test("L5 SCALE-03 a Redis that is silent: everything that costs money is refused in time, nothing hangs, and no end is lost", async () => {
+  test("L5 SCALE-03 while Redis does not answer, paid work is refused in time, nothing hangs, and no settlement is lost", async () => {
     const { one, two } = await gateway();
     await areOpen(one, two);
     await one.hold("runs", 100n);
     server.pause();
     const key = { id: "key", workspaceId: "ws" };
-    const asked: unknown[] = await Promise.all([
+    const replies: unknown[] = await Promise.all([
       one.hold("late", 500n).catch(refused),
       Promise.resolve(one.state.claimIdempotencyKey({ key: "k", body: "b" }, "r")).catch(refused),
       Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(refused),
     ]);
-    // From now on it is not even asked.
-    asked.push(await Promise.resolve(two.state.consumeRateWindow(key, 9)).catch(refused));
+    // The circuit is open from now on.
+    replies.push(await Promise.resolve(two.state.consumeRateWindow(key, 9)).catch(refused));
     await one.end("runs", 60n);
     await one.state.settle({ requestId: "late", workspaceId: "ws" }, 0n);
-    asked.push(await one.hold("refused", 1n).catch(refused));
-    expect(asked).toEqual(asked.map(() => ({ "retry-after": "1" })));
+    replies.push(await one.hold("refused", 1n).catch(refused));
+    expect(replies).toEqual(replies.map(() => ({ "retry-after": "1" })));
     expect(one.redis?.status).toBe("away");
     await expect(one.ingest()).rejects.toThrow();
     server.resume();
@@ -185,7 +185,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(one.sql.balanceNanos).toBe(940n);
   });
 
-  test("SCALE-03 a Redis that was late is asked until it answers, also when it refused to be asked at first", async () => {
+  test("SCALE-03 after a timeout Redis is probed until it answers, also when it rejects the first probes", async () => {
     const { one, two } = await gateway();
     await areOpen(one, two);
     await server.ask("ACL", "SETUSER", "default", "-ping");
@@ -198,9 +198,9 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await areOpen(one, two);
   });
 
-  test("SCALE-03 a hold whose answer comes after Redis was called late holds nothing back", async () => {
+  test("SCALE-03 a hold whose reply arrives after a timeout reserves nothing", async () => {
     const { one, two } = await gateway();
-    // Redis knows the script from then on.
+    // Redis has cached the script from then on.
     await one.hold("before", 1n);
     await one.end("before", 0n);
     server.pause();
@@ -209,16 +209,16 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     const second = one.hold("second", 500n).catch(refused);
     expect(await first).toEqual({ "retry-after": "1" });
     server.resume();
-    // Or Redis was found to be back before it.
+    // Unless the circuit closed before it.
     if ((await second) === "held") await one.end("second", 0n);
     await areOpen(one, two);
     await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 1000n, heldNanos: 0n });
   });
 
-  test("SCALE-03 an instance that stood still while wallets were opened without it asks before it goes on", async () => {
+  test("SCALE-03 an instance that stalled during a rebuild asks Redis before it writes to SQL", async () => {
     const { sql, one, two } = await gateway();
-    let stoodStillMs = 0;
-    const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + stoodStillMs };
+    let stalledMs = 0;
+    const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + stalledMs };
     const proxy = await behindProxy(one, { timeoutMs: 60_000, clock });
     await one.hold("r", 50n);
     await one.end("r", 30n);
@@ -227,7 +227,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await server.ask("FLUSHALL");
     await expect(two.hold("now", 1n)).rejects.toThrow();
     await areOpen(two);
-    stoodStillMs = 20_000;
+    stalledMs = 20_000;
     const moved = one.ingest();
     await sleep(50);
     proxy.resume();
@@ -235,16 +235,19 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
   });
 
-  test("SCALE-03 BILL-02 whatever is lost in whatever order: in the end wallets have what SQL has", async () => {
+  test("SCALE-03 BILL-02 in any order of losses, wallets equal SQL in the end", async () => {
     const names = fc.integer({ min: 0, max: 5 });
     const step = fc.oneof(
       { weight: 4, arbitrary: fc.record({ do: fc.constant("hold" as const), at: fc.nat(1), id: names }) },
       { weight: 3, arbitrary: fc.record({ do: fc.constant("end" as const), at: fc.nat(1), id: names }) },
       { weight: 2, arbitrary: fc.record({ do: fc.constant("ingest" as const), at: fc.nat(1), id: names }) },
       { weight: 1, arbitrary: fc.record({ do: fc.constant("top up" as const), at: fc.nat(1), id: names }) },
-      { weight: 1, arbitrary: fc.record({ do: fc.constant("deaf" as const), at: fc.nat(1), id: names }) },
-      { weight: 1, arbitrary: fc.record({ do: fc.constant("die" as const), at: fc.nat(1), id: names }) },
-      { weight: 1, arbitrary: fc.record({ do: fc.constant("die half way" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("lose reply" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("crash" as const), at: fc.nat(1), id: names }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ do: fc.constant("crash during top-up" as const), at: fc.nat(1), id: names }),
+      },
       { weight: 1, arbitrary: fc.record({ do: fc.constant("lose" as const), at: fc.nat(1), id: names }) },
     );
     await fc.assert(
@@ -259,14 +262,14 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
           else if (action.do === "end") await desk.end(id, BigInt(n));
           else if (action.do === "ingest") await desk.ingest().catch(() => undefined);
           else if (action.do === "top up") await desk.topUp(10n);
-          else if (action.do === "deaf") sql.answersLost = 1;
+          else if (action.do === "lose reply") sql.answersLost = 1;
           else if (action.do === "lose") await server.ask("FLUSHALL");
-          else if (action.do === "die half way") {
+          else if (action.do === "crash during top-up") {
             sql.balanceNanos += 10n;
             await desk.stop();
-            // What an instance leaves that dies over a top-up.
+            // What an instance leaves that crashes during a top-up.
             await server.ask("ZADD", `${desk.prefix}{fleet}:moving`, "1", `left-${n}`);
-          } else if (action.do === "die") {
+          } else if (action.do === "crash") {
             await desk.end(id, BigInt(n), "dies before it settles");
             await desk.stop();
           }

@@ -107,9 +107,9 @@ export class WalletGeneration implements GenerationView {
     walletChanges.isChangeAllowed = () => this.#phase.is === "open" || this.#phase.is === "unavailable";
     connection.onChange((state) => {
       if (state === "unavailable") this.#phase = { is: "unavailable" };
-      else this.#checkSoon();
+      else this.#requestCheck();
     });
-    coordination.subscribe("epoch", () => this.#checkSoon());
+    coordination.subscribe("epoch", () => this.#requestCheck());
     this.#scheduleCheck();
   }
 
@@ -167,7 +167,7 @@ export class WalletGeneration implements GenerationView {
     const [stored, isIndexed] = await Promise.all([this.#read(), connection.send(["SISMEMBER", index, workspaceId])]);
     if (stored.open?.token !== current || stored.pending !== undefined || this.current !== current) {
       if (this.current === current) this.#phase = { is: "closed" };
-      this.#checkSoon();
+      this.#requestCheck();
       return "opening";
     }
     if (isIndexed === 1) {
@@ -176,7 +176,7 @@ export class WalletGeneration implements GenerationView {
       this.#deps.log.error({ workspaceId }, "wallet-state: wallet missing in Redis, all will be rebuilt");
       this.#phase = { is: "closed" };
       await connection.send(["DEL", keys.openGeneration, index]);
-      this.#checkSoon();
+      this.#requestCheck();
       return "opening";
     }
     // The workspace had no money when this generation was opened; whatever it got since arrives as a credit.
@@ -199,7 +199,7 @@ export class WalletGeneration implements GenerationView {
     if ((await run("end")) !== 1) return "not open";
     log.warn({ generation, reason }, "wallet-state: closed, wallets will be rebuilt");
     if (this.current === generation) this.#phase = { is: "closed" };
-    this.#checkSoon();
+    this.#requestCheck();
     return "invalidated";
   }
 
@@ -237,7 +237,7 @@ export class WalletGeneration implements GenerationView {
           }
           await lock.release();
         }
-        this.#checkSoon();
+        this.#requestCheck();
       }
       const waitMs = phase.is === "unavailable" ? UNAVAILABLE_WAIT_MS : INGEST_WAIT_MS;
       if (clock.monotonicMs() - sinceMs >= waitMs)
@@ -255,7 +255,7 @@ export class WalletGeneration implements GenerationView {
     if (isUnchanged) this.#confirmedAtMs = atMs;
     else {
       if (this.#phase === phase) this.#phase = { is: "closed" };
-      this.#checkSoon();
+      this.#requestCheck();
     }
   }
 
@@ -281,7 +281,7 @@ export class WalletGeneration implements GenerationView {
     return this.#checking;
   }
 
-  #checkSoon(): void {
+  #requestCheck(): void {
     if (!this.#isClosed) void this.check();
   }
 
@@ -289,7 +289,7 @@ export class WalletGeneration implements GenerationView {
     this.#timer = this.#deps.timers.after(CHECK_EVERY_MS, () => {
       // A check lasts as long as SQL takes; without renewed markers this instance would count as crashed.
       if (this.#checking !== undefined) this.#deps.walletChanges.publish().catch(() => undefined);
-      this.#checkSoon();
+      this.#requestCheck();
       this.#scheduleCheck();
     });
   }
