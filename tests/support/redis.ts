@@ -138,7 +138,7 @@ const ids = createIdGenerator(Date.now);
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** One instance's part of a Redis. */
-export function redisState(url: string, more: Partial<RedisSettings> = {}): Promise<RedisState> {
+export function openTestRedisState(url: string, more: Partial<RedisSettings> = {}): Promise<RedisState> {
   return openRedisState({
     url,
     prefix: "test:",
@@ -155,7 +155,7 @@ export function redisState(url: string, more: Partial<RedisSettings> = {}): Prom
 }
 
 /** Books with nothing in them. */
-export function emptyBooks(more: Partial<WalletSources> = {}): WalletSources {
+export function emptyWalletSources(more: Partial<WalletSources> = {}): WalletSources {
   return {
     instanceIds: async () => [],
     flushJournal: async () => {},

@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../../tests/support/eventually.ts";
-import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import { hasRedis, openTestRedisState, startRedis } from "../../../tests/support/redis.ts";
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
@@ -63,7 +63,7 @@ async function redisStores(): Promise<() => Promise<CoordinationStore>> {
   const redis = await startRedis();
   onTestFinished(() => redis.close());
   return async () => {
-    const shared = await redisState(redis.url);
+    const shared = await openTestRedisState(redis.url);
     onTestFinished(async () => void (await shared.close()));
     return shared.coordination;
   };

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import { hasRedis, openTestRedisState, startRedis } from "../../../tests/support/redis.ts";
 import { createIdGenerator } from "../../kit/id-generator.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { createIngestBarrier } from "./ingest-barrier.ts";
@@ -12,7 +12,7 @@ test.skipIf(!hasRedis)(
     const knownInstanceIds = async () => ["one", "two"];
     const flushed: string[] = [];
     const instance = async (id: string) => {
-      const { coordination, close } = await redisState(redis.url);
+      const { coordination, close } = await openTestRedisState(redis.url);
       onTestFinished(async () => void (await close()));
       const deps = {
         fleet: { id, knownInstanceIds },

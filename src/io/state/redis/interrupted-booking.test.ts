@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
-import { areOpen, redisDesks } from "../../../../tests/support/redis-desks.ts";
+import { expectOpen, redisInstances } from "../../../../tests/support/redis-instances.ts";
 
 let server: RedisServer;
-const { gateway, behindProxy, closeAll } = redisDesks(() => server);
+const { gateway, behindProxy, closeAll } = redisInstances(() => server);
 
 describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
     await lock?.release();
     proxy.resume();
     await credited;
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await two.topUp(1n);
     await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1013n, heldNanos: 40n });
@@ -49,17 +49,17 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
       await one.end("r", 30n);
       const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
       const commit = Promise.withResolvers<void>();
-      sql.slow = commit.promise;
+      sql.delay = commit.promise;
       const moved = wrote === "a batch" ? one.ingest().catch(String) : undefined;
       if (wrote === "a batch") await lock?.release();
       await expect.poll(() => server.ask("ZCARD", `${one.prefix}{fleet}:moving`)).toBe(moved === undefined ? 1 : 0);
       // It is disconnected from here on and counts as crashed.
       proxy.hold();
       one.live.delete("one");
-      sql.slow = Promise.resolve();
+      sql.delay = Promise.resolve();
       await server.ask("FLUSHALL");
       await expect(two.hold("now", 1n)).rejects.toThrow();
-      await areOpen(two);
+      await expectOpen(two);
       expect((await two.state.wallet("ws")).balanceNanos).toBe(1000n);
       // Its commit lands now.
       commit.resolve();
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
     const [marker] = [await server.ask("ZRANGE", moving, "0", "0")].flat();
     const filled = Promise.withResolvers<void>();
-    sql.slow = filled.promise;
+    sql.delay = filled.promise;
     await server.ask("FLUSHALL");
     await expect.poll(() => one.redis?.status).toBe("opening");
     const isRenewed = async () => {
@@ -131,7 +131,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
     // SQL has the change, and wallets cannot be rebuilt yet.
     await isRenewed();
     filled.resolve();
-    await areOpen(one, two);
+    await expectOpen(one, two);
     const epoch = await server.ask("GET", `${one.prefix}{fleet}:epoch`);
     await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 1005n, heldNanos: 0n });
@@ -151,12 +151,12 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
       const markers = [await server.ask("ZRANGE", moving, "0", "-1")].flat();
       expect(markers).toHaveLength(1);
       // Without SQL no rebuild is possible: the open wallets stay.
-      sql.isAway = true;
+      sql.isUnavailable = true;
       const { asked } = sql;
       await server.ask("ZADD", moving, "1", String(markers[0]));
       await expect.poll(() => sql.asked, { timeout: 10_000 }).toBeGreaterThan(asked);
       expect(await two.hold("r", 1n)).toBe("held");
-      sql.isAway = false;
+      sql.isUnavailable = false;
       const inWallet = () => two.state.wallet("ws").catch(String);
       await expect.poll(inWallet, { timeout: 10_000 }).toEqual({ balanceNanos: 1005n, heldNanos: 1n });
       expect(await server.ask("ZCARD", moving)).toBe(0);
@@ -206,7 +206,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
     laterMs = 3_000_000;
     proxy.resume();
     await expect.poll(() => server.ask("ZCARD", `${one.prefix}{fleet}:moving`), { timeout: 10_000 }).toBe(0);
-    await areOpen(one, two);
+    await expectOpen(one, two);
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 1005n, heldNanos: 0n });
   });
 });

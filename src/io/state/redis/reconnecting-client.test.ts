@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type CuttingProxy, cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
-import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import {
+  emptyWalletSources,
+  hasRedis,
+  openTestRedisState,
+  type RedisServer,
+  startRedis,
+} from "../../../../tests/support/redis.ts";
 import type { RedisState } from "./redis-state.ts";
 
 describe.skipIf(!hasRedis)("the connection to Redis", () => {
@@ -16,9 +22,9 @@ describe.skipIf(!hasRedis)("the connection to Redis", () => {
     const proxy = await cuttingProxy(Number(url.port));
     onTestFinished(() => proxy.close());
     url.port = String(proxy.port);
-    const redis = await redisState(url.href, { timeoutMs });
+    const redis = await openTestRedisState(url.href, { timeoutMs });
     onTestFinished(async () => void (await redis.close()));
-    await redis.openWallets(emptyBooks());
+    await redis.openWallets(emptyWalletSources());
     return { ...redis, proxy };
   };
 

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { claimTests } from "../../../../tests/support/claim-suite.ts";
 import { eventually } from "../../../../tests/support/eventually.ts";
-import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import {
+  emptyWalletSources,
+  hasRedis,
+  openTestRedisState,
+  type RedisServer,
+  startRedis,
+} from "../../../../tests/support/redis.ts";
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
 import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
 import { systemClock } from "../../../kit/clock.ts";
@@ -17,9 +23,9 @@ const opened: RedisState[] = [];
 
 /** An instance with a key prefix of its own, unless one is given. */
 async function instance(settings: Partial<RedisSettings> = {}, books?: Partial<WalletSources>): Promise<RedisState> {
-  const redis = await redisState(server.url, { prefix: ids.next("p"), ...settings });
+  const redis = await openTestRedisState(server.url, { prefix: ids.next("p"), ...settings });
   opened.push(redis);
-  await redis.openWallets(emptyBooks(books));
+  await redis.openWallets(emptyWalletSources(books));
   return redis;
 }
 
@@ -79,7 +85,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 a lock whose grant or release got no reply is free once Redis answers again", async () => {
     const slow = await startRedis();
     try {
-      const redis = await redisState(slow.url);
+      const redis = await openTestRedisState(slow.url);
       opened.push(redis);
       const wait = { ttlMs: 600_000, waitMs: 0 };
       const held = await redis.coordination.acquireLock("held", wait);
@@ -101,7 +107,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     async (run) => {
       const slow = await startRedis();
       try {
-        const redis = await redisState(slow.url);
+        const redis = await openTestRedisState(slow.url);
         opened.push(redis);
         const { state } = redis;
         const use = { key: "k", body: "b" };
@@ -131,8 +137,8 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 BILL-09 RESP-05 a resumed request whose claim got no reply leaves the key to the run that holds it", async () => {
     const slow = await startRedis();
     try {
-      const runs = await redisState(slow.url);
-      const takes = await redisState(slow.url);
+      const runs = await openTestRedisState(slow.url);
+      const takes = await openTestRedisState(slow.url);
       opened.push(runs);
       const use = { key: "k", body: "b" };
       await runs.state.claimIdempotencyKey(use, "work");
@@ -157,7 +163,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       let passedMs = 0;
       const clock = { nowMs: systemClock.nowMs, monotonicMs: () => systemClock.monotonicMs() + passedMs };
       const holdMaxMs = 60_000;
-      const redis = await redisState(slow.url, { clock, holdMaxMs });
+      const redis = await openTestRedisState(slow.url, { clock, holdMaxMs });
       opened.push(redis);
       const { state } = redis;
       const use = (key: string) => ({ key, body: "b" });
@@ -185,13 +191,13 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 BILL-09 closing reports a claim left behind while Redis does not answer, and none while it does", async () => {
     const slow = await startRedis();
     try {
-      const leaves = await redisState(slow.url);
+      const leaves = await openTestRedisState(slow.url);
       await leaves.state.claimIdempotencyKey({ key: "k", body: "b" }, "r");
       slow.pause();
       await leaves.state.releaseClaim("k", "r");
       expect(await leaves.close()).toBe("left");
       slow.resume();
-      const ends = await redisState(slow.url);
+      const ends = await openTestRedisState(slow.url);
       await ends.state.claimIdempotencyKey({ key: "another", body: "b" }, "r");
       await ends.state.releaseClaim("another", "r");
       expect(await ends.close()).toBe("done");
@@ -203,9 +209,9 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 Redis is used again after its command queue overflowed and drained", async () => {
     const slow = await startRedis();
     try {
-      const redis = await redisState(slow.url, { timeoutMs: 60_000 });
+      const redis = await openTestRedisState(slow.url, { timeoutMs: 60_000 });
       opened.push(redis);
-      await redis.openWallets(emptyBooks());
+      await redis.openWallets(emptyWalletSources());
       slow.pause();
       const all = Array.from({ length: 20_500 }, () => redis.coordination.get("note"));
       const ends = Promise.allSettled(all);
@@ -225,7 +231,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const note = (...line: unknown[]) => void logged.push(line);
     const log = { info: note, warn: note, error: note };
     const wrong = server.url.replace(/:[^:@/]+@/, ":not-the-password@");
-    await expect(redisState(wrong, { prefix: ids.next("p"), log })).rejects.toThrow(/^WRONGPASS/);
+    await expect(openTestRedisState(wrong, { prefix: ids.next("p"), log })).rejects.toThrow(/^WRONGPASS/);
     expect(logged).toEqual([]);
   });
 
@@ -235,9 +241,12 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     try {
       const prefix = ids.next("p");
       const ca = guarded.ca;
-      const [one, two] = [await redisState(guarded.url, { prefix, ca }), await redisState(guarded.url, { prefix, ca })];
+      const [one, two] = [
+        await openTestRedisState(guarded.url, { prefix, ca }),
+        await openTestRedisState(guarded.url, { prefix, ca }),
+      ];
       opened.push(one, two);
-      for (const redis of [one, two]) await redis.openWallets(emptyBooks());
+      for (const redis of [one, two]) await redis.openWallets(emptyWalletSources());
       const heard = Promise.withResolvers<string>();
       two.coordination.subscribe("topic", heard.resolve);
       await one.state.credit("ws", EUR);
@@ -246,10 +255,12 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         .poll(() => one.coordination.publish("topic", "word").then(() => Promise.race([heard.promise, ""])))
         .toBe("word");
       const settings = { prefix, timeoutMs: 60_000 };
-      await expect(redisState(guarded.url, settings)).rejects.toThrow("self-signed certificate");
-      await expect(redisState(guarded.url, { ...settings, ca: other.ca })).rejects.toThrow("self-signed certificate");
+      await expect(openTestRedisState(guarded.url, settings)).rejects.toThrow("self-signed certificate");
+      await expect(openTestRedisState(guarded.url, { ...settings, ca: other.ca })).rejects.toThrow(
+        "self-signed certificate",
+      );
       const elsewhere = guarded.url.replace("127.0.0.1", "localhost");
-      await expect(redisState(elsewhere, { ...settings, ca })).rejects.toThrow(/does not match certificate/);
+      await expect(openTestRedisState(elsewhere, { ...settings, ca })).rejects.toThrow(/does not match certificate/);
       for (const redis of opened.splice(0)) await redis.close();
     } finally {
       await Promise.all([guarded.close(), other.close()]);

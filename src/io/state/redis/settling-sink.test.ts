@@ -3,7 +3,13 @@ import { listeningLog } from "../../../../tests/support/journal-room.ts";
 import { hasPostgres } from "../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../tests/support/records.ts";
-import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import {
+  emptyWalletSources,
+  hasRedis,
+  openTestRedisState,
+  type RedisServer,
+  startRedis,
+} from "../../../../tests/support/redis.ts";
 import { topupOf } from "../../../domain/billing/ledger.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
 import { encodeBatch } from "../../../domain/record/record-batch.ts";
@@ -33,8 +39,8 @@ async function started(before: (store: Store) => Promise<void>) {
   const posting = { id: "t1", workspaceId: "ws_1", currency: "EUR", nanos: 100n, createdAtMs: NOW_MS - 9 * DAY_MS };
   await store.ledger.post(topupOf(posting));
   await before(store);
-  const redis = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
-  await redis.openWallets(emptyBooks({ balances: () => store.ledger.wallets() }));
+  const redis = await openTestRedisState(server?.url ?? "", { prefix: `sink${names}:` });
+  await redis.openWallets(emptyWalletSources({ balances: () => store.ledger.wallets() }));
   const sink = redis.sink(store, (charges) => store.ledger.chargedRequestIds(charges));
   return {
     state: redis.state,
@@ -42,7 +48,7 @@ async function started(before: (store: Store) => Promise<void>) {
       sink.ingestBatch(encodeBatch(records.map((one) => JSON.stringify(one)))),
     /** Another instance, which was killed and restarts with these records in its journal. */
     async replayElsewhere(records: readonly RequestRecord[]) {
-      const other = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
+      const other = await openTestRedisState(server?.url ?? "", { prefix: `sink${names}:` });
       const elsewhere = other.sink(store, (charges) => store.ledger.chargedRequestIds(charges));
       await elsewhere.ingestBatch(encodeBatch(records.map((one) => JSON.stringify(one))));
       await other.close();

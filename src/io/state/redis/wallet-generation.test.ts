@@ -2,11 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
-import { areOpen, DAY, recordOf, redisDesks, refused } from "../../../../tests/support/redis-desks.ts";
+import {
+  DAY,
+  expectOpen,
+  recordOf,
+  redisInstances,
+  unavailableHeaders,
+} from "../../../../tests/support/redis-instances.ts";
 import { encodeBatch } from "../../../domain/record/record-batch.ts";
 
 let server: RedisServer;
-const { gateway, behindProxy, closeAll } = redisDesks(() => server);
+const { gateway, behindProxy, closeAll } = redisInstances(() => server);
 
 describe.skipIf(!hasRedis)("after Redis loses data", () => {
   beforeAll(async () => {
@@ -31,10 +37,10 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
         await server.kill();
         await server.start();
       }
-      const answer = await two.hold("now", 1n).catch(refused);
+      const answer = await two.hold("now", 1n).catch(unavailableHeaders);
       expect(answer).toEqual({ "retry-after": "1" });
       await one.end("free", 0n);
-      await areOpen(one, two);
+      await expectOpen(one, two);
       expect(leaderLock?.isHeld).toBe(false);
       expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 100n });
       await one.end("runs", 90n);
@@ -57,8 +63,10 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
       await keeping.start();
       expect(await keeping.ask("HGET", `${one.prefix}{ws}:wallet`, "b")).toBe("1000");
       await keeping.ask("HSET", `${one.prefix}{ws}:wallet`, "b", "1", "f", "1");
-      await areOpen(one, two);
-      await expect.poll(() => two.state.wallet("ws").catch(refused)).toEqual({ balanceNanos: 1000n, heldNanos: 10n });
+      await expectOpen(one, two);
+      await expect
+        .poll(() => two.state.wallet("ws").catch(unavailableHeaders))
+        .toEqual({ balanceNanos: 1000n, heldNanos: 10n });
       // Nothing is left of the generation before.
       expect(await keeping.ask("KEYS", `${one.prefix}{fleet}:wallets:*`)).toHaveLength(1);
       for (const desk of [one, two]) await desk.stop();
@@ -78,7 +86,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     await server.ask("ZADD", `${fleet}moving`, String(Date.now() + 60_000), "runs");
     await server.ask("DEL", `${fleet}epoch`);
     await expect.poll(() => server.ask("EXISTS", `${fleet}epoch`), { timeout: 10_000 }).toBe(1);
-    await areOpen(one, two);
+    await expectOpen(one, two);
     const name = String(await server.ask("HGET", `${fleet}last-epoch`, "name"));
     expect(BigInt(name)).toBeGreaterThan(BigInt(aheadMicros));
     expect(await server.ask("HGET", `${one.prefix}{ws}:wallet`, "e")).toContain(`${name}-`);
@@ -107,9 +115,9 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     await sql.sink.ingestBatch(encodeBatch([kept]));
     await two.stop();
     await server.ask("FLUSHALL");
-    await areOpen(one);
+    await expectOpen(one);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 920n, heldNanos: 0n });
-    sql.answersLost = 1;
+    sql.repliesToLose = 1;
     await two.start();
     expect(sql.balanceNanos).toBe(900n);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 900n, heldNanos: 0n });
@@ -133,12 +141,12 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 150, waitMs: 0 });
     one.sql.balanceNanos += 5n;
     await server.ask("FLUSHALL");
-    expect(await two.hold("r", 1n).catch(refused)).toBeTruthy();
+    expect(await two.hold("r", 1n).catch(unavailableHeaders)).toBeTruthy();
     expect(await two.redis?.coordination.acquireLock("workspace:other", { ttlMs: 1000, waitMs: 300 })).toBeUndefined();
     expect([two.redis?.status, lock?.isHeld]).toEqual(["opening", false]);
     await one.state.credit("ws", 5n);
     await lock?.release();
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await two.topUp(7n);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1012n, heldNanos: 0n });
   });
@@ -155,31 +163,31 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     expect([sql.balanceNanos, one.redis?.status]).toEqual([1000n, "opening"]);
     one.live.delete("silent");
     await moved;
-    await areOpen(one, two);
+    await expectOpen(one, two);
     expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
   });
 
   test("L5 SCALE-03 while Redis does not answer, paid work is refused in time, nothing hangs, and no settlement is lost", async () => {
     const { one, two } = await gateway();
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await one.hold("runs", 100n);
     server.pause();
     const key = { id: "key", workspaceId: "ws" };
     const replies: unknown[] = await Promise.all([
-      one.hold("late", 500n).catch(refused),
-      Promise.resolve(one.state.claimIdempotencyKey({ key: "k", body: "b" }, "r")).catch(refused),
-      Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(refused),
+      one.hold("late", 500n).catch(unavailableHeaders),
+      Promise.resolve(one.state.claimIdempotencyKey({ key: "k", body: "b" }, "r")).catch(unavailableHeaders),
+      Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(unavailableHeaders),
     ]);
     // The circuit is open from now on.
-    replies.push(await Promise.resolve(two.state.consumeRateWindow(key, 9)).catch(refused));
+    replies.push(await Promise.resolve(two.state.consumeRateWindow(key, 9)).catch(unavailableHeaders));
     await one.end("runs", 60n);
     await one.state.settle({ requestId: "late", workspaceId: "ws" }, 0n);
-    replies.push(await one.hold("refused", 1n).catch(refused));
+    replies.push(await one.hold("refused", 1n).catch(unavailableHeaders));
     expect(replies).toEqual(replies.map(() => ({ "retry-after": "1" })));
     expect(one.redis?.status).toBe("away");
     await expect(one.ingest()).rejects.toThrow();
     server.resume();
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 940n, heldNanos: 0n });
     await one.ingest();
     expect(one.sql.balanceNanos).toBe(940n);
@@ -187,15 +195,17 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
 
   test("SCALE-03 after a timeout Redis is probed until it answers, also when it rejects the first probes", async () => {
     const { one, two } = await gateway();
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await server.ask("ACL", "SETUSER", "default", "-ping");
     server.pause();
     const key = { id: "key", workspaceId: "ws" };
-    expect(await Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(refused)).toEqual({ "retry-after": "1" });
+    expect(await Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(unavailableHeaders)).toEqual({
+      "retry-after": "1",
+    });
     server.resume();
     await sleep(150);
     await server.ask("ACL", "SETUSER", "default", "+ping");
-    await areOpen(one, two);
+    await expectOpen(one, two);
   });
 
   test("SCALE-03 a hold whose reply arrives after a timeout reserves nothing", async () => {
@@ -204,14 +214,16 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     await one.hold("before", 1n);
     await one.end("before", 0n);
     server.pause();
-    const first = Promise.resolve(one.state.consumeRateWindow({ id: "key", workspaceId: "ws" }, 9)).catch(refused);
+    const first = Promise.resolve(one.state.consumeRateWindow({ id: "key", workspaceId: "ws" }, 9)).catch(
+      unavailableHeaders,
+    );
     await sleep(600);
-    const second = one.hold("second", 500n).catch(refused);
+    const second = one.hold("second", 500n).catch(unavailableHeaders);
     expect(await first).toEqual({ "retry-after": "1" });
     server.resume();
     // Unless the circuit closed before it.
     if ((await second) === "held") await one.end("second", 0n);
-    await areOpen(one, two);
+    await expectOpen(one, two);
     await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 1000n, heldNanos: 0n });
   });
 
@@ -226,7 +238,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     one.live.delete("one");
     await server.ask("FLUSHALL");
     await expect(two.hold("now", 1n)).rejects.toThrow();
-    await areOpen(two);
+    await expectOpen(two);
     stalledMs = 20_000;
     const moved = one.ingest();
     await sleep(50);
@@ -262,7 +274,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
           else if (action.do === "end") await desk.end(id, BigInt(n));
           else if (action.do === "ingest") await desk.ingest().catch(() => undefined);
           else if (action.do === "top up") await desk.topUp(10n);
-          else if (action.do === "lose reply") sql.answersLost = 1;
+          else if (action.do === "lose reply") sql.repliesToLose = 1;
           else if (action.do === "lose") await server.ask("FLUSHALL");
           else if (action.do === "crash during top-up") {
             sql.balanceNanos += 10n;
@@ -275,10 +287,10 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
           }
         }
         for (const desk of desks) if (desk.redis === undefined) await desk.start();
-        await areOpen(one, two);
+        await expectOpen(one, two);
         for (const desk of desks) for (const id of desk.running) await desk.end(id, 7n);
         for (const desk of desks) while (desk.journal.size > 0) await desk.ingest().catch(() => sleep(20));
-        await areOpen(one, two);
+        await expectOpen(one, two);
         await expect
           .poll(() => one.state.wallet("ws").catch(String), { timeout: 10_000 })
           .toEqual({ balanceNanos: sql.balanceNanos, heldNanos: 0n });

@@ -9,25 +9,25 @@ import type {
   WalletSources,
 } from "../../src/io/state/redis/redis-state.ts";
 import { cuttingProxy } from "./cutting-proxy.ts";
-import { emptyBooks, type RedisServer, redisState } from "./redis.ts";
+import { emptyWalletSources, openTestRedisState, type RedisServer } from "./redis.ts";
 
 export const DAY = new Date().toISOString().slice(0, 10);
 
 /** What SQL does with records and top-ups: each once, and sometimes its answer is lost. */
-class Sql {
+class SqlDouble {
   balanceNanos = 0n;
   spentNanos = 0n;
-  answersLost = 0;
+  repliesToLose = 0;
   /** It takes until then. */
-  slow: Promise<void> = Promise.resolve();
-  isAway = false;
+  delay: Promise<void> = Promise.resolve();
+  isUnavailable = false;
   /** How often balances were asked for. */
   asked = 0;
   readonly records = new Map<string, bigint>();
 
   readonly sink: RecordSink = {
     ingestBatch: async (batch) => {
-      await this.slow;
+      await this.delay;
       for (const text of decodeBatch(batch)) {
         const { id, charge } = JSON.parse(text);
         if (this.records.has(id)) continue;
@@ -36,21 +36,22 @@ class Sql {
         this.balanceNanos -= nanos;
         this.spentNanos += nanos;
       }
-      if (this.answersLost > 0) {
-        this.answersLost -= 1;
+      if (this.repliesToLose > 0) {
+        this.repliesToLose -= 1;
         throw new Error("the commit was not heard of");
       }
     },
   };
 
-  booked: ChargedRequestIds = async (asked) => new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
+  chargedRequestIds: ChargedRequestIds = async (asked) =>
+    new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
 }
 
 /** One instance: its part of Redis, and a journal that outlives it. */
-class Desk {
+class TestInstance {
   readonly id: string;
   readonly prefix: string;
-  readonly sql: Sql;
+  readonly sql: SqlDouble;
   readonly live: Set<string>;
   readonly #url: () => string;
   readonly journal = new Map<string, string>();
@@ -58,7 +59,7 @@ class Desk {
   redis: RedisState | undefined;
   #sink: RecordSink | undefined;
 
-  constructor(url: () => string, id: string, prefix: string, sql: Sql, live: Set<string>) {
+  constructor(url: () => string, id: string, prefix: string, sql: SqlDouble, live: Set<string>) {
     this.#url = url;
     this.id = id;
     this.prefix = prefix;
@@ -72,9 +73,9 @@ class Desk {
   }
 
   async start(settings: Partial<RedisSettings> = {}): Promise<this> {
-    const redis = await redisState(this.#url(), { prefix: this.prefix, instanceId: this.id, ...settings });
+    const redis = await openTestRedisState(this.#url(), { prefix: this.prefix, instanceId: this.id, ...settings });
     this.redis = redis;
-    this.#sink = redis.sink(this.sql.sink, this.sql.booked);
+    this.#sink = redis.sink(this.sql.sink, this.sql.chargedRequestIds);
     // Requests that an earlier life began are over, and cost nothing.
     for (const id of this.running) this.journal.set(id, recordOf(id, null));
     this.running.clear();
@@ -87,13 +88,13 @@ class Desk {
   books(): WalletSources {
     const { sql } = this;
     const spend = () => ({ workspaceId: "ws", keyId: "key", memberId: null, day: DAY, nanos: sql.spentNanos });
-    return emptyBooks({
+    return emptyWalletSources({
       instanceIds: async () => [...this.live],
       flushJournal: () => this.ingest(),
       balances: async () => {
         sql.asked += 1;
-        if (sql.isAway) throw new Error("SQL is away");
-        await sql.slow;
+        if (sql.isUnavailable) throw new Error("SQL is away");
+        await sql.delay;
         return [{ workspaceId: "ws", balanceNanos: sql.balanceNanos }];
       },
       dailySpends: async () => [spend()],
@@ -161,7 +162,7 @@ export function recordOf(id: string, nanos: bigint | null): string {
 }
 
 /** Instances by twos on one Redis. */
-export function redisDesks(server: () => RedisServer) {
+export function redisInstances(server: () => RedisServer) {
   let names = 0;
   const closing: (() => Promise<void>)[] = [];
   const closeAll = async () => {
@@ -171,12 +172,12 @@ export function redisDesks(server: () => RedisServer) {
   /** Two instances over one SQL that has 1,000 for them. */
   async function gateway(settings?: Partial<RedisSettings>) {
     names += 1;
-    const sql = new Sql();
+    const sql = new SqlDouble();
     sql.balanceNanos = 1000n;
     const live = new Set<string>();
     const desks = [
-      new Desk(() => server().url, "one", `e${names}:`, sql, live),
-      new Desk(() => server().url, "two", `e${names}:`, sql, live),
+      new TestInstance(() => server().url, "one", `e${names}:`, sql, live),
+      new TestInstance(() => server().url, "two", `e${names}:`, sql, live),
     ] as const;
     closing.push(async () => {
       for (const desk of desks) await desk.stop();
@@ -186,7 +187,7 @@ export function redisDesks(server: () => RedisServer) {
   }
 
   /** Starts it again, so that what it says can be kept from Redis. */
-  async function behindProxy(desk: Desk, settings?: Partial<RedisSettings>) {
+  async function behindProxy(desk: TestInstance, settings?: Partial<RedisSettings>) {
     const url = new URL(server().url);
     const proxy = await cuttingProxy(Number(url.port));
     url.port = String(proxy.port);
@@ -199,10 +200,10 @@ export function redisDesks(server: () => RedisServer) {
   return { gateway, behindProxy, closeAll };
 }
 
-export const refused = (error: unknown) =>
+export const unavailableHeaders = (error: unknown) =>
   error instanceof Fault && error.code === "service_unavailable" && error.headers;
 
-export async function areOpen(...desks: readonly Desk[]): Promise<void> {
+export async function expectOpen(...desks: readonly TestInstance[]): Promise<void> {
   await expect
     .poll(async () => Promise.all(desks.map((desk) => desk.state.wallet("ws").then(() => "open", String))), {
       timeout: 15_000,
