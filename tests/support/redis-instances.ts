@@ -13,16 +13,15 @@ import { emptyWalletSources, openTestRedisState, type RedisServer } from "./redi
 
 export const DAY = new Date().toISOString().slice(0, 10);
 
-/** What SQL does with records and top-ups: each once, and sometimes its answer is lost. */
+/** Stores records and top-ups once; replies can be lost. */
 class SqlDouble {
   balanceNanos = 0n;
   spentNanos = 0n;
   repliesToLose = 0;
-  /** It takes until then. */
+  /** Every operation waits for it. */
   delay: Promise<void> = Promise.resolve();
   isUnavailable = false;
-  /** How often balances were asked for. */
-  asked = 0;
+  balanceReads = 0;
   readonly records = new Map<string, bigint>();
 
   readonly sink: RecordSink = {
@@ -38,7 +37,7 @@ class SqlDouble {
       }
       if (this.repliesToLose > 0) {
         this.repliesToLose -= 1;
-        throw new Error("the commit was not heard of");
+        throw new Error("the reply of the commit was lost");
       }
     },
   };
@@ -47,7 +46,7 @@ class SqlDouble {
     new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
 }
 
-/** One instance: its part of Redis, and a journal that outlives it. */
+/** One instance: its Redis state, and a journal that outlives it. */
 class TestInstance {
   readonly id: string;
   readonly prefix: string;
@@ -76,7 +75,7 @@ class TestInstance {
     const redis = await openTestRedisState(this.#url(), { prefix: this.prefix, instanceId: this.id, ...settings });
     this.redis = redis;
     this.#sink = redis.sink(this.sql.sink, this.sql.chargedRequestIds);
-    // Requests that an earlier life began are over, and cost nothing.
+    // Requests of an earlier incarnation are interrupted and free.
     for (const id of this.running) this.journal.set(id, recordOf(id, null));
     this.running.clear();
     while (this.journal.size > 0) await this.ingest().catch(() => sleep(20));
@@ -92,7 +91,7 @@ class TestInstance {
       instanceIds: async () => [...this.live],
       flushJournal: () => this.ingest(),
       balances: async () => {
-        sql.asked += 1;
+        sql.balanceReads += 1;
         if (sql.isUnavailable) throw new Error("SQL is away");
         await sql.delay;
         return [{ workspaceId: "ws", balanceNanos: sql.balanceNanos }];
@@ -116,7 +115,7 @@ class TestInstance {
     return is;
   }
 
-  async end(id: string, nanos: bigint, settles: "settles" | "dies before it settles" = "settles"): Promise<void> {
+  async end(id: string, nanos: bigint, settles: "settles" | "crashes before settlement" = "settles"): Promise<void> {
     if (!this.running.delete(id)) return;
     this.journal.set(id, recordOf(id, nanos));
     if (settles === "settles") await this.state.settle({ requestId: id, workspaceId: "ws" }, nanos);
@@ -131,7 +130,7 @@ class TestInstance {
 
   async topUp(nanos: bigint): Promise<void> {
     const lock = await this.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 10_000 });
-    if (lock === undefined) throw new Error("the lock is not to be had");
+    if (lock === undefined) throw new Error("the lock is not available");
     this.sql.balanceNanos += nanos;
     await this.state.credit("ws", nanos);
     await lock.release();
@@ -161,7 +160,7 @@ export function recordOf(id: string, nanos: bigint | null): string {
   });
 }
 
-/** Instances by twos on one Redis. */
+/** Pairs of instances on one Redis. */
 export function redisInstances(server: () => RedisServer) {
   let names = 0;
   const closing: (() => Promise<void>)[] = [];
@@ -169,44 +168,47 @@ export function redisInstances(server: () => RedisServer) {
     for (const close of closing.splice(0)) await close();
   };
 
-  /** Two instances over one SQL that has 1,000 for them. */
-  async function gateway(settings?: Partial<RedisSettings>) {
+  /** Two instances over one SQL with a balance of 1,000. */
+  async function startGateway(settings?: Partial<RedisSettings>) {
     names += 1;
     const sql = new SqlDouble();
     sql.balanceNanos = 1000n;
     const live = new Set<string>();
-    const desks = [
+    const instances = [
       new TestInstance(() => server().url, "one", `e${names}:`, sql, live),
       new TestInstance(() => server().url, "two", `e${names}:`, sql, live),
     ] as const;
     closing.push(async () => {
-      for (const desk of desks) await desk.stop();
+      for (const instance of instances) await instance.stop();
     });
-    for (const desk of desks) await desk.start(settings);
-    return { sql, one: desks[0], two: desks[1], desks };
+    for (const instance of instances) await instance.start(settings);
+    return { sql, one: instances[0], two: instances[1], instances };
   }
 
-  /** Starts it again, so that what it says can be kept from Redis. */
-  async function behindProxy(desk: TestInstance, settings?: Partial<RedisSettings>) {
+  /** Restarts the instance behind a proxy that can cut its connection. */
+  async function behindProxy(instance: TestInstance, settings?: Partial<RedisSettings>) {
     const url = new URL(server().url);
     const proxy = await cuttingProxy(Number(url.port));
     url.port = String(proxy.port);
-    await desk.stop();
-    await desk.start({ ...settings, url: url.href });
+    await instance.stop();
+    await instance.start({ ...settings, url: url.href });
     closing.push(() => proxy.close());
     return proxy;
   }
 
-  return { gateway, behindProxy, closeAll };
+  return { startGateway, behindProxy, closeAll };
 }
 
 export const unavailableHeaders = (error: unknown) =>
   error instanceof Fault && error.code === "service_unavailable" && error.headers;
 
-export async function expectOpen(...desks: readonly TestInstance[]): Promise<void> {
+export async function expectOpen(...instances: readonly TestInstance[]): Promise<void> {
   await expect
-    .poll(async () => Promise.all(desks.map((desk) => desk.state.wallet("ws").then(() => "open", String))), {
-      timeout: 15_000,
-    })
-    .toEqual(desks.map(() => "open"));
+    .poll(
+      async () => Promise.all(instances.map((instance) => instance.state.wallet("ws").then(() => "open", String))),
+      {
+        timeout: 15_000,
+      },
+    )
+    .toEqual(instances.map(() => "open"));
 }

@@ -45,24 +45,24 @@ const RATES: Readonly<Record<string, string>> = {
 function exactPrompts(usage: TokenCounts & { readonly inputs?: number }, row: Row): Fraction {
   const oneInput = usage.inputTokens / (usage.inputs ?? 1);
   const tier = row.tiers.filter(({ above }) => oneInput > above).toSorted((a, b) => b.above - a.above)[0];
-  const stated = (name: string) => tier?.figures[name] ?? row.figures[name];
-  const input = stated("inputPer1mTokens") ?? "0";
-  const output = stated("outputPer1mTokens") ?? "0";
-  const written = stated("cacheWritePer1mTokens") ?? input;
-  const hourly = usage.cacheWrite1hTokens ?? 0;
-  const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
-  const heard = Math.min(usage.audioInputTokens, fresh);
-  const said = usage.outputTokens - usage.audioOutputTokens;
-  const thought = Math.min(usage.reasoningTokens, said);
+  const rateOf = (name: string) => tier?.figures[name] ?? row.figures[name];
+  const input = rateOf("inputPer1mTokens") ?? "0";
+  const output = rateOf("outputPer1mTokens") ?? "0";
+  const cacheWrite = rateOf("cacheWritePer1mTokens") ?? input;
+  const cacheWrite1h = usage.cacheWrite1hTokens ?? 0;
+  const uncached = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
+  const audioInput = Math.min(usage.audioInputTokens, uncached);
+  const textOutput = usage.outputTokens - usage.audioOutputTokens;
+  const reasoning = Math.min(usage.reasoningTokens, textOutput);
   const parts: readonly (readonly [number, string])[] = [
-    [fresh - heard, input],
-    [heard, stated("audioInputPer1mTokens") ?? input],
-    [usage.cachedTokens, stated("cachedReadPer1mTokens") ?? input],
-    [usage.cacheWriteTokens - hourly, written],
-    [hourly, stated("cacheWrite1hPer1mTokens") ?? written],
-    [said - thought, output],
-    [thought, stated("reasoningPer1mTokens") ?? output],
-    [usage.audioOutputTokens, stated("audioOutputPer1mTokens") ?? output],
+    [uncached - audioInput, input],
+    [audioInput, rateOf("audioInputPer1mTokens") ?? input],
+    [usage.cachedTokens, rateOf("cachedReadPer1mTokens") ?? input],
+    [usage.cacheWriteTokens - cacheWrite1h, cacheWrite],
+    [cacheWrite1h, rateOf("cacheWrite1hPer1mTokens") ?? cacheWrite],
+    [textOutput - reasoning, output],
+    [reasoning, rateOf("reasoningPer1mTokens") ?? output],
+    [usage.audioOutputTokens, rateOf("audioOutputPer1mTokens") ?? output],
   ];
   let sum: Fraction = [0n, 1n];
   for (const [count, price] of parts) sum = plus(sum, times(times(whole(count), fraction(price)), MILLIONTH));
@@ -279,14 +279,14 @@ describe("against an independent calculation", () => {
       const [price, usage, wallet] = [priceOf(anyRow(dice)), anyUsage(dice), dice.one(CODES)];
       // A requested surcharge is in the hold; a cheaper tier applies only when it is used.
       const uses = usage.extras ?? {};
-      const asked = Object.entries(uses).flatMap(([name, usesMax]) => (usesMax > 0 ? [{ name, usesMax }] : []));
+      const requested = Object.entries(uses).flatMap(([name, usesMax]) => (usesMax > 0 ? [{ name, usesMax }] : []));
       const by = margin(dice.one(MARGINS));
       const hold = holdFor(usage.inputTokens, usage.outputTokens, price, currencies, wallet, {
         characters: usage.characters ?? 0,
         seconds: usage.seconds ?? 0,
         images: usage.images ?? 0,
         cacheTtl: "1h",
-        extras: asked,
+        extras: requested,
         margin: by,
       });
       expect(hold, `seed ${seed}`).toBeGreaterThanOrEqual(chargeFor(usage, price, currencies, wallet, by).nanos);

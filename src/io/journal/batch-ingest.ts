@@ -55,7 +55,7 @@ export class BatchIngest {
     }
   }
 
-  /** A dead letter is final, so the store is asked once more. */
+  /** A dead letter is final, so the record is sent once more. */
   async #confirmRejection(batch: RecordBatch): Promise<DeadLetter[]> {
     try {
       await this.#sink.ingestBatch(batch);

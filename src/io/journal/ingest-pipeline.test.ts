@@ -434,11 +434,11 @@ describe("replay after kill -9", () => {
   });
 
   test.each([
-    ["of records to be sent again", "again.jsonl", IDLE.tuning],
-    ["of a segment", undefined, IDLE.tuning],
-    ["of one segment before another", undefined, { ...IDLE.tuning, segmentMaxBytes: 1 }],
+    ["among retried dead letters", "again.jsonl", IDLE.tuning],
+    ["in a segment", undefined, IDLE.tuning],
+    ["in one segment before another", undefined, { ...IDLE.tuning, segmentMaxBytes: 1 }],
   ])(
-    "BILL-07 what can never be stored %s is set aside once, however often SQL interrupts the replay",
+    "BILL-07 a record that SQL always rejects %s becomes one dead letter, however often SQL interrupts the replay",
     async (_, again, tuning) => {
       const { open, sink } = pipelineForTest({ tuning });
       const killed = await open();

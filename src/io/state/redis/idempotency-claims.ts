@@ -16,8 +16,8 @@ import type { RetryQueue } from "./retry-queue.ts";
  * decides.
  */
 const HELPERS = `
-local function now_ms(told)
-  if told ~= '' then return tonumber(told) end
+local function now_ms(test_time)
+  if test_time ~= '' then return tonumber(test_time) end
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end

@@ -3,7 +3,7 @@ import { hasRedis, type RedisServer, startRedis } from "../../../../tests/suppor
 import { expectOpen, redisInstances } from "../../../../tests/support/redis-instances.ts";
 
 let server: RedisServer;
-const { gateway, behindProxy, closeAll } = redisInstances(() => server);
+const { startGateway, behindProxy, closeAll } = redisInstances(() => server);
 
 describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   beforeAll(async () => {
@@ -13,7 +13,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   afterAll(() => server?.close());
 
   test("SCALE-03 BILL-02 a top-up of an instance that crashes between SQL and Redis reaches the wallet once", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     const proxy = await behindProxy(one);
     await two.hold("runs", 40n);
     await two.topUp(7n);
@@ -43,7 +43,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
 
   test("SCALE-03 BILL-02 wallets rebuilt without an instance that still wrote to SQL are rebuilt again", async () => {
     for (const wrote of ["a top-up", "a batch"] as const) {
-      const { sql, one, two } = await gateway();
+      const { sql, one, two } = await startGateway();
       const proxy = await behindProxy(one);
       await one.hold("r", 50n);
       await one.end("r", 30n);
@@ -81,7 +81,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   });
 
   test("BILL-02 SCALE-02 a request charged by one instance is not reserved or charged again by another", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     await one.hold("work", 50n);
     await one.end("work", 30n);
     await expect(two.hold("work", 50n)).rejects.toThrow();
@@ -90,7 +90,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   });
 
   test("SCALE-03 KEY-04 a version write with a lost reply is retried with a new value, so later changes stay visible", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     const proxy = await behindProxy(one);
     const version = async () => (await two.state.peekRateWindow({ id: "key", workspaceId: "ws" }, 10)).version;
     // The write arrives, and its reply is lost.
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   });
 
   test("SCALE-03 BILL-02 a slow wallet change or rebuild does not count as a crash", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     const moving = `${one.prefix}{fleet}:moving`;
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
     const [marker] = [await server.ask("ZRANGE", moving, "0", "0")].flat();
@@ -125,9 +125,9 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
     await isRenewed();
     sql.balanceNanos += 5n;
     await one.state.credit("ws", 5n);
-    const { asked } = sql;
+    const { balanceReads } = sql;
     await lock?.release();
-    await expect.poll(() => sql.asked, { timeout: 10_000 }).toBeGreaterThan(asked);
+    await expect.poll(() => sql.balanceReads, { timeout: 10_000 }).toBeGreaterThan(balanceReads);
     // SQL has the change, and wallets cannot be rebuilt yet.
     await isRenewed();
     filled.resolve();
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   test.each(["runs", "is in doubt"])(
     "SCALE-03 BILL-02 an instance that stops while a wallet change %s leaves its marker",
     async (how) => {
-      const { sql, one, two } = await gateway();
+      const { sql, one, two } = await startGateway();
       const moving = `${one.prefix}{fleet}:moving`;
       const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
       await one.state.announceBooking?.("booking", "ws", 1);
@@ -152,9 +152,9 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
       expect(markers).toHaveLength(1);
       // Without SQL no rebuild is possible: the open wallets stay.
       sql.isUnavailable = true;
-      const { asked } = sql;
+      const { balanceReads } = sql;
       await server.ask("ZADD", moving, "1", String(markers[0]));
-      await expect.poll(() => sql.asked, { timeout: 10_000 }).toBeGreaterThan(asked);
+      await expect.poll(() => sql.balanceReads, { timeout: 10_000 }).toBeGreaterThan(balanceReads);
       expect(await two.hold("r", 1n)).toBe("held");
       sql.isUnavailable = false;
       const inWallet = () => two.state.wallet("ws").catch(String);
@@ -164,7 +164,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   );
 
   test("SCALE-03 BILL-02 a credit with a lost reply is retried and counts once; such a withdrawal is undone", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     const proxy = await behindProxy(one);
     const moving = `${one.prefix}{fleet}:moving`;
     const inWallet = async () => (await two.state.wallet("ws")).balanceNanos;
@@ -189,7 +189,7 @@ describe.skipIf(!hasRedis)("interrupted wallet changes", () => {
   });
 
   test("SCALE-03 BILL-02 a credit with a lost reply is not retried once Redis may have forgotten it", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     let laterMs = 0;
     const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + laterMs };
     const proxy = await behindProxy(one, { clock });

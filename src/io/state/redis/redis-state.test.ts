@@ -75,9 +75,9 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     });
     logged.length = 0;
     for (const forMs of [1002, 1100]) {
-      const asked = coordination.get("note");
+      const reply = coordination.get("note");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
-      expect(await asked).toBe(undefined);
+      expect(await reply).toBe(undefined);
     }
     expect(logged).toEqual([]);
   });
@@ -114,17 +114,17 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         // Redis has cached the script, so that the next claim is one command.
         await state.claimIdempotencyKey({ key: "another", body: "b" }, "another");
         slow.pause();
-        await expect(state.claimIdempotencyKey(use, "unheard", run)).rejects.toMatchObject({
+        await expect(state.claimIdempotencyKey(use, "unanswered", run)).rejects.toMatchObject({
           code: "service_unavailable",
         });
-        if (run === "again") await state.releaseClaim("k", "unheard");
+        if (run === "again") await state.releaseClaim("k", "unanswered");
         slow.resume();
         await eventually(async () =>
           expect(await state.claimIdempotencyKey(use, "next")).toMatchObject({ is: "claimed" }),
         );
         await state.releaseClaim("k", "next");
         // As a claim that the network delayed.
-        await expect(state.claimIdempotencyKey(use, "unheard", run)).rejects.toMatchObject({
+        await expect(state.claimIdempotencyKey(use, "unanswered", run)).rejects.toMatchObject({
           code: "service_unavailable",
         });
         expect(await state.claimIdempotencyKey(use, "last")).toMatchObject({ is: "claimed" });
@@ -168,16 +168,16 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       const { state } = redis;
       const use = (key: string) => ({ key, body: "b" });
       const patience = { timeout: 10_000 };
-      const unheard = async (key: string) => {
+      const unanswered = async (key: string) => {
         slow.pause();
-        const asked = state.claimIdempotencyKey(use(key), `work ${key}`, "again");
-        await expect(asked).rejects.toMatchObject({ code: "service_unavailable" });
+        const claimed = state.claimIdempotencyKey(use(key), `work ${key}`, "again");
+        await expect(claimed).rejects.toMatchObject({ code: "service_unavailable" });
         slow.resume();
         await eventually(() => redis.coordination.get("note"), patience);
       };
-      await unheard("old");
+      await unanswered("old");
       passedMs += 2 * holdMaxMs;
-      await unheard("new");
+      await unanswered("new");
       for (const key of ["old", "new"]) await state.releaseClaim(key, `work ${key}`);
       // A withdrawn claim is barred for a while; a released one is not.
       const claim = (key: string) => state.claimIdempotencyKey(use(key), `work ${key}`, "again");
@@ -247,12 +247,12 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       ];
       opened.push(one, two);
       for (const redis of [one, two]) await redis.openWallets(emptyWalletSources());
-      const heard = Promise.withResolvers<string>();
-      two.coordination.subscribe("topic", heard.resolve);
+      const received = Promise.withResolvers<string>();
+      two.coordination.subscribe("topic", received.resolve);
       await one.state.credit("ws", EUR);
       expect(await two.state.hold(holdOf("r", EUR))).toEqual({ is: "held" });
       await expect
-        .poll(() => one.coordination.publish("topic", "word").then(() => Promise.race([heard.promise, ""])))
+        .poll(() => one.coordination.publish("topic", "word").then(() => Promise.race([received.promise, ""])))
         .toBe("word");
       const settings = { prefix, timeoutMs: 60_000 };
       await expect(openTestRedisState(guarded.url, settings)).rejects.toThrow("self-signed certificate");
@@ -292,9 +292,9 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];
     await one.state.credit("ws", 10n * EUR);
-    const asked = Array.from({ length: 200 }, (_, n) => holdOf(`r${n}`, EUR));
-    const verdicts = await Promise.all(asked.map((hold, n) => (n % 2 === 0 ? one : two).state.hold(hold)));
-    const held = asked.filter((_, n) => verdicts[n]?.is === "held");
+    const requests = Array.from({ length: 200 }, (_, n) => holdOf(`r${n}`, EUR));
+    const verdicts = await Promise.all(requests.map((hold, n) => (n % 2 === 0 ? one : two).state.hold(hold)));
+    const held = requests.filter((_, n) => verdicts[n]?.is === "held");
     expect(held).toHaveLength(10);
     await Promise.all(held.flatMap((hold) => [one, two].map(({ state }) => state.settle(hold, EUR / 2n))));
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
@@ -344,13 +344,13 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];
     const epoch = await server.ask("GET", `${prefix}{fleet}:epoch`);
     const ask = (n: number) => (n % 2 === 0 ? one : two).state.hold({ ...holdOf(`r${n}`, EUR), workspaceId: "new" });
-    const asked = await Promise.all(
+    const verdicts = await Promise.all(
       Array.from({ length: 60 }, async (_, n) => {
         for (let turn = 0; turn < n % 9; turn += 1) await server.ask("PING");
         return (await ask(n)).is;
       }),
     );
-    expect(new Set(asked)).toEqual(new Set(["insufficient_credits"]));
+    expect(new Set(verdicts)).toEqual(new Set(["insufficient_credits"]));
     expect(await server.ask("GET", `${prefix}{fleet}:epoch`)).toBe(epoch);
   });
 
@@ -430,7 +430,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     await expect.poll(tell).toBeGreaterThan(0);
     stop();
     const before = received.length;
-    await one.publish("news", "nobody listens");
+    await one.publish("news", "after unsubscribe");
     expect(received).toHaveLength(before);
   });
 });

@@ -12,7 +12,7 @@ import {
 import { encodeBatch } from "../../../domain/record/record-batch.ts";
 
 let server: RedisServer;
-const { gateway, behindProxy, closeAll } = redisInstances(() => server);
+const { startGateway, behindProxy, closeAll } = redisInstances(() => server);
 
 describe.skipIf(!hasRedis)("after Redis loses data", () => {
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
 
   for (const loss of ["FLUSHALL", "a restart"] as const)
     test(`SCALE-03 ${loss}: paid work is refused until wallets are rebuilt from SQL and unsettled holds`, async () => {
-      const { sql, one, two } = await gateway();
+      const { sql, one, two } = await startGateway();
       const leaderLock = await one.redis?.coordination.acquireLock("leader", { ttlMs: 600_000, waitMs: 0 });
       await one.hold("runs", 100n);
       await two.hold("ended", 50n);
@@ -45,7 +45,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
       expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 100n });
       await one.end("runs", 90n);
       await one.end("runs", 90n);
-      for (const desk of [one, two]) await desk.ingest();
+      for (const instance of [one, two]) await instance.ingest();
       expect(sql.balanceNanos).toBe(880n);
       expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 880n, heldNanos: 0n });
       const { month } = await one.state.spending({ id: "key", workspaceId: "ws" }, Date.parse(DAY));
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     const empty = server;
     server = keeping;
     try {
-      const { one, two } = await gateway();
+      const { one, two } = await startGateway();
       await one.hold("r", 10n);
       await keeping.kill();
       await keeping.start();
@@ -69,7 +69,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
         .toEqual({ balanceNanos: 1000n, heldNanos: 10n });
       // Nothing is left of the generation before.
       expect(await keeping.ask("KEYS", `${one.prefix}{fleet}:wallets:*`)).toHaveLength(1);
-      for (const desk of [one, two]) await desk.stop();
+      for (const instance of [one, two]) await instance.stop();
     } finally {
       server = empty;
       await keeping.close();
@@ -77,7 +77,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 wallets open after the clock of Redis was set back, and markers of running wallet changes stay", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     const fleet = `${one.prefix}{fleet}:`;
     // As left by a generation that began while the clock was an hour ahead.
     const aheadMicros = `${(Date.now() + 3_600_000) * 1000}`;
@@ -94,11 +94,11 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 charges of a crashed instance are taken off once: settled or not, in this generation or an earlier one", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     await two.hold("settled", 50n);
     await two.end("settled", 40n);
     await two.hold("not settled", 50n);
-    await two.end("not settled", 30n, "dies before it settles");
+    await two.end("not settled", 30n, "crashes before settlement");
     await two.hold("interrupted", 50n);
     await two.stop();
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 960n, heldNanos: 100n });
@@ -124,9 +124,9 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 a hold that was swept is charged when its record arrives late", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     await two.hold("r", 50n);
-    await two.end("r", 30n, "dies before it settles");
+    await two.end("r", 30n, "crashes before settlement");
     await two.stop();
     await sleep(5);
     expect(await one.state.sweepHolds(1)).toBe(1);
@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 a top-up during a data loss is in the wallet once, and none begins during the rebuild", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     // The lock is lost as well, while the work under it goes on.
     const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 150, waitMs: 0 });
     one.sql.balanceNanos += 5n;
@@ -152,7 +152,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 published holds reach SQL only after wallets are open, and a crashed instance is not waited for", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     await one.hold("r", 50n);
     one.live.add("silent");
     await server.ask("FLUSHALL");
@@ -168,7 +168,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("L5 SCALE-03 while Redis does not answer, paid work is refused in time, nothing hangs, and no settlement is lost", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     await expectOpen(one, two);
     await one.hold("runs", 100n);
     server.pause();
@@ -194,7 +194,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 after a timeout Redis is probed until it answers, also when it rejects the first probes", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     await expectOpen(one, two);
     await server.ask("ACL", "SETUSER", "default", "-ping");
     server.pause();
@@ -209,7 +209,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 a hold whose reply arrives after a timeout reserves nothing", async () => {
-    const { one, two } = await gateway();
+    const { one, two } = await startGateway();
     // Redis has cached the script from then on.
     await one.hold("before", 1n);
     await one.end("before", 0n);
@@ -228,7 +228,7 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
   });
 
   test("SCALE-03 an instance that stalled during a rebuild asks Redis before it writes to SQL", async () => {
-    const { sql, one, two } = await gateway();
+    const { sql, one, two } = await startGateway();
     let stalledMs = 0;
     const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + stalledMs };
     const proxy = await behindProxy(one, { timeoutMs: 60_000, clock });
@@ -264,32 +264,33 @@ describe.skipIf(!hasRedis)("after Redis loses data", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const { sql, one, two, desks } = await gateway();
+        const { sql, one, two, instances } = await startGateway();
         for (const [n, action] of steps.entries()) {
-          const desk = desks[action.at] ?? one;
-          const id = `${desk.id}-${action.id}`;
-          if (desk.redis === undefined) await desk.start();
-          if (action.do === "hold" && !desk.running.has(id) && !sql.records.has(id) && !desk.journal.has(id))
-            await desk.hold(id, 20n).catch(() => desk.running.delete(id));
-          else if (action.do === "end") await desk.end(id, BigInt(n));
-          else if (action.do === "ingest") await desk.ingest().catch(() => undefined);
-          else if (action.do === "top up") await desk.topUp(10n);
+          const instance = instances[action.at] ?? one;
+          const id = `${instance.id}-${action.id}`;
+          if (instance.redis === undefined) await instance.start();
+          if (action.do === "hold" && !instance.running.has(id) && !sql.records.has(id) && !instance.journal.has(id))
+            await instance.hold(id, 20n).catch(() => instance.running.delete(id));
+          else if (action.do === "end") await instance.end(id, BigInt(n));
+          else if (action.do === "ingest") await instance.ingest().catch(() => undefined);
+          else if (action.do === "top up") await instance.topUp(10n);
           else if (action.do === "lose reply") sql.repliesToLose = 1;
           else if (action.do === "lose") await server.ask("FLUSHALL");
           else if (action.do === "crash during top-up") {
             sql.balanceNanos += 10n;
-            await desk.stop();
+            await instance.stop();
             // What an instance leaves that crashes during a top-up.
-            await server.ask("ZADD", `${desk.prefix}{fleet}:moving`, "1", `left-${n}`);
+            await server.ask("ZADD", `${instance.prefix}{fleet}:moving`, "1", `left-${n}`);
           } else if (action.do === "crash") {
-            await desk.end(id, BigInt(n), "dies before it settles");
-            await desk.stop();
+            await instance.end(id, BigInt(n), "crashes before settlement");
+            await instance.stop();
           }
         }
-        for (const desk of desks) if (desk.redis === undefined) await desk.start();
+        for (const instance of instances) if (instance.redis === undefined) await instance.start();
         await expectOpen(one, two);
-        for (const desk of desks) for (const id of desk.running) await desk.end(id, 7n);
-        for (const desk of desks) while (desk.journal.size > 0) await desk.ingest().catch(() => sleep(20));
+        for (const instance of instances) for (const id of instance.running) await instance.end(id, 7n);
+        for (const instance of instances)
+          while (instance.journal.size > 0) await instance.ingest().catch(() => sleep(20));
         await expectOpen(one, two);
         await expect
           .poll(() => one.state.wallet("ws").catch(String), { timeout: 10_000 })

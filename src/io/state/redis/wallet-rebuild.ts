@@ -109,7 +109,7 @@ export async function rebuildWallets(deps: WalletRebuildDeps): Promise<void> {
   await coordination.publish("epoch", instanceId);
 }
 
-/** Waits for every live instance, and until one that nobody knows yet would have appeared. */
+/** Waits for every live instance, and until an unknown one would have appeared. */
 async function collectSnapshots(deps: WalletRebuildDeps, token: string): Promise<ReadonlyMap<string, string>> {
   const { coordination, clock, timers, lock, isStopping, discoveryMs, instanceId, instanceIds } = deps;
   const startedMs = clock.monotonicMs();

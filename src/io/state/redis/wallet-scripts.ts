@@ -24,8 +24,8 @@ local function add(key, field, nanos)
   if nanos == '0' then return 0 end
   return redis.call('HINCRBY', key, field, nanos)
 end
-local function now_ms(told)
-  if told ~= '' then return tonumber(told) end
+local function now_ms(test_time)
+  if test_time ~= '' then return tonumber(test_time) end
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
