@@ -6,7 +6,7 @@ import type { Ranking, RankingBasis } from "./rank.ts";
 import { toRequirementsRecord } from "./requirements-record.ts";
 import type { CandidateMetrics, CandidateScores } from "./score.ts";
 
-/** Kept by the plan, so that the record is built only when it is stored. */
+/** Retained by the plan, so that the record is built only when it is stored. */
 export type PlanInputs = {
   readonly request: PlanRequest;
   readonly filtered: FilterResult;
@@ -65,9 +65,9 @@ function formatReason(
   { provider, region, sovereignty }: Endpoint,
   { basis, eligibleCount, excludedByPolicyCount, isCircuitOpen }: ReasonFacts,
 ): string {
-  const aside = isCircuitOpen ? "; all of them are set aside after failures" : "";
-  const policy = excludedByPolicyCount === 0 ? "" : `; policy kept out ${excludedByPolicyCount}`;
-  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligibleCount} eligible${aside}${policy}`;
+  const openNote = isCircuitOpen ? "; all of them are set aside after failures" : "";
+  const policyNote = excludedByPolicyCount === 0 ? "" : `; policy kept out ${excludedByPolicyCount}`;
+  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligibleCount} eligible${openNote}${policyNote}`;
 }
 
 /** An endpoint that is reachable with two keys counts once. */

@@ -61,13 +61,13 @@ export function alertStore(db: Kysely<Database>): AlertStore {
       }),
 
     async countAlertsSince(workspaceId, sinceMs) {
-      const { told } = await db
+      const { alerts } = await db
         .selectFrom("alert_deliveries")
         .where("workspace_id", "=", workspaceId)
         .where("created_at_ms", ">=", sinceMs)
-        .select(({ fn }) => fn.count<number | bigint>("alert_id").distinct().as("told"))
+        .select(({ fn }) => fn.count<number | bigint>("alert_id").distinct().as("alerts"))
         .executeTakeFirstOrThrow();
-      return Number(told);
+      return Number(alerts);
     },
 
     async deliveries(workspaceId, limit, cursor) {

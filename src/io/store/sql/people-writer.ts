@@ -133,8 +133,8 @@ function passwordChanges(db: Kysely<Database>): WriterPart<"changePassword" | "r
     },
     async resetPassword(id, identifier, hash, nowMs) {
       await beginEpoch(db, id);
-      const kept = db.deleteFrom("people_verifications").where("identifier", "=", identifier).where("value", "=", id);
-      const { numDeletedRows } = await kept.where("expires_at", ">", toIso(nowMs)).executeTakeFirst();
+      const reset = db.deleteFrom("people_verifications").where("identifier", "=", identifier).where("value", "=", id);
+      const { numDeletedRows } = await reset.where("expires_at", ">", toIso(nowMs)).executeTakeFirst();
       // A passkey that an attacker added must not survive the recovery of the account.
       await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
       await replace(id, hash, nowMs);

@@ -2,30 +2,30 @@ import type { Ddl } from "../engine.ts";
 
 /** Request shapes: the filter dimensions are stored once per combination, and requests and hourly roll-ups refer to them. */
 export function log({ integer, text, keyedTable, fromJson }: Ddl): string[] {
-  const said = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
-  const whole = (...path: string[]) => `cast(coalesce(${fromJson("record", path)}, '0') as ${integer})`;
-  const failed = `${whole("status")} >= 400 or ${fromJson("record", ["errorCode"])} is not null`;
+  const textField = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
+  const integerField = (...path: string[]) => `cast(coalesce(${fromJson("record", path)}, '0') as ${integer})`;
+  const failed = `${integerField("status")} >= 400 or ${fromJson("record", ["errorCode"])} is not null`;
   const sums: readonly (readonly [string, string])[] = [
     ["requests", "count(*)"],
     ["errors", `sum(case when ${failed} then 1 else 0 end)`],
-    ["input_tokens", `sum(${whole("usage", "inputTokens")})`],
-    ["cached_tokens", `sum(${whole("usage", "cachedTokens")})`],
-    ["cache_write_tokens", `sum(${whole("usage", "cacheWriteTokens")})`],
-    ["output_tokens", `sum(${whole("usage", "outputTokens")})`],
-    ["reasoning_tokens", `sum(${whole("usage", "reasoningTokens")})`],
-    ["characters", `sum(${whole("usage", "characters")})`],
+    ["input_tokens", `sum(${integerField("usage", "inputTokens")})`],
+    ["cached_tokens", `sum(${integerField("usage", "cachedTokens")})`],
+    ["cache_write_tokens", `sum(${integerField("usage", "cacheWriteTokens")})`],
+    ["output_tokens", `sum(${integerField("usage", "outputTokens")})`],
+    ["reasoning_tokens", `sum(${integerField("usage", "reasoningTokens")})`],
+    ["characters", `sum(${integerField("usage", "characters")})`],
     ["audio_ms", `sum(round(cast(coalesce(${fromJson("record", ["usage", "seconds"])}, '0') as numeric) * 1000))`],
-    ["cost_nanos", `sum(${whole("charge", "nanos")})`],
+    ["cost_nanos", `sum(${integerField("charge", "nanos")})`],
   ];
   const parts: readonly (readonly [string, string])[] = [
-    ["key_id", said("keyId")],
-    ["member_id", said("memberId")],
-    ["environment", said("environment")],
-    ["app", said("app")],
-    ["model_requested", said("modelRequested")],
-    ["model", said("model")],
-    ["provider", said("provider")],
-    ["status", whole("status")],
+    ["key_id", textField("keyId")],
+    ["member_id", textField("memberId")],
+    ["environment", textField("environment")],
+    ["app", textField("app")],
+    ["model_requested", textField("modelRequested")],
+    ["model", textField("model")],
+    ["provider", textField("provider")],
+    ["status", integerField("status")],
   ];
   const names = parts.map(([name]) => name);
   return [
