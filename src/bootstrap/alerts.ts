@@ -62,12 +62,10 @@ export function alertCheck(alerts: Alerts): Check {
       const undeliverable = rules.filter((rule) => rule.webhook === null && !mailed.includes(rule));
       const detail = [`workspaces with rules: ${rules.length}`];
       if (undeliverable.length > 0)
-        detail.push(
-          `those that reach nobody, without a webhook and without anybody who gets mail: ${undeliverable.length}`,
-        );
+        detail.push(`those without a webhook and without a mail recipient: ${undeliverable.length}`);
       if (mailed.length > 0 && !alerts.sendsMail)
         detail.push(
-          `those that want mail, though no mail server is set: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+          `those with mail recipients, but no mail server: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
         );
       return { ok: true, detail: detail.join("; ") };
     },

@@ -44,8 +44,8 @@ function coreChecks(config: Config, store: Store, journal: IngestPipeline, break
         const { openCircuits } = breakers;
         const detail =
           openCircuits.length === 0
-            ? "none is set aside"
-            : `${openCircuits.length} set aside after failures, tried last until an answer comes: ${openCircuits.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
+            ? "no circuit is open"
+            : `${pluralize(openCircuits.length, "circuit")} open after failures, tried last until a response comes: ${openCircuits.slice(0, 20).join(", ")}. Look at the request log for the reason.`;
         return { ok: true, detail };
       },
     },
@@ -53,7 +53,7 @@ function coreChecks(config: Config, store: Store, journal: IngestPipeline, break
       name: "settings",
       run: async () => ({
         ok: true,
-        detail: config.warnings.length === 0 ? "nothing to look at" : config.warnings.join("; "),
+        detail: config.warnings.length === 0 ? "no warnings" : config.warnings.join("; "),
       }),
     },
   ];
@@ -64,10 +64,10 @@ const FILES_SHOWN_MAX = 20;
 function describeDeadLetters({ records, segments, files }: DeadLetterCount): string | undefined {
   if (files.length === 0) return undefined;
   const counts = [
-    ...(records > 0 ? [pluralize(records, "record was set aside", "records were set aside")] : []),
-    ...(segments > 0 ? [pluralize(segments, "damaged segment")] : []),
+    ...(records > 0 ? [pluralize(records, "dead letter")] : []),
+    ...(segments > 0 ? [pluralize(segments, "corrupt segment")] : []),
   ];
-  return `${counts.join(", and ")}: look at ${files.slice(0, FILES_SHOWN_MAX).join(", ")}; docs/guides/operate.md says what to do, under "What was set aside"`;
+  return `${counts.join(", and ")}: look at ${files.slice(0, FILES_SHOWN_MAX).join(", ")}; docs/guides/operate.md says what to do, under "Dead letters"`;
 }
 
 /** Advice only: covers the providers that requests of this instance used. */

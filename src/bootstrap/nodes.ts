@@ -84,10 +84,14 @@ export function nodeCheck(nodes: Pick<NodeRegistry, "counts">): Check {
   return {
     name: "nodes",
     run: async () => {
-      const { total, connected, here, aside } = nodes.counts;
-      const elsewhere = connected > here ? `, ${connected - here} of them to other instances` : "";
+      const { total, connected, local, circuitOpen } = nodes.counts;
+      const elsewhere = connected > local ? `, ${connected - local} of them to other instances` : "";
       const detail = `${connected} of ${total} connected${elsewhere}`;
-      return { ok: true, detail: aside === 0 ? detail : `${detail}, ${aside} set aside after wrong answers` };
+      return {
+        ok: true,
+        detail:
+          circuitOpen === 0 ? detail : `${detail}, ${circuitOpen} with an open circuit after implausible responses`,
+      };
     },
   };
 }

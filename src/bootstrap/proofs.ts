@@ -129,7 +129,7 @@ function listEndpoints(proofs: readonly EndpointProof[]): string {
   return proofs
     .slice(0, SHOWN_MAX)
     .map(
-      ({ endpoint, surface, status }) => `${endpoint.id} on ${surface} (${status?.last.reason ?? "not asked yet"})`,
+      ({ endpoint, surface, status }) => `${endpoint.id} on ${surface} (${status?.last.reason ?? "not requested yet"})`,
     )
     .join(", ");
 }

@@ -144,7 +144,7 @@ export function gaugeSources({ edge, journal, overload, nodes, coordination }: G
     queueActive: () => queue.inUse,
     queueWaiting: () => queue.queued,
     circuitsOpen: () => breakers.openCircuits.length,
-    nodesConnected: () => nodes.counts.here,
+    nodesConnected: () => nodes.counts.local,
     instances: () => coordination.fleet.instanceCount,
     isLeader: () => (coordination.fleet.isLeader ? 1 : 0),
     sharedStateOpen: () => (coordination.status === "single" || coordination.status === "open" ? 1 : 0),

@@ -337,7 +337,7 @@ test("BILL-10 a webhook in a private network is refused unless the operator allo
   expect([unheard.code, unheard.stderr]).toEqual([1, expect.stringContaining("reach nobody. Give a webhook")]);
   expect(await advice()).toEqual([
     true,
-    expect.stringMatching(/^workspaces with rules: 1; those that reach nobody, .*: 1$/),
+    expect.stringMatching(/^workspaces with rules: 1; those without a webhook .*: 1$/),
   ]);
   expect((await gateway.cli("alert", "remove", "demo", "--json")).json).toMatchObject({ removed: true });
 });

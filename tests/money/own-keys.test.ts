@@ -350,7 +350,7 @@ describe("BILL-08 a workspace's own provider key", () => {
       await strict.put(tenant, "deepinfra", { key: OWN("broken"), use: "only", skip_test: true });
       for (let n = 0; n < 6; n += 1) expect((await strict.chat(tenant)).status).toBe(502);
       const { checks } = await strict.gateway.manage("GET", "/doctor");
-      expect(checks.find(({ name }: Json) => name === "endpoints").detail).toBe("none is set aside");
+      expect(checks.find(({ name }: Json) => name === "endpoints").detail).toBe("no circuit is open");
     } finally {
       await strict.close();
     }

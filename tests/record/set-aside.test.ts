@@ -38,7 +38,7 @@ test("BILL-07 OPS-02 what was set aside is told by doctor and metrics until a pe
   const rejected = path.join(mine, "rejected.jsonl");
   const { ok, detail } = await journalOf(gateway);
   expect(ok).toBe(false);
-  expect(detail).toContain("2 records were set aside, and 1 damaged segment");
+  expect(detail).toContain("2 dead letters, and 1 corrupt segment");
   for (const file of [rejected, path.join(other, "rejected.jsonl"), "docs/guides/operate.md"])
     expect(detail).toContain(file);
   expect(await gaugeOf(gateway)).toBe("3");

@@ -50,7 +50,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await asideCount()).toBe(1);
     const { checks, ok } = await scene.gateway.manage("GET", "/doctor");
     expect(ok).toBe(true);
-    expect(checks.find(({ name }: Json) => name === "endpoints").detail).toMatch(/1 set aside.*deepinfra:/);
+    expect(checks.find(({ name }: Json) => name === "endpoints").detail).toMatch(/1 circuit open.*deepinfra:/);
   });
 
   test("ROUTE-05 is still tried when the others fail, and is back when it serves", async () => {
