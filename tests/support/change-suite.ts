@@ -15,8 +15,8 @@ export function changeTests(current: () => Store): void {
     const look = async () => {
       const found = await changes.changesSince(seq);
       seq = found.seq;
-      if (found.of === "missed") throw new Error("nothing was swept yet");
-      for (const one of found.of) seen.add(one);
+      if (found.workspaceIds === "missed") throw new Error("nothing was swept yet");
+      for (const one of found.workspaceIds) seen.add(one);
     };
     let made = 0;
     const making = Array.from({ length: 12 }, async (_, n) => {

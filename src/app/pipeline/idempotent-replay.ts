@@ -47,14 +47,14 @@ export async function claimIdempotencyKey(
   const verdict = await gateway.state.claimIdempotencyKey(use, trace.requestId, run);
   switch (verdict.is) {
     case "remembered":
-      return verdict.first;
+      return verdict.charged;
     case "running":
       throw stillRunningFault(verdict.requestId);
     case "other_body":
       throw keyReusedFault(verdict.requestId);
     case "claimed": {
       trace.idempotencyClaim = keyUse;
-      if (verdict.known === "all") return undefined;
+      if (verdict.coverage === "all") return undefined;
       const first = await gateway.idempotency.find(use.key);
       if (first !== undefined && first.body !== use.body) throw keyReusedFault(first.requestId);
       return first;

@@ -53,9 +53,9 @@ export function servedCall({ model, provider, level, countries }: ServingFields)
 
 export type ClaimVerdict =
   /** `known`: whether all charged uses were checked, or only the newest, so that SQL must be asked. */
-  | { readonly is: "claimed"; readonly known: "all" | "newest" }
+  | { readonly is: "claimed"; readonly coverage: "all" | "newest" }
   | { readonly is: "running"; readonly requestId: string }
-  | { readonly is: "remembered"; readonly first: ChargedKeyUse }
+  | { readonly is: "remembered"; readonly charged: ChargedKeyUse }
   | { readonly is: "other_body"; readonly requestId: string };
 
 /** Charged uses in SQL: written in the transaction of the charge. */

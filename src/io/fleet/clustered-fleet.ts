@@ -224,10 +224,10 @@ export class ClusteredFleet implements Fleet {
     const [changes, reloader] = [this.#changes, this.#reloader];
     if (changes === undefined || reloader === undefined) return;
     const nowMs = this.#deps.clock.monotonicMs();
-    const { seq, of } = await changes.changesSince(this.#seq);
-    if (of === "missed") await reloader.reloadAll();
+    const { seq, workspaceIds } = await changes.changesSince(this.#seq);
+    if (workspaceIds === "missed") await reloader.reloadAll();
     else
-      for (const workspaceId of of)
+      for (const workspaceId of workspaceIds)
         await (workspaceId === null ? reloader.reloadDeployment() : reloader.reloadWorkspace(workspaceId));
     this.#seq = seq;
     this.#pulledAtMs = nowMs;

@@ -23,11 +23,11 @@ export class MemoryIdempotencyClaims {
       return running.body === body
         ? { is: "running", requestId: running.requestId }
         : { is: "other_body", requestId: running.requestId };
-    const first = this.#chargedUses.get(key);
-    if (first !== undefined && first.expiresAtMs > nowMs)
-      return first.body === body ? { is: "remembered", first } : { is: "other_body", requestId: first.requestId };
+    const charged = this.#chargedUses.get(key);
+    if (charged !== undefined && charged.expiresAtMs > nowMs)
+      return charged.body === body ? { is: "remembered", charged } : { is: "other_body", requestId: charged.requestId };
     this.#running.set(key, { body, requestId });
-    return { is: "claimed", known: nowMs < this.#incompleteUntilMs ? "newest" : "all" };
+    return { is: "claimed", coverage: nowMs < this.#incompleteUntilMs ? "newest" : "all" };
   }
 
   /** Ends the claim with a charge. */

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { type TokenCounter, type TokenCounterLimits, tokenCounter } from "./token-counter.ts";
 
 const counters: TokenCounter[] = [];
-const LIMITS: TokenCounterLimits = { charsMax: 10_000, pendingMax: 2, answerMs: 20_000, idleMs: 60_000 };
+const LIMITS: TokenCounterLimits = { charsMax: 10_000, pendingMax: 2, timeoutMs: 20_000, idleMs: 60_000 };
 function openCounter(limits: Partial<TokenCounterLimits> = {}): TokenCounter {
   const counter = tokenCounter({ ...LIMITS, ...limits });
   counters.push(counter);
@@ -34,7 +34,7 @@ test("MSG-03 a count beyond the pending limit or the timeout is undefined", asyn
   const counter = openCounter();
   const counts = await Promise.all([1, 2, 3].map(() => counter.count(["hello world"])));
   expect(counts).toEqual([2, 2, undefined]);
-  expect(await openCounter({ answerMs: 0 }).count(["hello"])).toBeUndefined();
+  expect(await openCounter({ timeoutMs: 0 }).count(["hello"])).toBeUndefined();
 });
 
 test("MSG-03 a closed counter counts again in a new thread", async () => {

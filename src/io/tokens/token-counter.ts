@@ -22,12 +22,12 @@ export type TokenCounterLimits = {
   /** Counted per request; the rest is extrapolated. */
   readonly charsMax: number;
   readonly pendingMax: number;
-  readonly answerMs: number;
+  readonly timeoutMs: number;
   /** The worker exits after this idle time, because the tables of the tokenizer are large. */
   readonly idleMs: number;
 };
 
-const LIMITS: TokenCounterLimits = { charsMax: 1_000_000, pendingMax: 32, answerMs: 10_000, idleMs: 120_000 };
+const LIMITS: TokenCounterLimits = { charsMax: 1_000_000, pendingMax: 32, timeoutMs: 10_000, idleMs: 120_000 };
 
 /** Counts in a worker thread, which is started on first use. */
 export function tokenCounter(limits: TokenCounterLimits = LIMITS): TokenCounter {
@@ -69,7 +69,7 @@ class WorkerTokenCounter implements TokenCounter {
     const number = this.#nextNumber++;
     const worker = this.#startedWorker();
     return new Promise((resolve) => {
-      const timeout = setTimeout(() => this.#resolve(number, undefined), this.#limits.answerMs);
+      const timeout = setTimeout(() => this.#resolve(number, undefined), this.#limits.timeoutMs);
       this.#pending.set(number, (answer) => {
         clearTimeout(timeout);
         resolve(answer);

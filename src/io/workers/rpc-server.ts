@@ -184,7 +184,7 @@ export class WorkerRpcServer {
         chain(state.claimIdempotencyKey(use, requestId), (verdict) => {
           if (verdict.is === "claimed") reservations.addClaim(this, use.key, requestId);
           if (verdict.is !== "remembered") return verdict;
-          return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
+          return { is: "remembered", first: { ...verdict.charged, nanos: String(verdict.charged.nanos) } };
         }),
       recordKeyUse: (use) =>
         chain(state.recordKeyUse({ ...use, nanos: BigInt(use.nanos) }), () => {

@@ -69,7 +69,7 @@ export function primarySharedState(primary: PrimaryRpcClient): SharedState {
         throw error;
       });
       if (verdict.is !== "remembered") return verdict;
-      return { is: "remembered", first: { ...verdict.first, nanos: BigInt(verdict.first.nanos) } };
+      return { is: "remembered", charged: { ...verdict.first, nanos: BigInt(verdict.first.nanos) } };
     },
     recordKeyUse: (use) => primary.callEventually("recordKeyUse", { ...use, nanos: String(use.nanos) }),
     releaseClaim: (key, requestId) => primary.callEventually("releaseClaim", [key, requestId]),

@@ -105,7 +105,7 @@ export class RedisIdempotencyClaims {
       await connection.run(RELEASE, [keys.idempotencyKey(use.key)], [verdict.requestId]);
       const { verdict: retried } = await this.#sendClaim(use, requestId, execution);
       // The ended request may have been charged: SQL knows, because its journal was replayed.
-      return retried.is === "claimed" ? { ...retried, known: "newest" } : retried;
+      return retried.is === "claimed" ? { ...retried, coverage: "newest" } : retried;
     } catch (error) {
       throw redisUnavailable(error);
     }
@@ -137,11 +137,11 @@ export class RedisIdempotencyClaims {
     if (is === "remembered") {
       const { nanos, ...stored } = JSON.parse(textReply(rest));
       const use = { key, body, ...stored, nanos: BigInt(nanos) };
-      return { verdict: { is, first: { ...use, requestId: textReply(first), expiresAtMs: Number(second) } } };
+      return { verdict: { is, charged: { ...use, requestId: textReply(first), expiresAtMs: Number(second) } } };
     }
     const completeIn = optionalTextReply(complete);
     const isComplete = completeIn !== undefined && completeIn === generation();
-    return { verdict: { is: "claimed", known: isComplete ? "all" : "newest" } };
+    return { verdict: { is: "claimed", coverage: isComplete ? "all" : "newest" } };
   }
 
   /** Ends the claim with a charge. */

@@ -18,7 +18,7 @@ export function changeStore(db: Kysely<Database>): ChangeFeed {
       const missed = rows.some((row, at) => Number(row.seq) !== seq + 1 + at);
       return {
         seq: Number(rows.at(-1)?.seq ?? seq),
-        of: missed ? "missed" : new Set(rows.map((row) => row.workspace_id)),
+        workspaceIds: missed ? "missed" : new Set(rows.map((row) => row.workspace_id)),
       };
     },
 
