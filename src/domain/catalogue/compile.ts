@@ -258,8 +258,11 @@ function compileSurfaceSupport(
   };
 }
 
-function logprobsImageSupport({ decisions_interface: asked, features }: EndpointEntry): "reads_images" | "no_images" {
-  return asked === "logprobs" && features?.image_input === true ? "reads_images" : "no_images";
+function logprobsImageSupport({
+  decisions_interface: requested,
+  features,
+}: EndpointEntry): "reads_images" | "no_images" {
+  return requested === "logprobs" && features?.image_input === true ? "reads_images" : "no_images";
 }
 
 function compileSovereignty(

@@ -101,13 +101,13 @@ export function proofSubject(
   connections: Pick<ProviderConnections, "baseUrl">,
 ) {
   const { upstreamModel, decisionsInterface, decisions, speech, sandbox, dialects } = endpoint;
-  const asked =
+  const requested =
     surface === "decisions"
       ? [decisionsInterface, ...decisionFingerprint(decisions, dialects)]
       : [speech?.interface ?? null];
   // Sandbox ports change at every start.
   const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
-  return sha256Hex(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
+  return sha256Hex(JSON.stringify([surface, upstreamModel, ...requested, at])).slice(0, 32);
 }
 
 /** Request and reply format; limits do not matter. */
