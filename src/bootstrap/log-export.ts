@@ -28,7 +28,7 @@ const BACKOFF_MAX_MS = 300_000;
 /** Length of the writer id in file names. */
 const WRITER_CHARS = 12;
 
-type LogExportDeps = {
+type LogExportBootstrapDeps = {
   readonly store: Store;
   readonly directory: Directory;
   readonly ids: IdGenerator;
@@ -46,7 +46,7 @@ export type LogExporter = Pick<LogExport, "start" | "statuses"> & {
 };
 
 /** Exports the request log to the configured targets. Only the leading instance sends. */
-export function openLogExport(config: Config, deps: LogExportDeps): LogExporter {
+export function openLogExport(config: Config, deps: LogExportBootstrapDeps): LogExporter {
   const { store, metrics, log, random } = deps;
   const files = requestLogFiles(config, deps.ids);
   const targets = exportTargets(config, deps, files);
@@ -110,7 +110,7 @@ function targetNames(config: Config): LogTarget[] {
 
 function exportTargets(
   config: Config,
-  deps: LogExportDeps,
+  deps: LogExportBootstrapDeps,
   files: RequestLogFiles | undefined,
 ): ReadonlyMap<LogTarget, SendRecords> {
   const { directory, ids } = deps;

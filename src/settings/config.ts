@@ -357,11 +357,11 @@ export const SETTINGS = {
   ),
 } as const;
 
-type Settings = {
+type SettingValues = {
   readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer T> ? T : never;
 };
 
-export type Config = Settings & {
+export type Config = SettingValues & {
   readonly sandbox: boolean;
   readonly providers: ProviderSettings;
   /** Settings that have a value in the environment, by name. */
@@ -417,7 +417,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const settings = values as Settings;
+  const settings = values as SettingValues;
   const tokenChars = settings.GATEWAY_ADMIN_TOKEN?.length ?? ADMIN_TOKEN_CHARS_MIN;
   if (tokenChars < ADMIN_TOKEN_CHARS_MIN)
     warnings.push(

@@ -1,17 +1,17 @@
 import { HEADER_SAFE_HINT, isHeaderSafe, readEnvOrFile } from "./setting-types.ts";
 
 /** Settings `PROVIDER_<SLUG>_API_KEY`, `_CREDENTIALS` and `_BASE_URL`, also with a region. */
-export type ProviderSettings = {
+export type ProviderEnvironment = {
   readonly apiKeys: ReadonlyMap<string, string>;
   /** JSON key files of service accounts. */
   readonly credentials: ReadonlyMap<string, string>;
   /** By `SLUG` or `SLUG__REGION`, in the upper-case form of the variable. */
   readonly baseUrls: ReadonlyMap<string, string>;
   /** The standard AWS variables, for AWS providers without a key of their own. */
-  readonly aws: AwsKeys | null;
+  readonly aws: AwsKeySettings | null;
 };
 
-type AwsKeys = {
+type AwsKeySettings = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken: string | null;
@@ -19,7 +19,10 @@ type AwsKeys = {
 
 const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|CREDENTIALS|BASE_URL)$/;
 
-export function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
+export function readProviders(
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): ProviderEnvironment {
   const apiKeys = new Map<string, string>();
   const credentials = new Map<string, string>();
   const baseUrls = new Map<string, string>();
@@ -44,7 +47,7 @@ export function readProviders(env: Readonly<Record<string, string | undefined>>,
   return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
 }
 
-function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeys | null {
+function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeySettings | null {
   const read = (name: string) => {
     const value = readEnvOrFile(env, name, problems) || undefined;
     if (value !== undefined && !isHeaderSafe(value)) problems.push(`${name}: ${HEADER_SAFE_HINT}`);
