@@ -36,11 +36,11 @@ export function changeTests(current: () => Store): void {
     for (const n of [1, 2, 3]) await change(async () => ({ result: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
     await changes.purge(3);
     expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
-    expect(await changes.changesSince(before + 2)).toEqual({ seq: before + 3, of: new Set(["ws_3"]) });
+    expect(await changes.changesSince(before + 2)).toEqual({ seq: before + 3, workspaceIds: new Set(["ws_3"]) });
     await changes.purge(1e15);
     expect(await changes.latestSeq()).toBe(before + 3);
     expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
-    expect(await changes.changesSince(before + 3)).toEqual({ seq: before + 3, of: new Set() });
+    expect(await changes.changesSince(before + 3)).toEqual({ seq: before + 3, workspaceIds: new Set() });
   });
 
   test("SCALE-02 what is undone, or is no change, is not told", async () => {
@@ -52,6 +52,6 @@ export function changeTests(current: () => Store): void {
       throw new Error("undone");
     });
     await expect(failing).rejects.toThrow("undone");
-    expect(await changes.changesSince(before)).toEqual({ seq: before, of: new Set() });
+    expect(await changes.changesSince(before)).toEqual({ seq: before, workspaceIds: new Set() });
   });
 }

@@ -4,7 +4,7 @@ import type { ChargedKeyUse } from "../../src/domain/admission/idempotency.ts";
 import type { OpenState, PassingClock } from "./state-suite.ts";
 
 const TTL_MS = 86_400_000;
-const ALL = { is: "claimed", known: "all" };
+const ALL = { is: "claimed", coverage: "all" };
 
 export function chargedUse(clock: PassingClock, key: string, requestId: string, body = "b"): ChargedKeyUse {
   const charge = { workspaceId: "ws", status: 200, nanos: 5n, currency: "EUR" };

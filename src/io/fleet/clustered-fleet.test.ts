@@ -85,7 +85,7 @@ test("KEY-04 SCALE-03 after a data loss, an old change token and old versions ar
   let meanwhile: () => void = () => undefined;
   const changesSince = async (seq: number) => {
     meanwhile();
-    return { seq: seq + changed.length, of: new Set(changed) };
+    return { seq: seq + changed.length, workspaceIds: new Set(changed) };
   };
   await fleet.start({ latestSeq: async () => 0, changesSince, purge: async () => undefined });
   const nothing = async () => undefined;
@@ -133,7 +133,7 @@ test("KEY-04 SCALE-02 a change during a load is loaded for later callers, and a 
   let fails = false;
   let meanwhile: () => Promise<void> = async () => undefined;
   const changesSince = async (seq: number) => {
-    const found = { seq: changed.length, of: new Set(changed.slice(seq)) };
+    const found = { seq: changed.length, workspaceIds: new Set(changed.slice(seq)) };
     await meanwhile();
     return found;
   };
@@ -213,7 +213,7 @@ test("KEY-04 SCALE-03 a change that could not be published is published with the
     },
     warn: () => undefined,
   });
-  const changesSince = async (seq: number) => ({ seq, of: new Set<string>() });
+  const changesSince = async (seq: number) => ({ seq, workspaceIds: new Set<string>() });
   await fleet.start({ latestSeq: async () => 0, changesSince, purge: async () => undefined });
   await expect(fleet.publishChange("ws")).rejects.toThrow(ChangeNotPropagated);
   isUnavailable = false;
@@ -234,7 +234,10 @@ test("KEY-04 SCALE-02 an instance that missed purged changes reloads everything"
     },
     ...{ ids: createIdGenerator(Date.now), bumpVersion: async () => undefined, warn: () => undefined },
   });
-  const changesSince = async (seq: number) => ({ seq: 9, of: seq === 9 ? new Set<string>() : ("missed" as const) });
+  const changesSince = async (seq: number) => ({
+    seq: 9,
+    workspaceIds: seq === 9 ? new Set<string>() : ("missed" as const),
+  });
   await fleet.start({ latestSeq: async () => 3, changesSince, purge: async () => undefined });
   await fleet.follow({
     reloadWorkspace: load,
@@ -265,8 +268,8 @@ test("BILL-07 SCALE-03 a change is loaded before SQL becomes unavailable, also o
   let changed: string[] = [];
   const changesSince = async (seq: number) => {
     if (!isSqlAvailable) throw new StoreError("unavailable", "unavailable");
-    const of = new Set(changed.splice(0));
-    return { seq: seq + of.size, of };
+    const workspaceIds = new Set(changed.splice(0));
+    return { seq: seq + workspaceIds.size, workspaceIds };
   };
   await fleet.start({ latestSeq: async () => 0, changesSince, purge: async () => undefined });
   const nothing = async () => undefined;

@@ -102,7 +102,7 @@ describe.each([
   });
 });
 
-test("SCALE-02 SCALE-03 a restarted instance restores its state, and circuits that a crashed one opened stay open until they expire", async () => {
+test("SCALE-02 SCALE-03 a restarted instance restores its state; circuits of a crashed one stay open until they expire", async () => {
   let ms = 1_000_000;
   const clock = { nowMs: () => ms, monotonicMs: () => ms };
   const store = memoryCoordinationStore(clock, systemTimers);

@@ -106,7 +106,7 @@ export class SegmentIndex {
     return undefined;
   }
 
-  /** Tells later whether everything that is finished now is in SQL. */
+  /** Returns a predicate: whether everything that is finished now is in SQL. */
   ingestWatermark(): () => boolean {
     const marks = [...this.#segments.values()].map((segment) => ({ segment, upToBytes: segment.durableBytes }));
     return () =>

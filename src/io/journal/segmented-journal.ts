@@ -39,7 +39,7 @@ export type IngestableJournal = Journal & {
   /** The next finished records that are not in SQL, oldest first; valid until the next call. */
   nextBatch(recordsMax: number): SegmentBatch | undefined;
   markIngested(load: SegmentBatch): void;
-  /** Tells later whether everything that is finished now is in SQL. */
+  /** Returns a predicate: whether everything that is finished now is in SQL. */
   ingestWatermark(): () => boolean;
   /** Called after writes with finished records. */
   onRecordsFinished(listener: () => void): void;

@@ -5,7 +5,7 @@ import { keyUseOf } from "../../domain/admission/idempotency.ts";
 import { memoryState } from "./memory-state.ts";
 
 const TTL_MS = 86_400_000;
-const ALL = { is: "claimed", known: "all" };
+const ALL = { is: "claimed", coverage: "all" };
 
 test("BILL-09 memory is bounded: evicted uses are reported as unknown until they expire", async () => {
   const clock = handClock();
@@ -18,7 +18,7 @@ test("BILL-09 memory is bounded: evicted uses are reported as unknown until they
   await state.releaseClaim("new", "r");
   clock.pass(10);
   await state.recordKeyUse(charged("k3", "r3"));
-  expect(await state.claimIdempotencyKey({ key: "k1", body: "b" }, "r")).toEqual({ is: "claimed", known: "newest" });
+  expect(await state.claimIdempotencyKey({ key: "k1", body: "b" }, "r")).toEqual({ is: "claimed", coverage: "newest" });
   await state.releaseClaim("k1", "r");
   expect(await state.claimIdempotencyKey({ key: "k2", body: "b" }, "r")).toMatchObject({ is: "remembered" });
   clock.pass(TTL_MS - 20);

@@ -103,7 +103,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   });
 
   test.each(["first", "again"] as const)(
-    "SCALE-03 BILL-09 RESP-05 a key whose claim got no reply is free after its request, also if the claim arrives later: run %s",
+    "SCALE-03 BILL-09 RESP-05 a key whose claim got no reply is free after its request, even if it arrives later: run %s",
     async (run) => {
       const slow = await startRedis();
       try {
@@ -327,10 +327,10 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     for (const id of ["background", "taken_up", "anothers", "soon", "own"])
       expect(await stays.state.claimIdempotencyKey(use(id), "again")).toEqual({ is: "running", requestId: id });
     for (const id of ["given_up", "beside"])
-      expect(await stays.state.claimIdempotencyKey(use(id), "again")).toEqual({ is: "claimed", known: "newest" });
+      expect(await stays.state.claimIdempotencyKey(use(id), "again")).toEqual({ is: "claimed", coverage: "newest" });
     expect(await stays.state.claimIdempotencyKey({ key: "left", body: "other" }, "again")).toEqual({
       is: "claimed",
-      known: "newest",
+      coverage: "newest",
     });
     // A late charge still counts, once.
     for (const { state } of [after, stays]) await state.settle(holdOf("charged", EUR), EUR);

@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.replayElsewhere([chargedRecord("r1", 10n, { createdAtMs: NOW_MS, idempotency })]);
     expect(await gateway.state.claimIdempotencyKey(again, "r3")).toMatchObject({
       is: "remembered",
-      first: { requestId: "r2" },
+      charged: { requestId: "r2" },
     });
     await gateway.close();
   });
@@ -119,12 +119,12 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
   test("BILL-09 BILL-02 a charge under an Idempotency-Key that Redis missed because of a crash answers the key after the replay", async () => {
     const gateway = await started(async () => undefined);
     const [first, use] = ["r_key", { key: "k", body: "b" }];
-    expect(await gateway.state.claimIdempotencyKey(use, first)).toEqual({ is: "claimed", known: "all" });
+    expect(await gateway.state.claimIdempotencyKey(use, first)).toEqual({ is: "claimed", coverage: "all" });
     const idempotency = { ...use, untilMs: NOW_MS + DAY_MS };
     await gateway.replayElsewhere([chargedRecord(first, 10n, { createdAtMs: NOW_MS, idempotency })]);
     expect(await gateway.state.claimIdempotencyKey(use, "r_again")).toMatchObject({
       is: "remembered",
-      first: { requestId: first, nanos: 10n, status: 200 },
+      charged: { requestId: first, nanos: 10n, status: 200 },
     });
     expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
     await gateway.close();
