@@ -492,7 +492,7 @@ describe("an instance that stops", () => {
     finish();
     expect(await there.done).toMatchObject({ text: "slow but whole", failure: undefined });
     await drained;
-    await until(() => b.nodes.counts.here === 0);
+    await until(() => b.nodes.counts.local === 0);
     expect(b.nodes.statusOf(RACK.id).inFlight).toBe(0);
     await b.peers.close();
     expect(agent.statuses.at(-1)).toMatchObject({ state: "connected", problem: null });

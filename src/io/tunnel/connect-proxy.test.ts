@@ -14,6 +14,6 @@ test.each([
   [{ HTTP_PROXY: "http://proxy:3128", no_proxy: "*.example.eu" }, undefined],
   [{ HTTP_PROXY: "http://proxy:3128", NO_PROXY: "gateway.example.eu:8080" }, undefined],
   [{ HTTP_PROXY: "http://proxy:3128", NO_PROXY: "gateway.example.eu:443,example.eu" }, "http://proxy:3128/"],
-] as const)("the proxy that %j names for a plain address is %s", (env, named) => {
+] as const)("for %j the HTTP proxy is %s", (env, named) => {
   expect(httpProxyFor(GATEWAY, env)?.href).toBe(named);
 });

@@ -106,7 +106,7 @@ export class NodeAgent {
   }
 
   /** Waits until all instances of the gateway know the new connection. */
-  #closeOlderSoon(): void {
+  #scheduleCloseOlder(): void {
     if (this.#olderConnections.size > 0) this.#options.timers.after(PROPAGATION_MS, () => void this.#closeOlder());
   }
 
@@ -214,7 +214,7 @@ export class NodeAgent {
       capacity,
       inFlight: this.#inFlight,
       announcement: () => {
-        if (!isAnnounced) this.#closeOlderSoon();
+        if (!isAnnounced) this.#scheduleCloseOlder();
         isAnnounced = true;
         return this.#announcement();
       },

@@ -28,7 +28,7 @@ type NodeRegistryRules = Omit<TunnelHubRules, "clock"> & {
 export type NodeEvents = {
   /** Nodes connected, changed, disconnected, or are still connected. */
   onSeen(nodeIds: readonly string[], atMs: number): void;
-  onCircuitOpened(node: WorkspaceNode, aside: OpenNodeCircuit): void;
+  onCircuitOpened(node: WorkspaceNode, circuit: OpenNodeCircuit): void;
 };
 
 /** The nodes of other instances, and requests to them. */
@@ -119,12 +119,12 @@ export class NodeRegistry implements LocalNodes {
     return this.#hub.closed;
   }
 
-  /** `connected`: to any instance; `here`: to this one. */
-  get counts(): Readonly<Record<"total" | "connected" | "here" | "aside", number>> {
+  /** `connected`: to any instance; `local`: to this one. */
+  get counts(): Readonly<Record<"total" | "connected" | "local" | "circuitOpen", number>> {
     const all = [...this.#entries.values()];
-    const aside = all.filter((entry) => entry.openCircuit !== null).length;
+    const circuitOpen = all.filter((entry) => entry.openCircuit !== null).length;
     const connected = all.filter((entry) => entry.live !== undefined).length;
-    return { total: all.length, connected, here: this.#hub.size, aside };
+    return { total: all.length, connected, local: this.#hub.size, circuitOpen };
   }
 
   findByTokenDigest(digest: string): WorkspaceNode | undefined {

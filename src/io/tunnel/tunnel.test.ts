@@ -15,10 +15,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-const urlOf = (server: Server | ReturnType<typeof createTcp>): string => {
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
-};
+const urlOf = (server: Server | ReturnType<typeof createTcp>): string =>
+  `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 async function listening(server: Server): Promise<string> {
   server.listen(0, "127.0.0.1");
@@ -32,7 +30,7 @@ async function listening(server: Server): Promise<string> {
 
 const MODELS = { object: "list", data: [{ id: "tiny", object: "model", max_model_len: 4096 }] };
 
-/** A local server that answers as it is told. */
+/** A scripted local server. */
 async function localServer(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   models: { readonly data: readonly object[] } = MODELS,
@@ -49,7 +47,7 @@ async function localServer(
   return `${url}/v1`;
 }
 
-/** A gateway that has nothing but the door for nodes, and takes one token. */
+/** A hub behind a server that accepts one token. */
 async function hubWith(over: Partial<TunnelHubRules> = {}) {
   const seen: ConnectedNode[] = [];
   const lost: string[] = [];
@@ -117,7 +115,7 @@ function runAgent(gateway: string, upstream: string, over: Partial<AgentOptions>
   return { statuses, over: over_, stop: () => stopping.abort() };
 }
 
-type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
+type TunnelResponse = { status: number; text: string; failure: UpstreamFailure | undefined };
 
 /** A request through the tunnel; `on` sees every piece. */
 function ask(
@@ -127,21 +125,21 @@ function ask(
   headers: Record<string, string> = { "content-type": "application/json" },
 ) {
   let call: UpstreamCall = { abort() {}, resume() {} };
-  const done = new Promise<Got>((resolve) => {
-    const got: Got = { status: 0, text: "", failure: undefined };
+  const done = new Promise<TunnelResponse>((resolve) => {
+    const received: TunnelResponse = { status: 0, text: "", failure: undefined };
     call = hub.send(
       { url: "tunnel://node-1/v1/chat/completions", headers, body },
       {
-        onFailure: (failure) => resolve({ ...got, failure }),
+        onFailure: (failure) => resolve({ ...received, failure }),
         onHeaders(status) {
-          got.status = status;
+          received.status = status;
           return {
             onData(chunk) {
-              got.text += chunk.toString();
+              received.text += chunk.toString();
               return on(chunk.toString(), call);
             },
-            onEnd: () => resolve(got),
-            onFailure: (failure) => resolve({ ...got, failure }),
+            onEnd: () => resolve(received),
+            onFailure: (failure) => resolve({ ...received, failure }),
           };
         },
       },
@@ -151,7 +149,7 @@ function ask(
 }
 
 describe("a tunnel", () => {
-  test("NODE-01 an agent connects out, says what the local server has, and carries requests both ways", async () => {
+  test("NODE-01 an agent connects, announces the local models and forwards requests", async () => {
     const upstream = await localServer((request, response) => {
       request.pipe(response);
     });
@@ -170,12 +168,12 @@ describe("a tunnel", () => {
     expect(statuses.at(-1)).toMatchObject({ state: "connected", models: 1, problem: null });
   });
 
-  test("NODE-01 nothing but the inference paths is carried, and the gateway's headers of one hop stay behind", async () => {
+  test("NODE-01 only inference paths are forwarded, without hop-by-hop headers", async () => {
     const paths: (string | undefined)[] = [];
-    const told: IncomingMessage["headers"][] = [];
+    const received: IncomingMessage["headers"][] = [];
     const upstream = await localServer((request, response) => {
       paths.push(request.url);
-      told.push(request.headers);
+      received.push(request.headers);
       response.end("{}");
     });
     const { hub, url, seen, until } = await hubWith();
@@ -194,10 +192,10 @@ describe("a tunnel", () => {
     const headers = { "content-type": "application/json", "proxy-authorization": "of the way", "x-kept": "yes" };
     expect((await ask(hub, "{}", undefined, headers).done).status).toBe(200);
     expect(paths).toEqual(["/v1/chat/completions"]);
-    expect([told[0]?.["proxy-authorization"], told[0]?.["x-kept"]]).toEqual([undefined, "yes"]);
+    expect([received[0]?.["proxy-authorization"], received[0]?.["x-kept"]]).toEqual([undefined, "yes"]);
   });
 
-  test("NODE-02 a client that goes away is felt by the local server, and a slow one holds it back", async () => {
+  test("NODE-02 a disconnect aborts the local request, and a slow client applies backpressure", async () => {
     let felt: (() => void) | undefined;
     const gone = new Promise<void>((resolve) => {
       felt = resolve;
@@ -218,7 +216,7 @@ describe("a tunnel", () => {
     const { hub, url, seen, until } = await hubWith();
     runAgent(url, upstream);
     await until(() => seen.length > 0);
-    const asked = ask(hub, "{}", () => "pause");
+    const call = ask(hub, "{}", () => "pause");
     // Held back: windows and socket buffers are full some time, and nothing more is made.
     const most = 32 * 1024 * 1024;
     for (let before = -1; written === 0 || (written !== before && written < most); ) {
@@ -226,12 +224,12 @@ describe("a tunnel", () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
     expect(written).toBeLessThan(most);
-    asked.abort();
-    expect((await asked.done).failure).toMatchObject({ kind: "aborted" });
+    call.abort();
+    expect((await call.done).failure).toMatchObject({ kind: "aborted" });
     await gone;
   });
 
-  test("NODE-02 a local server that dies in the middle, or is not there, is no end of an answer", async () => {
+  test("NODE-02 a local server that crashes or is down does not look like a complete response", async () => {
     const upstream = await localServer((_request, response) => {
       response.write("half");
       setTimeout(() => response.destroy(), 20);
@@ -256,36 +254,36 @@ describe("a tunnel", () => {
     const { statuses } = runAgent(url, upstream, { capacity: 1 });
     await until(() => seen.length > 0);
     for (const served of [1, 2]) {
-      const got = await ask(hub, "x".repeat(1024 * 1024)).done;
-      expect(["busy", "timeout"]).not.toContain(got.failure?.kind);
-      if (status !== undefined) expect(got.status).toBe(status);
+      const received = await ask(hub, "x".repeat(1024 * 1024)).done;
+      expect(["busy", "timeout"]).not.toContain(received.failure?.kind);
+      if (status !== undefined) expect(received.status).toBe(status);
       while (statuses.at(-1)?.served !== served) await new Promise((resolve) => setTimeout(resolve, 5));
       expect(statuses.at(-1)?.running).toBe(0);
     }
   });
 
-  test("NODE-01 a local server is told how long a request is: not all of them read one that does not say so", async () => {
-    const told: IncomingMessage["headers"][] = [];
+  test("NODE-01 forwarded requests have a Content-Length", async () => {
+    const received: IncomingMessage["headers"][] = [];
     const upstream = await localServer((request, response) => {
-      told.push(request.headers);
+      received.push(request.headers);
       response.end("{}");
     });
     const { hub, url, seen, until } = await hubWith();
     runAgent(url, upstream);
     await until(() => seen.length > 0);
     expect((await ask(hub, '{"of":"drei Wörter"}').done).status).toBe(200);
-    expect([told[0]?.["content-length"], told[0]?.["transfer-encoding"]]).toEqual(["21", undefined]);
+    expect([received[0]?.["content-length"], received[0]?.["transfer-encoding"]]).toEqual(["21", undefined]);
   });
 
   test.each<[string, (response: ServerResponse) => void, number]>([
     ["a status that is none", (response) => response.writeHead(999), 502],
     ["a header of one hop", (response) => response.setHeader("proxy-connection", "keep-alive"), 200],
   ])("NODE-03 a local server that answers with %s harms nothing that runs beside it", async (_what, answer, status) => {
-    let asked = 0;
+    let requests = 0;
     let beside: ServerResponse | undefined;
     const upstream = await localServer((_request, response) => {
-      asked += 1;
-      if (asked === 1) beside = response;
+      requests += 1;
+      if (requests === 1) beside = response;
       else {
         answer(response);
         response.end("odd");
@@ -302,7 +300,7 @@ describe("a tunnel", () => {
     expect(statuses.at(-1)?.state).toBe("connected");
   });
 
-  test("NODE-01 models that cannot be announced are left out and named, and all others are there", async () => {
+  test("NODE-01 models that cannot be announced are named, all others are announced", async () => {
     const names = ["tiny", "my model", "модель", "x".repeat(201), "", "tiny"];
     const many = Array.from({ length: 600 }, (_, at) => `m${at}`);
     const data = [...names, ...many].map((id) => ({ id, max_model_len: 1e12 }));
@@ -316,7 +314,7 @@ describe("a tunnel", () => {
     expect(statuses.at(-1)?.problem).toMatch(/^left out: "my model", "модель", "x+" and \d+ more\. At most 500 models/);
   });
 
-  test("NODE-02 who asks for more than the capacity is refused before anything was sent", async () => {
+  test("NODE-02 requests beyond the capacity are refused before anything is sent", async () => {
     const held: ServerResponse[] = [];
     const upstream = await localServer((_request, response) => {
       held.push(response);
@@ -335,7 +333,7 @@ describe("a tunnel", () => {
     expect((await first.done).text).toBe("late");
   });
 
-  test("NODE-02 an agent comes back after a cut, and what ran through it is told to be broken", async () => {
+  test("NODE-02 an agent reconnects after a cut, and running requests fail as broken", async () => {
     const upstream = await localServer((_request, response) => {
       response.write("begun");
     });
@@ -344,18 +342,18 @@ describe("a tunnel", () => {
     runAgent(proxy.url, upstream, { random: () => 0 });
     await until(() => seen.length > 0);
     const begun = Promise.withResolvers<void>();
-    const asked = ask(hub, "{}", () => {
+    const call = ask(hub, "{}", () => {
       begun.resolve();
       return "more";
     });
     await begun.promise;
     proxy.cut();
-    expect((await asked.done).failure).toMatchObject({ kind: "broken", sent: true });
+    expect((await call.done).failure).toMatchObject({ kind: "broken", sent: true });
     await until(() => lost.length === 1 && seen.length === 2);
     expect(hub.size).toBe(1);
   });
 
-  test("NODE-02 a connection on which nothing passes any more is found out on both sides", async () => {
+  test("NODE-02 both sides detect a dead connection", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { hub, url, seen, lost, until } = await hubWith({ pingEveryMs: 50, pingTimeoutMs: 200 });
     const proxy = await cuttable(url);
@@ -370,20 +368,20 @@ describe("a tunnel", () => {
     expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
   });
 
-  test("NODE-02 an agent that finds no gateway tries ever more rarely, up to twice a minute", async () => {
+  test("NODE-02 an agent without a gateway backs off to two attempts a minute", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const gone = createTcp().listen(0, "127.0.0.1");
     await once(gone, "listening");
     const url = urlOf(gone);
     await new Promise((resolve) => gone.close(resolve));
-    // Nobody waits for it here, but for the next look at the models.
+    // Only the next refresh of the model list waits for it.
     const timers: Timers = { after: (ms, then) => systemTimers.after(ms === 15_000 ? ms : Math.min(ms, 1), then) };
     const { statuses } = runAgent(url, upstream, { random: () => 1, timers });
     const waits = () => statuses.flatMap(({ againInMs }) => againInMs ?? []).slice(0, 7);
     await eventually(() => expect(waits()).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]));
   });
 
-  test("NODE-02 a gateway that stood still takes no node for gone", async () => {
+  test("NODE-02 an event-loop stall of the gateway disconnects no node", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const [pingEveryMs, pingTimeoutMs] = [50, 2000];
     const pinged = Promise.withResolvers<void>();
@@ -405,7 +403,7 @@ describe("a tunnel", () => {
     expect([hub.size, lost]).toEqual([1, []]);
   });
 
-  test("NODE-02 a token that is not known, or a node that was removed, ends the agent with the reason", async () => {
+  test("NODE-02 an unknown token or a removed node ends the agent with the reason", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { hub, url, seen, until } = await hubWith();
     expect(await runAgent(url, upstream, { token: "wrong" }).over).toContain("does not know this token");
@@ -416,7 +414,7 @@ describe("a tunnel", () => {
     expect(statuses.at(-1)?.state).toBe("over");
   });
 
-  test("NODE-02 an agent that is told to stop finishes what it has, takes nothing more, and goes", async () => {
+  test("NODE-02 a stopping agent finishes running requests and accepts no others", async () => {
     const held: ServerResponse[] = [];
     const upstream = await localServer((_request, response) => {
       response.write("begun, ");
@@ -425,7 +423,7 @@ describe("a tunnel", () => {
     const { hub, url, seen, lost, until } = await hubWith();
     const agent = runAgent(url, upstream);
     await until(() => seen.length > 0);
-    const asked = ask(hub, "{}");
+    const call = ask(hub, "{}");
     while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(hub.loadOf("node-1").running).toBe(1);
     agent.stop();
@@ -433,13 +431,13 @@ describe("a tunnel", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
     held[0]?.end("ended");
-    expect(await asked.done).toMatchObject({ text: "begun, ended", failure: undefined });
+    expect(await call.done).toMatchObject({ text: "begun, ended", failure: undefined });
     expect(await agent.over).toBeUndefined();
     await until(() => lost.length === 1);
     expect(hub.loadOf("node-1").running).toBe(0);
   });
 
-  test("NODE-01 how far away a node is, is known as soon as it is there", async () => {
+  test("NODE-01 the latency of a node is known right after it connects", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { hub, url, seen, until } = await hubWith({ pingEveryMs: 60_000, pingTimeoutMs: 60_000 });
     runAgent(url, upstream);
@@ -448,7 +446,7 @@ describe("a tunnel", () => {
     expect(hub.loadOf("node-1").latencyMs).toBeGreaterThan(0);
   });
 
-  test("NODE-01 what an agent announces that cannot be read ends its connection with the reason", async () => {
+  test("NODE-01 an unreadable announcement closes the connection with the reason", async () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { url } = await hubWith();
     // A version of the future, which says things that this one does not know.

@@ -15,9 +15,9 @@ import {
   faultEndedBy,
 } from "./classify-failure.ts";
 
-const NO_WORDS = { message: "m", code: null, type: null, status: null };
+const NO_DETAILS = { message: "m", code: null, type: null, status: null };
 
-function shown(verdict: FailureVerdict) {
+function summarize(verdict: FailureVerdict) {
   if (verdict.is === "busy") return verdict;
   if (verdict.is === "stop") return { is: "stop", status: verdict.fault.status, code: verdict.fault.code };
   const { finalFault, blame, retrySameAfterMs, mayHaveBeenAccepted } = verdict;
@@ -26,40 +26,40 @@ function shown(verdict: FailureVerdict) {
     status: finalFault.status,
     code: finalFault.code,
     on: blame.on,
-    againAfterMs: retrySameAfterMs,
-    maybeAccepted: mayHaveBeenAccepted,
+    retrySameAfterMs,
+    mayHaveBeenAccepted,
   };
 }
 
-const next = (status: number, code: string, on: string, more: object = {}) => ({
+const next = (status: number, code: string, on: string, extra: object = {}) => ({
   is: "next",
   status,
   code,
   on,
-  againAfterMs: undefined,
-  maybeAccepted: false,
-  ...more,
+  retrySameAfterMs: undefined,
+  mayHaveBeenAccepted: false,
+  ...extra,
 });
 const stop = (status: number) => ({ is: "stop", status, code: "provider_error" });
 
 const STATUSES: readonly (readonly [number, object])[] = [
   ...[400, 409, 413, 415, 422].map((status) => [status, stop(status)] as const),
   ...[401, 402, 403, 404].map((status) => [status, next(502, "upstream_error", "operator")] as const),
-  [408, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
+  [408, next(504, "upstream_timeout", "endpoint", { mayHaveBeenAccepted: true })],
   [429, next(429, "rate_limit_exceeded", "endpoint")],
   [500, next(502, "upstream_error", "endpoint")],
-  [502, next(502, "upstream_error", "endpoint", { maybeAccepted: true })],
+  [502, next(502, "upstream_error", "endpoint", { mayHaveBeenAccepted: true })],
   [503, next(502, "upstream_error", "endpoint")],
-  [504, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
-  [508, next(502, "upstream_error", "nobody")],
+  [504, next(504, "upstream_timeout", "endpoint", { mayHaveBeenAccepted: true })],
+  [508, next(502, "upstream_error", "none")],
   [529, next(502, "upstream_error", "endpoint")],
   ...[204, 206, 301, 307, 405, 418, 501, 599].map(
     (status) => [status, next(502, "upstream_error", "endpoint")] as const,
   ),
 ];
 
-test.each(STATUSES)("ROUTE-04 ERR-06 ERR-07 status %i: who is blamed, and what follows", (status, expected) => {
-  expect(shown(classifyStatus(status, {}, NO_WORDS, "acme"))).toEqual(expected);
+test.each(STATUSES)("ROUTE-04 ERR-06 ERR-07 status %i gets its verdict and blame", (status, expected) => {
+  expect(summarize(classifyStatus(status, {}, NO_DETAILS, "acme"))).toEqual(expected);
 });
 
 test.each([
@@ -76,8 +76,8 @@ test.each([
   [400, { code: "organization_restricted" }, next(502, "upstream_error", "operator")],
   [400, { code: "FAILED_PRECONDITION" }, next(502, "upstream_error", "operator")],
   [429, { code: "insufficient_quota" }, next(502, "upstream_error", "operator")],
-])("ERR-06 status %i with %j is told by the provider's own words", (status, words, expected) => {
-  expect(shown(classifyStatus(status, {}, { ...NO_WORDS, ...words }, "acme"))).toEqual(expected);
+])("ERR-06 status %i with %j is classified by the provider's error details", (status, details, expected) => {
+  expect(summarize(classifyStatus(status, {}, { ...NO_DETAILS, ...details }, "acme"))).toEqual(expected);
 });
 
 test.each([
@@ -90,15 +90,15 @@ test.each([
   [429, "90000", 90_000_000, undefined],
   [429, "999999999", 2_678_400_000, undefined],
   [429, "garbage", undefined, undefined],
-  // Who failed is not believed when it comes to waiting.
+  // Retry-After counts only for rate limits and overload.
   [500, "1", undefined, undefined],
   [401, "1", undefined, undefined],
-])("RATE-07 ROUTE-05 %i with Retry-After %j", (status, header, asideMs, againMs) => {
-  const verdict = classifyStatus(status, { "retry-after": header }, NO_WORDS, "acme");
-  if (verdict.is !== "next") throw new Error("it did not move on");
-  expect(verdict.blame.on === "endpoint" ? verdict.blame.retryAfterMs : undefined).toBe(asideMs);
-  expect(verdict.retrySameAfterMs).toBe(againMs);
-  const seconds = asideMs === undefined ? undefined : { "retry-after": String(asideMs / 1000) };
+])("RATE-07 ROUTE-05 %i with Retry-After %j", (status, header, retryAfterMs, retrySameMs) => {
+  const verdict = classifyStatus(status, { "retry-after": header }, NO_DETAILS, "acme");
+  if (verdict.is !== "next") throw new Error("expected the verdict next");
+  expect(verdict.blame.on === "endpoint" ? verdict.blame.retryAfterMs : undefined).toBe(retryAfterMs);
+  expect(verdict.retrySameAfterMs).toBe(retrySameMs);
+  const seconds = retryAfterMs === undefined ? undefined : { "retry-after": String(retryAfterMs / 1000) };
   expect(verdict.finalFault.headers).toEqual(seconds);
 });
 
@@ -108,108 +108,111 @@ test.each([
   [{ "retry-after-ms": "999999999999" }, 2_678_400_000],
   [{ "retry-after-ms": "soon" }, undefined],
   [{ "retry-after": "3", "retry-after-ms": "1200" }, 3000],
-])("RATE-07 a wait that is told in milliseconds alone, %j", (headers, asideMs) => {
-  const verdict = classifyStatus(429, headers, NO_WORDS, "acme");
-  expect(verdict.is === "next" && verdict.blame).toEqual({ on: "endpoint", retryAfterMs: asideMs });
+])("RATE-07 a wait in milliseconds: %j", (headers, retryAfterMs) => {
+  const verdict = classifyStatus(429, headers, NO_DETAILS, "acme");
+  expect(verdict.is === "next" && verdict.blame).toEqual({ on: "endpoint", retryAfterMs: retryAfterMs });
 });
 
 test.each([
-  ["connect", false, next(502, "upstream_error", "endpoint", { againAfterMs: 100 })],
-  ["timeout", false, next(504, "upstream_timeout", "endpoint", { againAfterMs: 100 })],
-  ["timeout", true, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
-  ["broken", true, next(502, "upstream_error", "endpoint", { maybeAccepted: true })],
-  // The gateway gave up, so nobody else did wrong.
-  ["aborted", true, next(502, "upstream_error", "nobody", { maybeAccepted: true })],
-  ["aborted", false, next(502, "upstream_error", "nobody")],
-  // Another instance of the gateway stops: no fault of the node behind it.
-  ["leaving", true, next(503, "service_unavailable", "nobody", { maybeAccepted: true })],
-  ["leaving", false, next(503, "service_unavailable", "nobody", { againAfterMs: 100 })],
-] as const)("ROUTE-04 no answer (%s, sent: %s): only what was never sent may be said again", (kind, sent, expected) => {
-  expect(shown(classifyFailure({ kind, sent, why: "E" }, "acme"))).toEqual(expected);
-});
+  ["connect", false, next(502, "upstream_error", "endpoint", { retrySameAfterMs: 100 })],
+  ["timeout", false, next(504, "upstream_timeout", "endpoint", { retrySameAfterMs: 100 })],
+  ["timeout", true, next(504, "upstream_timeout", "endpoint", { mayHaveBeenAccepted: true })],
+  ["broken", true, next(502, "upstream_error", "endpoint", { mayHaveBeenAccepted: true })],
+  // The gateway itself aborted the attempt.
+  ["aborted", true, next(502, "upstream_error", "none", { mayHaveBeenAccepted: true })],
+  ["aborted", false, next(502, "upstream_error", "none")],
+  // A peer is stopping, which says nothing about the node.
+  ["leaving", true, next(503, "service_unavailable", "none", { mayHaveBeenAccepted: true })],
+  ["leaving", false, next(503, "service_unavailable", "none", { retrySameAfterMs: 100 })],
+] as const)(
+  "ROUTE-04 no response (%s, sent: %s): only an unsent request is retried at the same endpoint",
+  (kind, sent, expected) => {
+    expect(summarize(classifyFailure({ kind, sent, why: "E" }, "acme"))).toEqual(expected);
+  },
+);
 
-test("NODE-02 who takes no more requests is as if not asked: blamed for nothing, and not asked again", () => {
+test("NODE-02 a node at capacity counts as not called: no blame and no retry", () => {
   const verdict = classifyFailure({ kind: "busy", sent: false, why: "E" }, "acme");
   expect(verdict).toEqual({ is: "busy", why: "E" });
   expect(attributeToNode(verdict, "rack", null)).toBe(verdict);
 });
 
-test("ROUTE-04 an answer that is none may have been paid for; an endpoint that policy took away was never asked", () => {
-  expect(shown(classifyMalformed("HTML", "acme"))).toEqual(
-    next(502, "upstream_error", "endpoint", { maybeAccepted: true }),
+test("ROUTE-04 a malformed reply may be billed; an endpoint excluded by policy was never called", () => {
+  expect(summarize(classifyMalformed("HTML", "acme"))).toEqual(
+    next(502, "upstream_error", "endpoint", { mayHaveBeenAccepted: true }),
   );
   const refusal = fault("provider_blocked", { message: "m" });
-  expect(shown(classifyExcluded("blocked", refusal))).toEqual(next(403, "provider_blocked", "nobody"));
+  expect(summarize(classifyExcluded("blocked", refusal))).toEqual(next(403, "provider_blocked", "none"));
 });
 
-test("BILL-08 a credential that its issuer refuses is the operator's matter, and with an own key the workspace's", () => {
+test("BILL-08 a refused credential is blamed on the operator, an own key on the workspace", () => {
   const verdict = classifyCredentialFailure("acme");
-  expect(shown(verdict)).toEqual(next(502, "upstream_error", "operator"));
+  expect(summarize(verdict)).toEqual(next(502, "upstream_error", "operator"));
   const own = attributeToOwnKey(verdict, "acme", null);
-  expect(shown(own)).toEqual(next(502, "upstream_error", "workspace"));
+  expect(summarize(own)).toEqual(next(502, "upstream_error", "workspace"));
   expect(own.why).toBe("your key for acme was refused");
 });
 
-const at = (status: number) => classifyStatus(status, {}, NO_WORDS, "acme");
-const silent = classifyFailure({ kind: "timeout", why: "t", sent: true }, "acme");
+const at = (status: number) => classifyStatus(status, {}, NO_DETAILS, "acme");
+const timedOut = classifyFailure({ kind: "timeout", why: "t", sent: true }, "acme");
 
 test.each<[string, FailureVerdict, (reason: string) => string]>([
-  ["is broken", at(500), (reason) => `The provider acme gave no usable answer and ${reason}. Try again.`],
-  ["is silent", silent, (reason) => `The provider acme did not answer in time and ${reason}. Try again.`],
+  ["fails", at(500), (reason) => `The provider acme gave no usable answer and ${reason}. Try again.`],
+  ["times out", timedOut, (reason) => `The provider acme did not answer in time and ${reason}. Try again.`],
   ["is busy", at(429), (reason) => `The provider acme is at its rate limit and ${reason}. Try again shortly.`],
   [
-    "refuses an own key",
+    "rejects an own key",
     attributeToOwnKey(at(401), "acme", 401),
     (reason) =>
       `The provider acme did not accept the workspace's own key (401), and ${reason}. An admin of the workspace can test it, or connect another one.`,
   ],
   [
-    "is a broken node",
+    "is a failing node",
     attributeToNode(at(500), "rack", 500),
     (reason) => `The node rack gave no usable answer and ${reason}. Try again, or look after its server.`,
   ],
   [
-    "is a silent node",
-    attributeToNode(silent, "rack", null),
+    "is a node that times out",
+    attributeToNode(timedOut, "rack", null),
     (reason) => `The node rack did not answer in time and ${reason}. Try again.`,
   ],
   [
-    "is a node that refuses",
+    "is a node that rejects the request",
     attributeToNode(at(401), "rack", 401),
     (reason) =>
       `The local server of the node rack refused the request (401), and ${reason}. Look at its key and its models.`,
   ],
   [
-    "is a node that went",
+    "is a node that disconnected",
     classifyNodeOffline("rack", "lab/writer"),
     (reason) =>
       `The node rack has just stopped serving lab/writer, and ${reason}. Try again shortly, or look after its agent.`,
   ],
   [
-    "gives no whole answer",
+    "returns an invalid reply",
     classifyMalformed("no other endpoint is left", "acme", { code: "upstream_invalid_answer", model: "lab/judge" }),
     (reason) =>
       `The provider acme gave no usable answer of lab/judge (no other endpoint is left), and ${reason}. Try again, or ask another model.`,
   ],
   [
-    "was taken away by policy, whose words name no reason",
+    "is excluded by policy, whose message names no reason",
     classifyExcluded("blocked", fault("provider_blocked", { message: "no other endpoint is left" })),
     () => "no other endpoint is left",
   ],
-])("ERR-01 the last one that was asked %s: the caller hears why nobody else is", (_, verdict, words) => {
-  if (verdict.is !== "next") throw new Error("nobody else would be asked");
-  expect(verdict.finalFault.message).toBe(words("no other endpoint is left"));
-  const ended = faultEndedBy(verdict, "the time is up");
-  expect(ended).toMatchObject({
+])("ERR-01 the last endpoint %s: the message says why no other is called", (_, verdict, details) => {
+  if (verdict.is !== "next") throw new Error("expected the verdict next");
+  expect(verdict.finalFault.message).toBe(details("no other endpoint is left"));
+  const finalFault = faultEndedBy(verdict, "the time is up");
+  expect(finalFault).toMatchObject({
     code: verdict.finalFault.code,
     headers: verdict.finalFault.headers,
     detail: verdict.finalFault.detail,
   });
-  expect(ended.message).toBe(words("the time is up"));
+  expect(finalFault.message).toBe(details("the time is up"));
 });
 
-test("NODE-02 ERR-11 an endpoint that was withdrawn is not found; a node that went is away, and may be asked again", () => {
+test("NODE-02 ERR-11 a withdrawn endpoint is not found; a disconnected node is retryable", () => {
   const endpoint = endpointOf({ provider: "acme", model: "lab/writer" });
-  expect(shown(classifyWithdrawn(endpoint))).toEqual(next(404, "model_not_found", "nobody"));
-  expect(shown(classifyNodeOffline("rack", endpoint.model))).toEqual(next(502, "upstream_error", "nobody"));
+  expect(summarize(classifyWithdrawn(endpoint))).toEqual(next(404, "model_not_found", "none"));
+  expect(summarize(classifyNodeOffline("rack", endpoint.model))).toEqual(next(502, "upstream_error", "none"));
 });

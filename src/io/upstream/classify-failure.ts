@@ -13,7 +13,7 @@ export type Blame =
   /** The same for a workspace's own key: its members are alerted. */
   | { readonly on: "workspace" }
   /** No request was sent, or the gateway itself aborted it. */
-  | { readonly on: "nobody" };
+  | { readonly on: "none" };
 
 /** The faults that the caller gets if a failed attempt was the last one. */
 export type FailureReport = {
@@ -61,7 +61,7 @@ const LOOP_DETECTED = 508;
 const RETRY_WAIT_MS_MAX = 2000;
 /** A restarting server or a short network fault recovers within moments or not for a while. */
 const RECONNECT_AFTER_MS = 100;
-const NO_BLAME: Blame = { on: "nobody" };
+const NO_BLAME: Blame = { on: "none" };
 const NO_ENDPOINT_LEFT = "no other endpoint is left";
 
 function failureReport(faultFor: (reason: string) => Fault): FailureReport {

@@ -45,7 +45,7 @@ const bodiesOf = (lane: UpstreamAdapter) =>
     return typeof body === "string" ? JSON.parse(body) : undefined;
   });
 
-test("DEC-07 what is asked once for each question is written when its turn comes, not all of it at once", () => {
+test("DEC-07 per-question requests are encoded lazily, one at a time", () => {
   const endpoint = snapshot.endpoints.get("openai:global:openai/gpt-4.1");
   const model = snapshot.models.get(endpoint?.model ?? "");
   if (endpoint === undefined || model === undefined) throw new Error("the endpoint is not in the catalogue");
@@ -68,7 +68,7 @@ test("DEC-07 what is asked once for each question is written when its turn comes
 describe("the shipped catalogue", () => {
   const deciding = [...snapshot.endpoints.values()].filter(({ surfaces }) => surfaces.includes("decisions"));
 
-  test("DEC-07 every deciding endpoint has an interface, but for those that cannot be kept from thinking", () => {
+  test("DEC-07 every decision endpoint has an interface, except those whose reasoning cannot be disabled", () => {
     expect(deciding.length).toBeGreaterThan(60);
     const without = deciding.filter(({ decisionsInterface }) => decisionsInterface === null).map(({ id }) => id);
     expect(without).toEqual([
@@ -77,7 +77,7 @@ describe("the shipped catalogue", () => {
     ]);
   });
 
-  test("DEC-07 every one of them can be asked", () => {
+  test("DEC-07 every endpoint has a request that can be encoded", () => {
     for (const { id, decisionsInterface } of deciding) {
       if (decisionsInterface === null) continue;
       const lane = laneTo(id);
@@ -119,13 +119,13 @@ describe("the shipped catalogue", () => {
         },
       },
     ],
-  ])("DEC-07 %s is asked at %s as its facts say", (id, path, expected) => {
+  ])("DEC-07 %s is called at %s as its catalogue entry says", (id, path, expected) => {
     const lane = laneTo(id);
     expect(lane.path).toBe(path);
     expect(bodiesOf(lane)[0]).toMatchObject(expected);
   });
 
-  test("DEC-07 a model that never thinks is not told to stop", () => {
+  test("DEC-07 a model without reasoning gets no parameter to disable it", () => {
     expect(bodiesOf(laneTo("openai:global:openai/gpt-4.1"))[0]).not.toHaveProperty("reasoning_effort");
   });
 });

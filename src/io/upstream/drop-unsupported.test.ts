@@ -7,50 +7,51 @@ import { messagesUpstream } from "../../language/dialects/messages/upstream/dial
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import { availableOutputTokens, dropUnsupported } from "./drop-unsupported.ts";
 
-const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>
-  dropUnsupported({ ...callOf({}), ...more }, chatUpstream, { ...FACTS, maxOutputTokens });
-const told = (more: Partial<Call>, maxOutputTokens: number | null) => toldOf(more, maxOutputTokens).call;
+const reduce = (overrides: Partial<Call>, maxOutputTokens: number | null) =>
+  dropUnsupported({ ...callOf({}), ...overrides }, chatUpstream, { ...FACTS, maxOutputTokens });
+const reducedCall = (overrides: Partial<Call>, maxOutputTokens: number | null) =>
+  reduce(overrides, maxOutputTokens).call;
 const thinking = (budgetTokens: number | null) => ({ effort: "high" as const, budgetTokens });
 
-describe("a limit on the answer", () => {
-  test("MSG-02 beyond what the model writes is cut to that, and a budget for thinking stays below it", () => {
-    expect(told({ maxOutputTokens: 32_000 }, 16_384).maxOutputTokens).toBe(16_384);
-    const both = told({ maxOutputTokens: 32_000, reasoning: thinking(31_999) }, 16_384);
+describe("an output limit", () => {
+  test("MSG-02 above the model's maximum is lowered to it, with the reasoning budget below", () => {
+    expect(reducedCall({ maxOutputTokens: 32_000 }, 16_384).maxOutputTokens).toBe(16_384);
+    const both = reducedCall({ maxOutputTokens: 32_000, reasoning: thinking(31_999) }, 16_384);
     expect([both.maxOutputTokens, both.reasoning?.budgetTokens]).toEqual([16_384, 16_383]);
-    const small = told({ maxOutputTokens: 32_000, reasoning: thinking(1_024) }, 16_384);
+    const small = reducedCall({ maxOutputTokens: 32_000, reasoning: thinking(1_024) }, 16_384);
     expect([small.maxOutputTokens, small.reasoning?.budgetTokens]).toEqual([16_384, 1_024]);
   });
 
-  test("MSG-02 the log says what was cut", () => {
+  test("MSG-02 a lowered limit is named in the dropped fields", () => {
     const parameterNames = { reasoning_effort: "thinking" };
-    expect(toldOf({ maxOutputTokens: 32_000 }, 16_384).droppedFields).toEqual(["max_tokens above 16384"]);
+    expect(reduce({ maxOutputTokens: 32_000 }, 16_384).droppedFields).toEqual(["max_tokens above 16384"]);
     expect(
-      toldOf({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).droppedFields,
+      reduce({ maxOutputTokens: 32_000, reasoning: thinking(31_999), parameterNames }, 16_384).droppedFields,
     ).toEqual(["max_tokens above 16384", "thinking above 16383"]);
-    expect(toldOf({ maxOutputTokens: 100 }, 16_384).droppedFields).toEqual([]);
+    expect(reduce({ maxOutputTokens: 100 }, 16_384).droppedFields).toEqual([]);
   });
 
   test.each([
     ["the limit", { maxOutputTokens: 8_192, contextTokens: 40_000 }, 1_000, 8_192],
-    ["what the prompt leaves", { maxOutputTokens: 32_768, contextTokens: 32_768 }, 10_000, 21_768],
-    ["a little, whatever the prompt", { maxOutputTokens: 32_768, contextTokens: 32_768 }, 32_000, 1_024],
-    ["the window, without a limit", { maxOutputTokens: null, contextTokens: 128_000 }, 100_000, 18_000],
-    ["nobody knows", { maxOutputTokens: null, contextTokens: null }, 5, null],
-  ])("MSG-02 room for an answer: %s", (_what, model, input, room) => {
+    ["the rest of the context window", { maxOutputTokens: 32_768, contextTokens: 32_768 }, 10_000, 21_768],
+    ["the minimum for a long prompt", { maxOutputTokens: 32_768, contextTokens: 32_768 }, 32_000, 1_024],
+    ["the context window without an output limit", { maxOutputTokens: null, contextTokens: 128_000 }, 100_000, 18_000],
+    ["unknown", { maxOutputTokens: null, contextTokens: null }, 5, null],
+  ])("MSG-02 available output tokens: %s", (_what, model, input, expected) => {
     const limits = { contextTokens: null, maxInputTokens: null, maxOutputTokens: null };
-    expect(availableOutputTokens({ limits }, model, input)).toBe(room);
+    expect(availableOutputTokens({ limits }, model, input)).toBe(expected);
   });
 
   test.each([
     [100, 16_384],
     [32_000, null],
     [undefined, 16_384],
-  ])("of %s stays as it is where the model writes %s", (asked, most) => {
-    expect(told({ maxOutputTokens: asked }, most).maxOutputTokens).toBe(asked);
+  ])("of %s is unchanged for a model maximum of %s", (requested, modelMax) => {
+    expect(reducedCall({ maxOutputTokens: requested }, modelMax).maxOutputTokens).toBe(requested);
   });
 });
 
-test("PARAM-04 marks of what is worth caching are named where the dialect has no word for them", () => {
+test("PARAM-04 cache markers are dropped and named for dialects without them", () => {
   const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
   for (const dialect of [chatUpstream, geminiUpstream, responsesUpstream]) {
     expect(dropUnsupported({ ...callOf({}), turns }, dialect, FACTS).droppedFields).toEqual(["cache_control"]);

@@ -33,7 +33,7 @@ const CLOSED = [
   ...["2002:7f00:1::", "2001:0:4136:e378::1", "2001:db8::1", "not an address", ""],
 ];
 
-test.each(CLOSED)("BILL-10 %s is no public address", (address) => {
+test.each(CLOSED)("BILL-10 %s is not a public address", (address) => {
   expect(isPublicAddress(address)).toBe(false);
 });
 
@@ -61,11 +61,11 @@ test.each([
   "https://[64:ff9b::10.0.0.1]/",
   "https://[::ffff:169.254.169.254]/",
   `https://example.eu/${"a".repeat(2048)}`,
-])("BILL-10 %s is refused before any name is asked for", (url) => {
+])("BILL-10 %s is rejected before DNS", (url) => {
   expect(parseEgressUrl(url, "public_https")).toHaveProperty("problem");
 });
 
-test("BILL-10 a name that leads to a private address is refused, at saving and at sending; nothing is connected to", async () => {
+test("BILL-10 a name with a private address is rejected when saved and when sent, without a connection", async () => {
   const { port, requests } = await receiver(200);
   expect(await egressUrlProblem(`https://localhost:${port}/`, "public_https")).toContain("private or reserved");
   const body = { headers: {}, body: "{}", signal: new AbortController().signal };
@@ -77,7 +77,7 @@ test("BILL-10 a name that leads to a private address is refused, at saving and a
   expect(requests).toEqual(["POST /hook?a=1"]);
 });
 
-test("BILL-10 a name that means something else at sending than at saving is refused then", async () => {
+test("BILL-10 DNS rebinding between save and send is rejected", async () => {
   const { servers, answers } = await nameServer();
   const { port, requests } = await receiver(200);
   const url = `https://rebinding.example.eu:${port}/`;
@@ -96,7 +96,7 @@ test("BILL-10 a name that means something else at sending than at saving is refu
   expect(requests).toEqual([]);
 });
 
-test("BILL-10 names that workspaces chose wait in no queue with others: name servers that never answer hold nothing up", async () => {
+test("BILL-10 name servers that never answer do not delay other lookups", async () => {
   const { servers, silence } = await nameServer();
   silence();
   const late = Array.from({ length: 8 }, (_, n) =>
@@ -107,7 +107,7 @@ test("BILL-10 names that workspaces chose wait in no queue with others: name ser
   expect(new Set(await Promise.all(late)).size).toBe(8);
 }, 30_000);
 
-test("BILL-10 redirects are not followed, and a receiver that is silent or floods is left", async () => {
+test("BILL-10 redirects are not followed, and silent or flooding receivers are aborted", async () => {
   const { port, requests } = await receiver(307, { location: "/elsewhere" });
   // Other tests have the machine too: only who is silent is waited for so shortly.
   const post = (url: string, timeoutMs = 15_000) =>
@@ -125,7 +125,7 @@ test("BILL-10 redirects are not followed, and a receiver that is silent or flood
   expect(gone).toMatchObject({ is: "failed", why: expect.stringContaining("cannot be reached") });
 });
 
-test("BILL-10 the address of the mail server is read, and shown without its password", () => {
+test("BILL-10 an SMTP URL is parsed, and displayed without its password", () => {
   expect(parseSmtpUrl("smtps://alerts%40example.eu:p%3Aw@mail.example.eu")).toEqual({
     host: "mail.example.eu",
     port: 465,

@@ -136,9 +136,9 @@ function decodeBatch(
   tokensMax: number,
   target: EmbeddingTarget,
 ): EmbeddingBatch | UnusableReply {
-  const asked = inputs.texts.length;
-  if (rawVectors.length !== asked)
-    return { unusable: `${pluralize(rawVectors.length, "vector")} for ${pluralize(asked, "input")}` };
+  const requested = inputs.texts.length;
+  if (rawVectors.length !== requested)
+    return { unusable: `${pluralize(rawVectors.length, "vector")} for ${pluralize(requested, "input")}` };
   const writing = vectorFormatFor(target);
   const vectors: RenderedVector[] = [];
   for (const one of rawVectors) {
@@ -167,8 +167,8 @@ function vectorFormatFor({ ask, facts }: EmbeddingTarget): VectorFormat {
   return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
 }
 
-function haveEqualLength(vectors: readonly RenderedVector[], asked: number | undefined): boolean {
-  const length = asked ?? vectors[0]?.dimensions;
+function haveEqualLength(vectors: readonly RenderedVector[], requested: number | undefined): boolean {
+  const length = requested ?? vectors[0]?.dimensions;
   return vectors.every(({ dimensions }) => dimensions === length);
 }
 

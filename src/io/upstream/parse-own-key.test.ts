@@ -43,7 +43,7 @@ const accountWith = (more: object) =>
   });
 
 describe("a workspace's own key", () => {
-  test("BILL-08 a plain key is known by its last characters and its fingerprint, a short one by the latter alone", () => {
+  test("BILL-08 a plain key has a hint and a fingerprint, a short key only a fingerprint", () => {
     expect(parseOwnKey(" sk-canary-0123456789 \n", "mistral", reading)).toMatchObject({ kind: "key", hint: "6789" });
     expect(parseOwnKey("sk-short", "mistral", reading)).toMatchObject({
       hint: null,
@@ -51,7 +51,7 @@ describe("a workspace's own key", () => {
     });
   });
 
-  test("BILL-08 a plain key is refused where only the project of a service account says where models are", () => {
+  test("BILL-08 a plain key is rejected for providers that need a service account", () => {
     expect(parseOwnKey("AIza-canary-0123456789", "google-vertex", reading)).toEqual({
       problem: "google-vertex takes no plain key: write the key file of a service account",
     });
@@ -65,7 +65,7 @@ describe("a workspace's own key", () => {
     ['{"access_key_id":"AKID0000EXAMPLE1","secret_access_key":"s/e+c=r-e"}', null],
     ['{"AccessKeyId":"AKID0000EXAMPLE1","SecretAccessKey":"s/e+c=r-e","SessionToken":"t-1"}', "t-1"],
     ['{"AWS_ACCESS_KEY_ID":"AKID0000EXAMPLE1","AWS_SECRET_ACCESS_KEY":"s/e+c=r-e","AWS_SESSION_TOKEN":"t-1"}', "t-1"],
-  ])("BILL-08 a key pair is read by any of its usual names: %s", (text, sessionToken) => {
+  ])("BILL-08 an AWS key pair is accepted in the spelling %s", (text, sessionToken) => {
     expect(parseOwnKey(text, "aws-bedrock", reading)).toMatchObject({
       kind: "aws",
       hint: "PLE1",
@@ -76,7 +76,7 @@ describe("a workspace's own key", () => {
     });
   });
 
-  test("BILL-08 a service account is taken for its cloud alone, and only when its tokens come from Google", () => {
+  test("BILL-08 a service account is accepted for Google providers only, with a Google token endpoint", () => {
     expect(parseOwnKey(accountWith({}), "google-vertex", reading)).toMatchObject({
       kind: "google",
       hint: "cdef",
@@ -93,7 +93,7 @@ describe("a workspace's own key", () => {
       });
   });
 
-  test("BILL-08 no print of a held key shows anything of it", () => {
+  test("BILL-08 printing a loaded key reveals nothing of it", () => {
     const read = parseOwnKey("sk-canary-0123456789", "mistral", reading);
     if ("problem" in read) throw new Error(read.problem);
     const key = {

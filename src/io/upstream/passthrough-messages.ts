@@ -212,10 +212,12 @@ type BetaHeaders = {
 
 /** The requested betas without those that the endpoint is known to reject: a single one would fail the request. */
 export function supportedBetas({ beta }: InboundMessages, endpoint: Endpoint): BetaHeaders {
-  const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
+  const requested = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
   const taken = (name: string) => acceptsBeta(endpoint, name);
-  const sent = [...new Set(asked.filter(taken))];
-  const dropped = asked.filter((name) => !taken(name)).map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
+  const sent = [...new Set(requested.filter(taken))];
+  const dropped = requested
+    .filter((name) => !taken(name))
+    .map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
   return { sent, dropped, verbatim: dropped.length === 0 ? beta : undefined };
 }
 

@@ -14,7 +14,7 @@ const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 1
 test.each([
   ["good-key", { result: "accepted", status: 200 }],
   ["bad\nkey", { result: "unclear", status: null, detail: "mistral could not be reached" }],
-])("BILL-08 the try of the key %j ends, also where no header can hold it", async (token, found) => {
+])("BILL-08 the probe of key %j ends, also if no header can carry it", async (token, found) => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const upstream = await startUpstream({ json: { data: [] } });

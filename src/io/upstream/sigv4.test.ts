@@ -61,16 +61,16 @@ describe("AWS Signature Version 4 against the published vectors", () => {
   });
 });
 
-describe("what a signature rests on", () => {
+describe("a signature", () => {
   const post = { method: "POST", url: `${HOST}/model/a%3Ab/converse`, headers: {}, body: Buffer.from("{}") };
   const signature = (change: Partial<typeof post> = {}, keys = {}) =>
     signatureOf(signAws({ ...post, ...change }, { ...KEYS, ...keys }, SCOPE));
 
-  test("a path is encoded once more: what looks the same decoded signs differently", () => {
+  test("encodes the path once more, so equal decoded paths sign differently", () => {
     expect(signature()).not.toBe(signature({ url: `${HOST}/model/a:b/converse` }));
   });
 
-  test("body, path, key and session token each change it", () => {
+  test("depends on body, path, key and session token", () => {
     const all = [
       signature(),
       signature({ body: Buffer.from("{ }") }),
@@ -84,11 +84,11 @@ describe("what a signature rests on", () => {
     expect(headers["authorization"]).toContain("SignedHeaders=host;x-amz-date;x-amz-security-token,");
   });
 
-  test("a port that is not the usual one is part of the host", () => {
+  test("includes a non-default port in the host", () => {
     expect(signature({ url: "http://127.0.0.1:8080/x" })).not.toBe(signature({ url: "http://127.0.0.1:8081/x" }));
   });
 
-  test("strict encoding leaves nothing but unreserved characters", () => {
+  test("uses strict percent-encoding", () => {
     expect(percentEncode("arn:aws:bedrock:eu/profile (a)!'*~_-.")).toBe(
       "arn%3Aaws%3Abedrock%3Aeu%2Fprofile%20%28a%29%21%27%2A~_-.",
     );
