@@ -7,7 +7,7 @@ import { isCidr } from "../kit/cidr.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import { NODE_SETTINGS } from "./nodes.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
-import { type ProviderSettings, readProviders } from "./providers.ts";
+import { type ProviderEnvironment, readProviders } from "./providers.ts";
 import {
   type ConfiguredSetting,
   configuredSettings,
@@ -363,7 +363,7 @@ type SettingValues = {
 
 export type Config = SettingValues & {
   readonly sandbox: boolean;
-  readonly providers: ProviderSettings;
+  readonly providers: ProviderEnvironment;
   /** Settings that have a value in the environment, by name. */
   readonly configured: ReadonlyMap<string, ConfiguredSetting>;
   readonly warnings: readonly string[];
