@@ -39,7 +39,7 @@ export async function openPeerLinks(config: Config, deps: PeerLinkDeps): Promise
   if (store === undefined) return { drain: async () => undefined, close: async () => undefined };
   const { GATEWAY_PEER_HOST: host, GATEWAY_PEER_PORT: port } = config;
   const opening = openPeerNetwork({
-    board: store,
+    store: store,
     keys: derivePeerKeys(masterKeys),
     nodes,
     instance: { id: fleet.id, runId: randomToken(RUN_ID_BYTES) },

@@ -77,8 +77,8 @@ function jsonLines(gateway: string, { stdout }: Shell): Showing {
     stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...event })}\n`);
   let shown = "";
   return {
-    status({ againInMs, ...status }) {
-      const event = { ...status, again_in_ms: againInMs };
+    status({ retryInMs, ...status }) {
+      const event = { ...status, again_in_ms: retryInMs };
       const text = JSON.stringify(event);
       if (text === shown) return;
       shown = text;
@@ -124,15 +124,15 @@ function write({ stdout, stderr }: Shell, why: string | undefined): void {
 }
 
 /** What a person reads: names that the server chose must not draw on the terminal. */
-function sentence({ state, models, running, served, problem, againInMs }: AgentStatus, gateway: string): string {
+function sentence({ state, models, inFlight, served, problem, retryInMs }: AgentStatus, gateway: string): string {
   const connection = {
     connecting: `connecting to ${gateway}`,
     connected: `connected to ${gateway}`,
-    waiting: `not connected, again in ${Math.ceil((againInMs ?? 0) / 1000)} s`,
+    waiting: `not connected, again in ${Math.ceil((retryInMs ?? 0) / 1000)} s`,
     finishing: "stopping, once what runs is finished",
     over: "not connected",
   }[state];
-  const load = `${models === 1 ? "1 model" : `${models} models`}, ${running} running, ${served} served`;
+  const load = `${models === 1 ? "1 model" : `${models} models`}, ${inFlight} running, ${served} served`;
   const text = [connection, load, ...(problem === null ? [] : [problem])].join(" · ");
   return text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 }

@@ -3,7 +3,7 @@ import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
 import { TOKEN_PREFIX, type TokenRegistry } from "../domain/tenancy/token.ts";
 import { trustedOrigins } from "../domain/tenancy/trusted-origins.ts";
-import type { Incoming } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";
@@ -21,7 +21,11 @@ export type ManagerAuth = {
 const SAFE_METHODS: readonly (string | undefined)[] = ["GET", "HEAD"];
 
 /** Accepts the operator token or a management token in `Authorization`, else a person's session. */
-export async function authenticateManager(request: Incoming, auth: ManagerAuth, nowMs: number): Promise<Actor> {
+export async function authenticateManager(
+  request: InboundHttpRequest,
+  auth: ManagerAuth,
+  nowMs: number,
+): Promise<Actor> {
   const { headers } = request;
   const { authorization } = headers;
   if (isOperator(authorization, auth.adminToken)) return { is: "operator" };

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Incoming } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 import { type AddressList, canonicalAddress } from "../kit/cidr.ts";
 
 /** Matches no allowlist; all unknown callers share one rate limit. */
@@ -13,7 +13,7 @@ export function peerAddress({ remoteAddress }: Socket): string {
  * Returns the peer address, or behind trusted proxies the rightmost untrusted address of `X-Forwarded-For`. An unreadable
  * entry yields an unknown address: falling back to the proxy's address would pass allowlists that contain the proxy.
  */
-export function clientAddress(request: Incoming, peer: string, trusted: AddressList | undefined): string {
+export function clientAddress(request: InboundHttpRequest, peer: string, trusted: AddressList | undefined): string {
   if (trusted === undefined || !trusted.has(peer)) return peer;
   const header = request.headers["x-forwarded-for"];
   if (header === undefined) return peer;

@@ -1,4 +1,4 @@
-import type { Incoming } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 
 /** Browser origins that may read responses; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };
@@ -6,7 +6,7 @@ export type CorsPolicy = { readonly origins: readonly string[] };
 export const EXPOSED_HEADERS =
   "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
 
-export function corsHeaders(request: Incoming, policy: CorsPolicy): Record<string, string> {
+export function corsHeaders(request: InboundHttpRequest, policy: CorsPolicy): Record<string, string> {
   const { origin } = request.headers;
   if (origin === undefined || policy.origins.length === 0) return {};
   const allowsAny = policy.origins.includes("*");
@@ -25,7 +25,7 @@ export function corsHeaders(request: Incoming, policy: CorsPolicy): Record<strin
   return headers;
 }
 
-export function isPreflight(request: Incoming): boolean {
+export function isPreflight(request: InboundHttpRequest): boolean {
   return (
     request.method === "OPTIONS" &&
     request.headers["access-control-request-method"] !== undefined &&

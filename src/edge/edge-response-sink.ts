@@ -1,13 +1,13 @@
 import type { ResponseSink } from "../app/exchange.ts";
-import type { Outgoing } from "../http1/server/server-message.ts";
+import type { OutboundHttpResponse } from "../http1/server/server-message.ts";
 
 /** Writes a streamed response to the client's connection. */
 export class EdgeResponseSink implements ResponseSink {
-  readonly #response: Outgoing;
+  readonly #response: OutboundHttpResponse;
   #disconnected: boolean;
   #listener: (() => void) | undefined;
 
-  constructor(response: Outgoing) {
+  constructor(response: OutboundHttpResponse) {
     this.#response = response;
     // The client may have disconnected while the request was authenticated.
     this.#disconnected = response.destroyed;

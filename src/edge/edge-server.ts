@@ -8,7 +8,7 @@ import type { Route } from "../contract/route.ts";
 import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import { FastPath } from "../http1/server/fast-path.ts";
-import type { Incoming, Outgoing } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest, OutboundHttpResponse } from "../http1/server/server-message.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -150,7 +150,7 @@ export class EdgeServer {
     this.#routes = routes;
   }
 
-  async #receive(request: Incoming, response: Outgoing): Promise<void> {
+  async #receive(request: InboundHttpRequest, response: OutboundHttpResponse): Promise<void> {
     this.listener.requestStarted();
     const startedMs = this.#deps.clock.monotonicMs();
     const connection = this.#connectionOf(request.socket);
@@ -431,8 +431,8 @@ export class EdgeServer {
 
 /** One HTTP request and its response, from the first byte to the end of both. */
 type EdgeExchange = {
-  readonly request: Incoming;
-  readonly response: Outgoing;
+  readonly request: InboundHttpRequest;
+  readonly response: OutboundHttpResponse;
   readonly startedMs: number;
   readonly baseHeaders: Record<string, string>;
   receivedAtMs: number;
@@ -455,7 +455,7 @@ type Authenticated = {
   readonly body?: Promise<Buffer> | undefined;
 };
 
-function methodFault({ method = "", headers }: Incoming, path: string, allow: readonly string[]): Fault {
+function methodFault({ method = "", headers }: InboundHttpRequest, path: string, allow: readonly string[]): Fault {
   const wantsWebSocket = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
   return wantsWebSocket && allow.includes("POST") ? noWebSocketFault(allow) : wrongMethodFault(method, path, allow);
 }

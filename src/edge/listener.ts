@@ -2,7 +2,7 @@ import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
 import type { Fault } from "../contract/faults.ts";
 import type { FastPath } from "../http1/server/fast-path.ts";
-import type { Outgoing } from "../http1/server/server-message.ts";
+import type { OutboundHttpResponse } from "../http1/server/server-message.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 
@@ -15,7 +15,7 @@ export type ClientConnectionState = {
   /** Pending responses: more than one with pipelined requests. */
   // An array instead of a Set: a Set that is filled and emptied for every request keeps dead entries alive until the next
   // full garbage collection.
-  readonly responses: Outgoing[];
+  readonly responses: OutboundHttpResponse[];
   /** The fault of a raw response on this connection. */
   refusal: Fault | undefined;
 };

@@ -3,11 +3,11 @@ import { ClientDisconnected } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-request.ts";
-import type { Incoming } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-export function awaitsContinue(request: Incoming): boolean {
+export function awaitsContinue(request: InboundHttpRequest): boolean {
   return request.headers.expect?.toLowerCase() === "100-continue";
 }
 
@@ -21,7 +21,7 @@ export type BodySender = {
 
 /** Reads the whole body up to `maxBytes`; a larger Content-Length is rejected before a byte is read. */
 export function readRequestBody(
-  request: Incoming,
+  request: InboundHttpRequest,
   intake: Intake,
   maxBytes: number,
   sender: BodySender,
@@ -69,7 +69,7 @@ export function readRequestBody(
  * Streams an upload up to `maxBytes` without buffering it. Invalid headers are rejected before a byte is read; a later
  * problem destroys the stream with the fault.
  */
-export function openUpload(request: Incoming, maxBytes: number, sender: BodySender): Readable {
+export function openUpload(request: InboundHttpRequest, maxBytes: number, sender: BodySender): Readable {
   const problem = uploadHeaderFault(request, maxBytes);
   if (problem !== undefined) throw problem;
   rejectDisconnected(request, sender);
@@ -99,7 +99,7 @@ export function openUpload(request: Incoming, maxBytes: number, sender: BodySend
 
 const MULTIPART_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
 
-function uploadHeaderFault(request: Incoming, maxBytes: number): Fault | undefined {
+function uploadHeaderFault(request: InboundHttpRequest, maxBytes: number): Fault | undefined {
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced > maxBytes) return tooLargeFault(maxBytes);
   const compressed = contentEncodingFault(request);
@@ -110,7 +110,7 @@ function uploadHeaderFault(request: Incoming, maxBytes: number): Fault | undefin
   });
 }
 
-function contentEncodingFault(request: Incoming): Fault | undefined {
+function contentEncodingFault(request: InboundHttpRequest): Fault | undefined {
   const coding = request.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() === "identity") return undefined;
   return fault("unsupported_media_type", {
@@ -119,7 +119,7 @@ function contentEncodingFault(request: Incoming): Fault | undefined {
 }
 
 /** A missing Content-Type counts as JSON; a different one is rejected. */
-function contentTypeFault(request: Incoming, intake: Intake, bytes: number): Fault | undefined {
+function contentTypeFault(request: InboundHttpRequest, intake: Intake, bytes: number): Fault | undefined {
   const compressed = bytes > 0 ? contentEncodingFault(request) : undefined;
   if (compressed !== undefined) return compressed;
   const type = request.headers["content-type"];
@@ -134,7 +134,7 @@ function incompleteBodyFault(sender: BodySender): Fault {
 }
 
 /** The client may have disconnected while the request was authenticated. */
-function rejectDisconnected(request: Incoming, sender: BodySender): void {
+function rejectDisconnected(request: InboundHttpRequest, sender: BodySender): void {
   if (request.destroyed) throw incompleteBodyFault(sender);
 }
 

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-request.ts";
-import type { Incoming, Outgoing, ResponseHeaders } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest, OutboundHttpResponse, ResponseHeaders } from "../http1/server/server-message.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { awaitsContinue } from "./request-body.ts";
 
@@ -14,8 +14,8 @@ const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 const DRAIN_MS_MAX = 10_000;
 
 export function sendResponse(
-  request: Incoming,
-  response: Outgoing,
+  request: InboundHttpRequest,
+  response: OutboundHttpResponse,
   content: HttpResponse,
   baseHeaders: Readonly<Record<string, string>>,
 ): void {
@@ -29,8 +29,8 @@ export function sendResponse(
 }
 
 export function sendFault(
-  request: Incoming,
-  response: Outgoing,
+  request: InboundHttpRequest,
+  response: OutboundHttpResponse,
   problem: Fault,
   requestId: string,
   baseHeaders: Readonly<Record<string, string>>,
@@ -48,8 +48,8 @@ export function sendFault(
 }
 
 function write(
-  request: Incoming,
-  response: Outgoing,
+  request: InboundHttpRequest,
+  response: OutboundHttpResponse,
   status: number,
   headers: ResponseHeaders,
   body: Buffer | string,

@@ -59,7 +59,7 @@ export const RULES = {
 };
 
 /** One instance: its book, the door for nodes, and the one for other instances. */
-export async function instance(id: string, { board, key = KEY, previous = [] }: Options) {
+export async function instance(id: string, { board: store, key = KEY, previous = [] }: Options) {
   const refused: string[] = [];
   const seen: string[] = [];
   const nodes = new NodeRegistry(RULES, () => snapshot, {
@@ -79,7 +79,7 @@ export async function instance(id: string, { board, key = KEY, previous = [] }: 
   let peerUrl = "";
   const front = await forwarding(() => peerUrl);
   const peers = await openPeerNetwork({
-    board,
+    store,
     keys: derivePeerKeys(new MasterKeys(key, previous)),
     nodes,
     instance: { id, runId: randomToken(9) },

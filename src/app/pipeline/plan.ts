@@ -147,7 +147,9 @@ function planningContext(
       planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
     absentModel: (modelId) => {
       const model = planning.nodes.unavailableModel(workspace.id, modelId);
-      return model && { reason: model.why, reachability: model.reach.forModel(modelId, surface, currency, nowMs) };
+      return (
+        model && { reason: model.reason, reachability: model.reachability.forModel(modelId, surface, currency, nowMs) }
+      );
     },
     reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),

@@ -12,10 +12,10 @@ const SECONDS_MIN = 0.3;
 
 /** Requests a short text in the endpoint's first format; the response must be audio of a plausible duration. */
 export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeCall): Promise<ProbeFinding> {
-  const { speech: facts } = endpoint;
-  const [format] = facts === null ? [] : speechFormats(facts, price);
-  const [voice] = facts?.voices ?? [];
-  if (facts === null || format === undefined) return failedFinding("it names no format that it could be asked for");
+  const { speech: support } = endpoint;
+  const [format] = support === null ? [] : speechFormats(support, price);
+  const [voice] = support?.voices ?? [];
+  if (support === null || format === undefined) return failedFinding("it names no format that it could be asked for");
   if (voice === undefined) return failedFinding("it names no voice that it could be asked for");
   const unit = speechUnit(price);
   const meter = format === "aac" ? adtsMeter() : speechMeter(format);
@@ -24,7 +24,7 @@ export async function proveSpeech({ endpoint, price }: ProbeTarget, call: ProbeC
     if (head.length < SNIFF_BYTES) head = Buffer.concat([head, bytes.subarray(0, SNIFF_BYTES)]);
     meter?.push(bytes);
   };
-  const result = await call(speechAdapter({ input: INPUT, voice, format }, { endpoint, facts, unit }), onBytes);
+  const result = await call(speechAdapter({ input: INPUT, voice, format }, { endpoint, support, unit }), onBytes);
   if (result.is === "failed") return failedFinding(result.why);
   if (result.is === "whole") return failedFinding("it answered without audio");
   const seconds = meter?.seconds() ?? 0;

@@ -93,9 +93,9 @@ class EmbeddingInferenceRequest implements InferenceRequest {
   }
 
   adapterFor({ endpoint, model }: Attempt): EndpointAdapter {
-    const { embeddings: facts } = endpoint;
-    if (facts === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
-    return { adapter: embeddingsAdapter({ ask: this.#ask, endpoint, model, facts }), reasoning: undefined };
+    const { embeddings: support } = endpoint;
+    if (support === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
+    return { adapter: embeddingsAdapter({ call: this.#ask, endpoint, model, support }), reasoning: undefined };
   }
 
   referencesProviderState(): boolean {

@@ -109,9 +109,9 @@ class SpeechInferenceRequest implements InferenceRequest {
   }
 
   adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
-    const { speech: facts } = endpoint;
-    if (facts === null) throw new Error(`${endpoint.id} has no interface for speech`);
-    return { adapter: speechAdapter(this.#ask, { endpoint, facts, unit: speechUnit(price) }), reasoning: undefined };
+    const { speech: support } = endpoint;
+    if (support === null) throw new Error(`${endpoint.id} has no interface for speech`);
+    return { adapter: speechAdapter(this.#ask, { endpoint, support, unit: speechUnit(price) }), reasoning: undefined };
   }
 
   referencesProviderState(): boolean {

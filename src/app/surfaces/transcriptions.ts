@@ -138,7 +138,7 @@ class TranscriptionInferenceRequest implements InferenceRequest {
     const { transcriptions: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for transcriptions`);
     const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
-    const adapter = transcriptionsAdapter({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
+    const adapter = transcriptionsAdapter({ call: this.#ask, file: this.#file, billedBy }, endpoint, facts);
     return { adapter, reasoning: undefined };
   }
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FastPath } from "../server/fast-path.ts";
-import type { Outgoing } from "../server/server-message.ts";
+import type { OutboundHttpResponse } from "../server/server-message.ts";
 
 type ResponseCase = {
   readonly status: number;
@@ -67,7 +67,7 @@ const INVALID_HEADERS: readonly [string, string, Readonly<Record<string, unknown
 type TestServer = { readonly server: Server; response: ResponseCase; error: unknown };
 const IDLE_MS = 7_000;
 
-function respond(target: TestServer, outgoing: Outgoing): void {
+function respond(target: TestServer, outgoing: OutboundHttpResponse): void {
   const { status, headers, chunks = [], closes } = target.response;
   if (closes === true) outgoing.shouldKeepAlive = false;
   try {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
-import type { Outgoing, ResponseHeaders } from "./server-message.ts";
+import type { OutboundHttpResponse, ResponseHeaders } from "./server-message.ts";
 
 /** Whether the connection stays open after a message. */
 export type ConnectionPersistence = "keep-alive" | "close";
@@ -27,7 +27,7 @@ const COALESCED_BYTES_MAX = 64 * 1024;
  * The response to a fast-path request. The head equals Node's except for order and letter case; a head and its first
  * chunk, or a chunk and its framing, leave in one write.
  */
-export class FastPathResponse implements Outgoing {
+export class FastPathResponse implements OutboundHttpResponse {
   headersSent = false;
   statusCode = 200;
   destroyed = false;

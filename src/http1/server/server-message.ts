@@ -2,10 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastPathRequest } from "./fast-path-request.ts";
 
 /** A request read by the fast path or by Node's server. */
-export type Incoming = IncomingMessage | FastPathRequest;
+export type InboundHttpRequest = IncomingMessage | FastPathRequest;
 
 /** A response written by the fast path or by Node's server. */
-export type Outgoing = Pick<ServerResponse, "headersSent" | "statusCode" | "destroyed" | "writableFinished"> & {
+export type OutboundHttpResponse = Pick<
+  ServerResponse,
+  "headersSent" | "statusCode" | "destroyed" | "writableFinished"
+> & {
   /** False: the connection closes after this response. */
   shouldKeepAlive: boolean;
   writeHead(status: number, headers: Readonly<ResponseHeaders>): unknown;

@@ -40,11 +40,11 @@ export type AgentOptions = {
 export type AgentStatus = {
   readonly state: "connecting" | "connected" | "waiting" | "finishing" | "over";
   readonly models: number;
-  readonly running: number;
+  readonly inFlight: number;
   readonly served: number;
   readonly problem: string | null;
   /** While waiting: time until the next connection attempt. */
-  readonly againInMs: number | null;
+  readonly retryInMs: number | null;
 };
 
 const HANDSHAKE_TIMEOUT_MS = 15_000;
@@ -256,14 +256,14 @@ export class NodeAgent {
     this.#refreshTimer = timers.after(MODELS_REFRESH_MS, () => void this.#refreshModels());
   }
 
-  #report(state: AgentStatus["state"], againInMs: number | null): void {
+  #report(state: AgentStatus["state"], retryInMs: number | null): void {
     this.#state = state;
-    this.#againInMs = againInMs;
+    this.#againInMs = retryInMs;
     this.#options.report({
       state,
-      againInMs,
+      retryInMs,
       models: this.#models.length,
-      running: this.#inFlight.size,
+      inFlight: this.#inFlight.size,
       served: this.#served,
       problem: this.#problem ?? this.#localProblem,
     });

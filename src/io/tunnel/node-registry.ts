@@ -56,7 +56,7 @@ const OFFLINE: NodeStatus = {
 };
 
 /** A model of a node that does not serve it now, and the reason. */
-export type UnavailableModel = { readonly why: string; readonly reach: ReachabilitySource };
+export type UnavailableModel = { readonly reason: string; readonly reachability: ReachabilitySource };
 
 /** Assumed for models of offline nodes: unknown capabilities exclude nothing. */
 const ANY_MODEL: Omit<AnnouncedModel, "id"> = {
@@ -273,8 +273,10 @@ export class NodeRegistry implements LocalNodes {
         : entry.announcedModels?.find((model) => model.id === id);
       if (announced === undefined) continue;
       return {
-        why: unavailableReason(entry),
-        reach: new WorkspaceNodeOverlay([entry], this.#snapshot, () => [announced]).reachabilityOver(NO_REACHABILITY),
+        reason: unavailableReason(entry),
+        reachability: new WorkspaceNodeOverlay([entry], this.#snapshot, () => [announced]).reachabilityOver(
+          NO_REACHABILITY,
+        ),
       };
     }
     return undefined;

@@ -6,7 +6,7 @@ import type { PeerKeys } from "./peer-keys.ts";
 import { type PeerRejection, PeerServer, type PeerServerRules } from "./peer-server.ts";
 
 export type PeerNetworkDeps = {
-  readonly board: CoordinationStore;
+  readonly store: CoordinationStore;
   readonly keys: PeerKeys;
   readonly nodes: NodeRegistry;
   readonly instance: Pick<LocalInstance, "id" | "runId">;
@@ -28,10 +28,10 @@ export type PeerNetwork = {
 };
 
 export async function openPeerNetwork(deps: PeerNetworkDeps): Promise<PeerNetwork> {
-  const { board, keys, nodes, instance, rules, host, port, advertisedUrl, onRejected, onError } = deps;
+  const { store, keys, nodes, instance, rules, host, port, advertisedUrl, onRejected, onError } = deps;
   const server = new PeerServer(rules, keys, nodes, onRejected);
   const url = advertisedUrl(await server.listen(host, port));
-  const directory = new NodeDirectory(board, { ...instance, url, keys: () => keys.ids() }, rules, {
+  const directory = new NodeDirectory(store, { ...instance, url, keys: () => keys.ids() }, rules, {
     onChanged: (nodeId) => nodes.refreshRemoteConnection(nodeId),
     onCircuitOpened: (nodeId, reason) => void nodes.openCircuit(nodeId, reason),
     onError,

@@ -258,7 +258,7 @@ describe("a tunnel", () => {
       expect(["busy", "timeout"]).not.toContain(received.failure?.kind);
       if (status !== undefined) expect(received.status).toBe(status);
       while (statuses.at(-1)?.served !== served) await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(statuses.at(-1)?.running).toBe(0);
+      expect(statuses.at(-1)?.inFlight).toBe(0);
     }
   });
 
@@ -377,7 +377,7 @@ describe("a tunnel", () => {
     // Only the next refresh of the model list waits for it.
     const timers: Timers = { after: (ms, then) => systemTimers.after(ms === 15_000 ? ms : Math.min(ms, 1), then) };
     const { statuses } = runAgent(url, upstream, { random: () => 1, timers });
-    const waits = () => statuses.flatMap(({ againInMs }) => againInMs ?? []).slice(0, 7);
+    const waits = () => statuses.flatMap(({ retryInMs }) => retryInMs ?? []).slice(0, 7);
     await eventually(() => expect(waits()).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]));
   });
 

@@ -23,10 +23,10 @@ import { NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type EmbeddingTarget = {
-  readonly ask: EmbeddingCall;
+  readonly call: EmbeddingCall;
   readonly endpoint: Endpoint;
   readonly model: Model;
-  readonly facts: EmbeddingSupport;
+  readonly support: EmbeddingSupport;
 };
 
 /** The reply of one batch keeps its vectors until all batches are complete. */
@@ -38,7 +38,7 @@ type ReportedTokens = number | "impossible" | undefined;
 export function embeddingsAdapter(target: EmbeddingTarget): UpstreamAdapter {
   const batches: EmbeddingBatch[] = [];
   let numbers = 0;
-  const [first, ...others] = splitIntoBatches(target.ask, batchLimitsFor(target)).map((inputs, index) =>
+  const [first, ...others] = splitIntoBatches(target.call, batchLimitsFor(target)).map((inputs, index) =>
     batchAdapter(target, inputs, (batch) => {
       numbers += batch.vectors.reduce((sum, { dimensions }) => sum + dimensions, 0);
       if (numbers > NUMBERS_MAX) return TOO_MANY_VECTORS;
@@ -67,16 +67,16 @@ const DEFAULT_DIMENSIONS = 4096;
 /** Batches are filled to this share of the limit, because tokens are only estimated here. */
 const BATCH_FILL_SHARE = 0.5;
 
-function batchLimitsFor({ ask, model, facts }: EmbeddingTarget): BatchLimits {
-  const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DEFAULT_DIMENSIONS;
-  const readable = Math.floor(RESPONSE_BYTES_MAX / (dimensions * BYTES_PER_NUMBER[encodingFor(ask, facts)]));
+function batchLimitsFor({ call, model, support }: EmbeddingTarget): BatchLimits {
+  const dimensions = call.dimensions ?? model.embeddingDimensions ?? DEFAULT_DIMENSIONS;
+  const readable = Math.floor(RESPONSE_BYTES_MAX / (dimensions * BYTES_PER_NUMBER[encodingFor(call, support)]));
   const stated = Math.min(
-    facts.batchMax ?? Infinity,
-    UPSTREAM_ADAPTERS.embeddings[facts.interface].batchMax ?? Infinity,
+    support.batchMax ?? Infinity,
+    UPSTREAM_ADAPTERS.embeddings[support.interface].batchMax ?? Infinity,
   );
   return {
     inputs: Math.max(1, Math.min(stated, readable)),
-    tokens: facts.batchTokensMax === null ? Infinity : facts.batchTokensMax * BATCH_FILL_SHARE,
+    tokens: support.batchTokensMax === null ? Infinity : support.batchTokensMax * BATCH_FILL_SHARE,
   };
 }
 
@@ -90,8 +90,8 @@ function batchAdapter(
   inputs: EmbeddingInputs,
   onBatch: (batch: EmbeddingBatch) => EmbeddingBatch | UnusableReply,
 ): UpstreamAdapter {
-  const { ask, endpoint, facts } = target;
-  const wire = UPSTREAM_ADAPTERS.embeddings[facts.interface];
+  const { call, endpoint, support } = target;
+  const wire = UPSTREAM_ADAPTERS.embeddings[support.interface];
   const { upstreamModel } = endpoint;
   const tokensMax = plausibleTokensFor(inputs);
   return {
@@ -110,10 +110,10 @@ function batchAdapter(
         wire.encode({
           upstreamModel,
           // Text for endpoints that do not accept token ids.
-          inputs: facts.tokens ? inputs : { is: "texts", texts: inputs.texts },
-          dimensions: facts.dimensions ? ask.dimensions : undefined,
-          encoding: encodingFor(ask, facts),
-          user: ask.user,
+          inputs: support.tokens ? inputs : { is: "texts", texts: inputs.texts },
+          dimensions: support.dimensions ? call.dimensions : undefined,
+          encoding: encodingFor(call, support),
+          user: call.user,
         }),
       ),
     decodeResponse(bytes, headers) {
@@ -147,7 +147,7 @@ function decodeBatch(
     vectors.push(written);
   }
   const reported = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
-  return haveEqualLength(vectors, target.ask.dimensions) ? replyOf(vectors, reported, id, target) : UNEQUAL_LENGTHS;
+  return haveEqualLength(vectors, target.call.dimensions) ? replyOf(vectors, reported, id, target) : UNEQUAL_LENGTHS;
 }
 
 /** No tokenizer yields more tokens than bytes, except for a few per input. */
@@ -162,9 +162,9 @@ function plausibleTokensFor(inputs: EmbeddingInputs): number {
 const UNEQUAL_LENGTHS: UnusableReply = { unusable: "vectors of another length" };
 const TOO_MANY_VECTORS: UnusableReply = { unusable: "more vectors than one answer can hold" };
 
-function vectorFormatFor({ ask, facts }: EmbeddingTarget): VectorFormat {
-  const isShortened = facts.normalize && ask.dimensions !== undefined;
-  return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
+function vectorFormatFor({ call, support }: EmbeddingTarget): VectorFormat {
+  const isShortened = support.normalize && call.dimensions !== undefined;
+  return { encoding: call.encoding, scale: isShortened ? "unit" : "as_given" };
 }
 
 function haveEqualLength(vectors: readonly RenderedVector[], requested: number | undefined): boolean {
@@ -200,7 +200,7 @@ function replyOf(
 /** All vectors in input order; usage only if every batch reported it. */
 function joinBatches(batches: readonly EmbeddingBatch[], target: EmbeddingTarget): WholeReply | UnusableReply {
   const vectors = batches.flatMap((batch) => batch.vectors);
-  if (!haveEqualLength(vectors, target.ask.dimensions)) return UNEQUAL_LENGTHS;
+  if (!haveEqualLength(vectors, target.call.dimensions)) return UNEQUAL_LENGTHS;
   const tokens = batches.map((batch) => batch.tokens).reduce(addTokens, 0);
   return replyOf(vectors, tokens, batches[0]?.upstreamId ?? null, target);
 }

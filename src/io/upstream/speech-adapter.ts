@@ -15,16 +15,19 @@ import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type SpeechTarget = {
   readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
-  readonly facts: SpeechSupport;
+  readonly support: SpeechSupport;
   /** The unit of the endpoint's price. */
   readonly unit: SpeechExpectation["billingUnit"];
 };
 
-export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): UpstreamAdapter {
-  const wire = UPSTREAM_ADAPTERS.speech[facts.interface];
+export function speechAdapter(
+  ask: SpeechCall,
+  { endpoint, support, unit: billingUnit }: SpeechTarget,
+): UpstreamAdapter {
+  const wire = UPSTREAM_ADAPTERS.speech[support.interface];
   const options = {
     upstreamModel: endpoint.upstreamModel,
-    canStream: facts.stream,
+    canStream: support.stream,
     needsUsage: billingUnit === "tokens",
   };
   const characters = countCodePoints(ask.input);
@@ -49,7 +52,7 @@ export function speechAdapter(ask: SpeechCall, { endpoint, facts, unit: billingU
         characters,
         inputTokens: estimateInputTokens(ask),
         billingUnit,
-        pcm: facts.pcm,
+        pcm: support.pcm,
         implausible: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
       }),
     openFrameReader: (max) => new SseReader(max),

@@ -32,20 +32,20 @@ export function reportsSeconds(facts: TranscriptionSupport, ask: TranscriptionCa
 }
 
 export type TranscriptionInput = {
-  readonly ask: TranscriptionCall;
+  readonly call: TranscriptionCall;
   readonly file: MultipartFile & MeasuredAudio;
   readonly billedBy: "seconds" | "tokens";
 };
 
 /** Every attempt reads the file from the start. */
 export function transcriptionsAdapter(
-  { ask, file, billedBy }: TranscriptionInput,
+  { call, file, billedBy }: TranscriptionInput,
   { upstreamModel }: Pick<Endpoint, "upstreamModel">,
   facts: TranscriptionSupport,
 ): UpstreamAdapter {
   const wire = UPSTREAM_ADAPTERS.transcriptions[facts.interface];
   const { headers, body } = buildMultipartBody(
-    wire.encode(ask, upstreamModel, responseKindFor(ask, billedBy, facts)),
+    wire.encode(call, upstreamModel, responseKindFor(call, billedBy, facts)),
     file,
   );
   return {
@@ -57,11 +57,11 @@ export function transcriptionsAdapter(
     keepAliveFrame: ": keep-alive\n\n",
     effort: undefined,
     droppedFields: NO_DROPPED_FIELDS,
-    maxUsage: () => implausibleUsage(file, String(ask.parameters.prompt ?? "")),
+    maxUsage: () => implausibleUsage(file, String(call.parameters.prompt ?? "")),
     encode: () => body,
     decodeResponse(bytes) {
       const transcript = wire.decode(tryParseJson(bytes));
-      return transcript === undefined ? undefined : replyOf(transcript, { ask, file, billedBy });
+      return transcript === undefined ? undefined : replyOf(transcript, { call, file, billedBy });
     },
     openFrameReader: (max) => new SseReader(max),
     openReplyStream: () => new TranscriptStream(wire, billedBy, file),
@@ -81,8 +81,8 @@ function responseKindFor(
   return isKnown || ask.isStreaming || ask.parameters.include !== undefined ? "plain" : "timed";
 }
 
-function replyOf(transcript: Transcript, { ask, file, billedBy }: TranscriptionInput): WholeReply | UnusableReply {
-  const missing = missingTimestamps(transcript, ask);
+function replyOf(transcript: Transcript, { call, file, billedBy }: TranscriptionInput): WholeReply | UnusableReply {
+  const missing = missingTimestamps(transcript, call);
   if (missing !== undefined) return { unusable: missing };
   const { usage, segments, text } = transcript;
   const weight = weightOf(text);
@@ -96,11 +96,11 @@ function replyOf(transcript: Transcript, { ask, file, billedBy }: TranscriptionI
     outputWeight: bySeconds ? 0 : weight,
     units: bySeconds ? { seconds } : undefined,
     detail: seconds === undefined ? undefined : { seconds },
-    contentType: transcriptContentType(ask.format),
+    contentType: transcriptContentType(call.format),
     render: (counted, visible) =>
       renderTranscript(
         transcript,
-        ask,
+        call,
         seconds,
         renderUsage(bySeconds ? { by: "seconds", seconds } : { by: "tokens" }, counted, visible),
       ),
