@@ -3,7 +3,7 @@ import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { Part } from "./parts.ts";
 
 /** Texts that a tokenizer can count, and an estimate for the rest of the call. */
-export type CountableInput = { readonly texts: readonly string[]; readonly otherTokens: number };
+type CountableInput = { readonly texts: readonly string[]; readonly otherTokens: number };
 
 export function countableInput({ turns, tools, responseFormat }: Call): CountableInput {
   const parts = turns.flatMap((turn) => turn.parts);

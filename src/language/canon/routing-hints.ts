@@ -27,7 +27,7 @@ export type ProviderPreferences = {
 };
 
 /** US dollars per million tokens; `request` per request, `image` per image. */
-export type MaxPrice = {
+type MaxPrice = {
   readonly prompt?: number;
   readonly completion?: number;
   readonly request?: number;

@@ -38,7 +38,7 @@ export function plausibleTokensMax(contextTokens: number | null): number {
 }
 
 /** Usage as reported by a provider, with what is needed to check it. */
-export type ReportedUsage = {
+type ReportedUsage = {
   readonly usage: Usage;
   /** Weight of the generated text; a function because it is rarely needed. */
   readonly outputWeight: () => number;

@@ -7,11 +7,11 @@ import type { ModelFacts } from "./upstream-dialect.ts";
 export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   const { reasoning } = call;
   if (reasoning?.isOptional !== true) return call;
-  const isHeard =
+  const isHonoured =
     reasoning.effort === "none"
       ? canDisableReasoning(facts)
       : facts.reasoning == null && !conflictsWithTools(call, facts);
-  return isHeard ? call : { ...call, reasoning: undefined };
+  return isHonoured ? call : { ...call, reasoning: undefined };
 }
 
 /** Servers may reject the field for models that are not known to reason. */

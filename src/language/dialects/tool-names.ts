@@ -8,7 +8,7 @@ import type { ReplyEventReader } from "./upstream-dialect.ts";
 export const TOOL_NAME_MAX = 64;
 
 /** A call with shortened tool names, and the reverse mapping for its reply. */
-export type ShortenedToolNames = {
+type ShortenedToolNames = {
   readonly call: Call;
   restoreNames(events: readonly ReplyEvent[]): readonly ReplyEvent[];
   reader(reader: ReplyEventReader): ReplyEventReader;

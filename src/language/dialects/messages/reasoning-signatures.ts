@@ -7,8 +7,8 @@ import type { ReasoningSignature, SignatureFamily } from "../../canon/parts.ts";
  */
 const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
 
-export type SignatureCarrier = "block" | "call";
-export type CarriedSignature = { readonly carrier: SignatureCarrier; readonly signature: ReasoningSignature };
+type SignatureCarrier = "block" | "call";
+type CarriedSignature = { readonly carrier: SignatureCarrier; readonly signature: ReasoningSignature };
 
 export function encodeSignature({ family, data }: ReasoningSignature, carrier: SignatureCarrier): string {
   return family === "anthropic" && carrier === "block" && !PREFIX.test(data)

@@ -311,7 +311,7 @@ describe("recordings decode to what passthrough shows", () => {
   const STREAMS = ["stream-text", "stream-function-call", "background-stream"];
   const REPLIES = ["json-schema", "cache-write-5.6", "previous-response-id"];
 
-  /** Both sides in the words that both have. */
+  /** Reduced to the fields that both sides have. */
   const shownOf = (events: readonly ReplyEvent[]) => ({
     text: events.map((event) => (event.is === "text" ? event.text : "")).join(""),
     calls: events.flatMap((event) => (event.is === "tool_call" ? [[event.id, event.name]] : [])),

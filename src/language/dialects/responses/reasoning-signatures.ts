@@ -90,6 +90,6 @@ const ENCRYPTED = "reasoning.encrypted_content";
 
 export function signatureVisibility(request: JsonObject, echo: JsonObject): SignatureVisibility {
   const { include } = request;
-  const isAsked = Array.isArray(include) && include.includes(ENCRYPTED);
-  return isAsked || echo["store"] === true ? "shown" : "hidden";
+  const isRequested = Array.isArray(include) && include.includes(ENCRYPTED);
+  return isRequested || echo["store"] === true ? "shown" : "hidden";
 }

@@ -119,7 +119,7 @@ function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined
 }
 
 /** Rejected here because some providers ignore a choice that cannot be met and reply with text. */
-export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
+function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
   if (!tool_choice) return undefined;
   if (typeof tool_choice === "string" || tool_choice.type !== "function") {
     const is = typeof tool_choice === "string" ? tool_choice : modeOfAllowed(tool_choice.allowed_tools);
@@ -144,7 +144,7 @@ function modeOfAllowed({ mode }: JsonObject): "auto" | "required" {
 const invalidToolChoice = (why: string) => invalidValue("tool_choice", why);
 
 /** Ignored without tools; a name that is not in `tools` is rejected. */
-export function allowedTools(request: ChatRequest): readonly string[] | undefined {
+function allowedTools(request: ChatRequest): readonly string[] | undefined {
   const allowed = sentAllowedTools(request);
   if (allowed === undefined) return undefined;
   const tools = new Set(request.tools?.map((tool) => tool.function.name));

@@ -41,11 +41,11 @@ type HistoryRules = {
   /** What is removed from assistant messages. Signatures of another family or API are always removed. */
   readonly strips: "everything" | "reasoning" | "foreign_signatures";
   readonly signer: HistoryFacts["signer"];
-  readonly developerRole: "known" | "unknown";
+  readonly hasDeveloperRole: boolean;
   /** Signatures next to tool calls are valid only for the model that created them. */
-  readonly signatures: "wanted" | "foreign";
-  /** "kept" also if the body has no cache_control, to skip the search. */
-  readonly cacheControl: "kept" | "cut";
+  readonly requiresSignatures: boolean;
+  /** False also if the body has no cache_control, to skip the search. */
+  readonly stripsCacheControl: boolean;
   /** Undefined: the server accepts any id. */
   readonly toolIds: ToolIds | undefined;
 };
@@ -65,7 +65,7 @@ export function historyPatches(
 ): HistoryPatches | undefined {
   const rules = historyRules(facts, body);
   const isAffected = (message: JsonObject) => isRefused(message, rules);
-  const isMarkedTool = (tool: JsonObject) => rules.cacheControl === "cut" && hasCacheControl(tool);
+  const isMarkedTool = (tool: JsonObject) => rules.stripsCacheControl && hasCacheControl(tool);
   if (!messages.some(isAffected) && !tools?.some(isMarkedTool)) return undefined;
   const removed = new Set<string>();
   const patches = [
@@ -104,9 +104,9 @@ function historyRules({ quirks, signer }: HistoryFacts, { text }: ParsedBody): H
   return {
     strips: stripLevel(quirks),
     signer,
-    developerRole: quirks.includes(ALL_ROLES) ? "known" : "unknown",
-    signatures: quirks.includes(SIGNED_TOOL_CALLS) ? "wanted" : "foreign",
-    cacheControl: quirks.includes(CACHE_MARKS) || !text.includes(CACHE_CONTROL) ? "kept" : "cut",
+    hasDeveloperRole: quirks.includes(ALL_ROLES),
+    requiresSignatures: quirks.includes(SIGNED_TOOL_CALLS),
+    stripsCacheControl: !quirks.includes(CACHE_MARKS) && text.includes(CACHE_CONTROL),
     toolIds: quirks.includes(TOOL_IDS_9) ? new ToolIds(quirks) : undefined,
   };
 }
@@ -119,7 +119,7 @@ function stripLevel(quirks: readonly Quirk[]): HistoryRules["strips"] {
 function isRefused(message: JsonObject, rules: HistoryRules): boolean {
   const { role } = message;
   // Non-assistant messages need rewriting only for cache_control and names.
-  if (rules.cacheControl === "kept" && rules.strips !== "everything" && (role === "user" || role === "system"))
+  if (!rules.stripsCacheControl && rules.strips !== "everything" && (role === "user" || role === "system"))
     return false;
   for (const key in message) if (retainedValue(role, key, message[key], rules) !== message[key]) return true;
   return false;
@@ -169,13 +169,13 @@ function droppedName(key: string, value: unknown, rules: HistoryRules): string |
 function retainedValue(role: unknown, key: string, value: unknown, rules: HistoryRules): unknown {
   switch (key) {
     case "role":
-      return value === "developer" && rules.developerRole === "unknown" ? "system" : value;
+      return value === "developer" && !rules.hasDeveloperRole ? "system" : value;
     case "tool_call_id":
       return isRenamed(value, rules) ? rules.toolIds?.encode(String(value)) : value;
     case "content":
-      return rules.cacheControl === "cut" ? retainedParts(value) : value;
+      return rules.stripsCacheControl ? retainedParts(value) : value;
     case CACHE_CONTROL:
-      return rules.cacheControl === "cut" ? undefined : value;
+      return rules.stripsCacheControl ? undefined : value;
     case "name":
       return rules.strips === "everything" && role !== "tool" ? undefined : value;
     default:
@@ -229,8 +229,8 @@ function retainedCall(call: JsonObject, rules: HistoryRules): JsonObject {
   };
 }
 
-function hasForeignSignature(call: unknown, { signatures }: HistoryRules): boolean {
-  return signatures === "foreign" && isJsonObject(call) && call["extra_content"] !== undefined;
+function hasForeignSignature(call: unknown, { requiresSignatures }: HistoryRules): boolean {
+  return !requiresSignatures && isJsonObject(call) && call["extra_content"] !== undefined;
 }
 
 /** Clients send empty members back; removing those is not reported. */

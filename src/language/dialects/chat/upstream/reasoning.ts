@@ -30,7 +30,7 @@ export class ReasoningReader {
       this.#plain += plain;
       events.push({ is: "reasoning", text: plain });
     }
-    for (const detail of details) this.#piece(detail, plain === undefined || isSame ? "aloud" : "silent", events);
+    for (const detail of details) this.#addDetail(detail, events, { emitsText: plain === undefined || isSame });
     return events;
   }
 
@@ -46,7 +46,7 @@ export class ReasoningReader {
     return detail?.signature ? [{ is: "reasoning_detail", detail }] : [];
   }
 
-  #piece(wire: ReasoningDetailWire, visibility: "aloud" | "silent", events: ReplyEvent[]): void {
+  #addDetail(wire: ReasoningDetailWire, events: ReplyEvent[], { emitsText }: { readonly emitsText: boolean }): void {
     if (wire.type === "reasoning.encrypted") {
       events.push(...this.close());
       const detail = decodeDetail(wire);
@@ -60,7 +60,7 @@ export class ReasoningReader {
     const text = detailText(wire);
     // The block repeats plain text that was already emitted.
     const isRepeated = this.#block.text === "" && text === this.#plain;
-    if (text !== "" && visibility === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
+    if (text !== "" && emitsText && !isRepeated) events.push({ is: "reasoning", text });
     this.#block.text += text;
     this.#block.signature += wire.signature ?? "";
     this.#block.format ??= wire.format ?? null;

@@ -9,6 +9,7 @@ import { ReasoningReader } from "./reasoning.ts";
 import { ToolCallReader, textIn } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
+export const END_MARKER = "[DONE]";
 const NOTHING: readonly ReplyEvent[] = [];
 
 /** Decodes chat completions into canonical events: the chunks of a stream, or one whole reply. */
@@ -111,8 +112,8 @@ export class ChatReader implements ReplyEventReader {
   /** In a whole reply the position identifies a call: some servers send a meaningless index. */
   #call(call: unknown, at: number): readonly ReplyEvent[] {
     if (!isJsonObject(call)) return NOTHING;
-    const statedReason = call["index"];
-    return this.#calls.add(call, this.#form === "delta" && typeof statedReason === "number" ? statedReason : at);
+    const statedIndex = call["index"];
+    return this.#calls.add(call, this.#form === "delta" && typeof statedIndex === "number" ? statedIndex : at);
   }
 
   /** Some servers send the reason early and a call after it, so only changes are emitted. */
@@ -127,7 +128,7 @@ export class ChatReader implements ReplyEventReader {
 
   #finishEvents(statedReason: string): readonly ReplyEvent[] {
     const closed = this.#close();
-    const reason = finishReason(statedReason, this.#calls.count > 0 ? "calls" : "no_calls");
+    const reason = finishReason(statedReason, { hasCalls: this.#calls.count > 0 });
     if (reason === this.#finish) return closed;
     this.#finish = reason;
     const sequence = reason === "stop" ? this.#stopSequence : undefined;
@@ -146,9 +147,9 @@ function prefillEchoFor(context: ReplyContext | undefined): PrefillEcho | undefi
 }
 
 /** A reply with tool calls always finishes with "tool_calls", whatever the server states. */
-function finishReason(statedReason: string, calls: "calls" | "no_calls"): FinishReason {
+function finishReason(statedReason: string, { hasCalls }: { readonly hasCalls: boolean }): FinishReason {
   if (statedReason === "length" || statedReason === "content_filter") return statedReason;
-  return calls === "calls" ? "tool_calls" : "stop";
+  return hasCalls ? "tool_calls" : "stop";
 }
 
 function textEvents(is: "text" | "refusal", value: unknown): ReplyEvent[] {
@@ -175,5 +176,3 @@ function citationsIn(annotation: unknown): ReplyEvent[] {
 function offsetIn(value: unknown): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
 }
-
-export const END_MARKER = "[DONE]";

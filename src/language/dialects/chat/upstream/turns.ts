@@ -130,7 +130,7 @@ class MessageList {
     const message = {
       role: "tool",
       tool_call_id: id,
-      content: resultMessageText(resultText(content), images.length, failed ? "failed" : "done"),
+      content: resultMessageText({ text: resultText(content), hasImages: images.length > 0, failed }),
     };
     this.#resultsAt ??= this.#messages.length;
     this.#messages.splice(this.#resultsAt, 0, message);
@@ -155,9 +155,11 @@ class MessageList {
 }
 
 /** The dialect has no failure flag, so the text states it. */
-function resultMessageText(text: string, images: number, outcome: "done" | "failed"): string {
-  const content = text === "" && images > 0 ? "(The result is a picture, in the next message.)" : text;
-  if (outcome === "done") return content;
+type ToolResultText = { readonly text: string; readonly hasImages: boolean; readonly failed: boolean };
+
+function resultMessageText({ text, hasImages, failed }: ToolResultText): string {
+  const content = text === "" && hasImages ? "(The result is a picture, in the next message.)" : text;
+  if (!failed) return content;
   return content === "" ? "The tool failed." : `The tool failed: ${content}`;
 }
 

@@ -7,7 +7,7 @@ import {
 } from "../../messages/upstream/reasoning.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
-export type ReasoningPlan = {
+type ReasoningPlan = {
   /** Model-specific fields that the dialect passes through. */
   readonly fields: JsonObject;
   /** Undefined: the model's own limit. */

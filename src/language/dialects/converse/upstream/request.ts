@@ -21,8 +21,8 @@ const JSON_ONLY = "Answer with one JSON object and nothing else: no words around
 
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   const conversation = encodeTurns(call.turns, {
-    signatures: readsClaudeSignatures(facts) ? "opened" : "foreign",
-    cacheMarks: supportsCacheBreakpoints(facts) ? "understood" : "unknown",
+    readsClaudeSignatures: readsClaudeSignatures(facts),
+    hasCachePoints: supportsCacheBreakpoints(facts),
   });
   const { toolConfig, instruction } = planTools(call, facts);
   const thinking = planReasoning(call, facts);

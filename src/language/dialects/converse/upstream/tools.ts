@@ -8,7 +8,7 @@ import { cachePoint } from "./turns.ts";
 
 type ToolConfig = { readonly tools: readonly JsonObject[]; readonly toolChoice?: JsonObject };
 
-export type ToolPlan = {
+type ToolPlan = {
   readonly toolConfig: ToolConfig | undefined;
   /** Instruction for what the dialect has no field for. */
   readonly instruction: string | undefined;

@@ -5,16 +5,16 @@ import type { CacheBreakpoint, ConversationTurn, Part, ToolCallPart, ToolResultP
 import { decodeCallArguments } from "../../tool-encoding.ts";
 import { audioBlock, DocumentEncoder, imageBlock } from "./media.ts";
 
-export type EncodedConversation = {
+type EncodedConversation = {
   readonly system: readonly JsonObject[];
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] }[];
 };
 
 /** Optional content that the endpoint understands. */
-export type TurnSupport = {
+type TurnSupport = {
   /** Whether the models verify Claude's reasoning signatures. */
-  readonly signatures: "opened" | "foreign";
-  readonly cacheMarks: "understood" | "unknown";
+  readonly readsClaudeSignatures: boolean;
+  readonly hasCachePoints: boolean;
 };
 
 /** A block and its cache point, which must stay adjacent. */
@@ -74,9 +74,9 @@ function leadingInstructions(turns: readonly ConversationTurn[]): number {
   return first < 0 ? turns.length - 1 : first;
 }
 
-function blocksOf(units: readonly CacheableBlock[], { cacheMarks }: TurnSupport): JsonObject[] {
+function blocksOf(units: readonly CacheableBlock[], { hasCachePoints }: TurnSupport): JsonObject[] {
   return units.flatMap(({ block, cache }) =>
-    cache === undefined || cacheMarks === "unknown" ? [block] : [block, cachePoint(cache)],
+    cache === undefined || !hasCachePoints ? [block] : [block, cachePoint(cache)],
   );
 }
 
@@ -131,7 +131,7 @@ function partUnits(part: Part, param: string, { support, documents }: EncodingCo
         { block: toolResult(part, param), cache: part.cache ?? part.content.findLast(({ cache }) => cache)?.cache },
       ];
     case "reasoning":
-      return support.signatures === "opened" ? reasoningUnits(part) : [];
+      return support.readsClaudeSignatures ? reasoningUnits(part) : [];
   }
 }
 

@@ -132,7 +132,7 @@ export class GeminiReader implements ReplyEventReader {
   #conclude(message: string | null, events: ReplyEvent[]): void {
     if (this.#statedReason === undefined) return;
     this.#closeCall(events);
-    const decoded = decodeFinishReason(this.#statedReason, this.#calls > 0 ? "calls" : "no_calls");
+    const decoded = decodeFinishReason(this.#statedReason, { hasCalls: this.#calls > 0 });
     if (decoded.is === "broken") {
       events.push({ is: "problem", problem: malformedReply(message ?? decoded.why) });
       return;
@@ -177,21 +177,21 @@ const MALFORMED_REASONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Models that call tools also finish with STOP. */
-export function decodeFinishReason(statedReason: string, called: "calls" | "no_calls"): GeminiFinish {
+function decodeFinishReason(statedReason: string, { hasCalls }: { readonly hasCalls: boolean }): GeminiFinish {
   if (MALFORMED_REASONS.has(statedReason)) return { is: "broken", why: `the model ended with ${statedReason}` };
   if (statedReason === "MAX_TOKENS") return { is: "finished", reason: "length" };
   if (CONTENT_FILTER_REASONS.has(statedReason) || statedReason.startsWith("IMAGE_"))
     return { is: "finished", reason: "content_filter" };
-  return { is: "finished", reason: called === "calls" ? "tool_calls" : "stop" };
+  return { is: "finished", reason: hasCalls ? "tool_calls" : "stop" };
 }
 
 /** Stable id for a call without one. Without a reply id, the number of turns keeps the ids of two replies apart. */
-export function generatedCallId(upstreamId: string | null, turns: number, index: number): string {
+function generatedCallId(upstreamId: string | null, turns: number, index: number): string {
   return `call_${(upstreamId ?? `turn${turns}`).replace(/[^a-zA-Z0-9_-]/g, "_")}_${index}`;
 }
 
 /** Output text so far, for byte offsets into it. */
-export type WrittenText = {
+type WrittenText = {
   readonly text: string;
   /** Byte offset of each part; empty if unknown. */
   readonly partStarts: readonly number[];
@@ -202,7 +202,7 @@ type ByteSpan = { readonly startByte: number; readonly endByte: number };
 type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
 
 /** Citations with offsets converted from bytes to UTF-16 units. */
-export function citationsOf(candidate: WireCandidate, written: WrittenText): Citation[] {
+function citationsOf(candidate: WireCandidate, written: WrittenText): Citation[] {
   const sources = [...groundedSources(candidate, written), ...recitedSources(candidate)];
   if (sources.length === 0) return [];
   const bytes = Buffer.from(written.text);

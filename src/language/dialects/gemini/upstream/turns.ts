@@ -12,7 +12,7 @@ type WireContent = { readonly role: "user" | "model"; readonly parts: JsonObject
  * How the model expects tool calls in the history: older models by name and order, newer ones with ids and
  * signatures.
  */
-export type ToolCallForm = "plain" | "signed";
+type ToolCallForm = "plain" | "signed";
 
 /** Documented placeholder for calls of other models or with a lost signature. */
 const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";

@@ -39,8 +39,7 @@ const NOTHING: readonly BlockStep[] = [];
  */
 export class BlockQueue {
   readonly #queue: BlockDraft[] = [];
-  /** Whether the caller allows parallel tool calls. */
-  readonly #callLimit: "many" | "one";
+  readonly #allowsParallelCalls: boolean;
   #index = 0;
   #calls = 0;
   #refusal = "";
@@ -48,7 +47,7 @@ export class BlockQueue {
   #sentReasoning = "";
 
   constructor({ openAiParameters }: Pick<Call, "openAiParameters">) {
-    this.#callLimit = openAiParameters?.parallel_tool_calls === false ? "one" : "many";
+    this.#allowsParallelCalls = openAiParameters?.parallel_tool_calls !== false;
   }
 
   get calls(): number {
@@ -133,7 +132,7 @@ export class BlockQueue {
   /** A foreign signature precedes the call in a block of its own, because tool_use has no field for it. */
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly BlockStep[] {
     this.#calls += 1;
-    if (this.#callLimit === "one" && this.#calls > 1) return NOTHING;
+    if (!this.#allowsParallelCalls && this.#calls > 1) return NOTHING;
     const before = signature === null ? NOTHING : this.#encrypted(signature, "call");
     const block = { type: "tool_use", id: encodeToolId(id), name, input: {} };
     const call: OpenToolCall = { index, end: new JsonEndDetector(), form: "unknown", heldArguments: "" };
@@ -215,7 +214,7 @@ const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
 /** Detects the closing bracket of a JSON object that arrives in fragments. */
-export class JsonEndDetector {
+class JsonEndDetector {
   #depth = 0;
   #hasBegun = false;
   #inString = false;

@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../../kit/json.ts";
  * How a field is handled in translation: decoded, dropped and reported, dropped silently as an echo of a reply, or
  * available only in its own dialect.
  */
-export type FieldHandling = "read" | "advisory" | "echo" | "native";
+type FieldHandling = "read" | "advisory" | "echo" | "native";
 
 export type FieldRule = FieldHandling | ((value: unknown) => FieldHandling);
 export type FieldRules = Readonly<Record<string, FieldRule>>;

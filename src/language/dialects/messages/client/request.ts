@@ -70,7 +70,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
     response_format: responseFormat.is !== "text",
     reasoning_effort: reasoning !== undefined && reasoning.settings.isOptional !== true,
     stop: stop.length > 0,
-    // temperature and top_p are not required: models without sampling are asked without them.
+    // temperature and top_p are not required: requests to models without sampling omit them.
     top_k: request.top_k != null,
   };
   const routingHints = decodeRoutingHints(request);

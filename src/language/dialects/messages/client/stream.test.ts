@@ -337,7 +337,7 @@ test("MSG-02 a returned reply decodes to the model's parts, with every signature
   );
 });
 
-/** The same answer, told as parts of a turn. */
+/** The same reply as parts of a turn. */
 function partsOf(events: readonly ReplyEvent[]): Part[] {
   const parts: Part[] = [];
   const written = new Map<number, string>();

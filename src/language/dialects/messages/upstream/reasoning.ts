@@ -7,7 +7,7 @@ import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
 /** Reasoning and output limit depend on each other, so they are planned together. */
-export type ReasoningPlan = {
+type ReasoningPlan = {
   readonly maxTokens: number;
   readonly thinking: JsonObject | undefined;
   /** Effort field, on models that have one. */

@@ -16,7 +16,7 @@ import { encodeToolId } from "../tool-ids.ts";
 import { isOwnReasoning } from "./reasoning.ts";
 
 export type WireMessage = { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] };
-export type Conversation = { readonly system: readonly JsonObject[]; readonly messages: readonly WireMessage[] };
+type Conversation = { readonly system: readonly JsonObject[]; readonly messages: readonly WireMessage[] };
 
 /** Inserted if the conversation starts with the assistant, because the API requires a user message first. */
 const OPENING: WireMessage = { role: "user", content: [{ type: "text", text: "(The conversation begins here.)" }] };
@@ -178,7 +178,7 @@ function resultBlock({ callId, content, failed, cache }: ToolResultPart, param: 
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
-export function imageBlock(source: MediaSource, param: string): JsonObject {
+function imageBlock(source: MediaSource, param: string): JsonObject {
   switch (source.is) {
     case "url":
       return { type: "image", source: { type: "url", url: webAddress(source.url, param) } };
@@ -192,7 +192,7 @@ export function imageBlock(source: MediaSource, param: string): JsonObject {
   }
 }
 
-export function documentBlock(source: MediaSource, filename: string | null, param: string): JsonObject {
+function documentBlock(source: MediaSource, filename: string | null, param: string): JsonObject {
   const title = filename === null ? {} : { title: filename };
   return { type: "document", source: documentSource(source, param), ...title };
 }

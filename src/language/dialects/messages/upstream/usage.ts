@@ -89,8 +89,8 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
   const all = [...compactions, ...others];
   // Compatible servers may already include compactions.
   const sum = isSumOf(answer, all) ? answer : sumTokens([answer, ...compactions]);
-  const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
-  const prompts = isAllTold ? all : compactions;
+  const isComplete = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
+  const prompts = isComplete ? all : compactions;
   if (prompts.length === 0) return answer;
   return isPlausible(sum) ? { ...sum, prompts } : IMPLAUSIBLE_TOKENS;
 }

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
  * A namespace groups tools, and a call states both names. Other dialects have one flat list, so the names are joined
  * and split again.
  */
-export type NamespacedName = { readonly namespace: string; readonly name: string };
+type NamespacedName = { readonly namespace: string; readonly name: string };
 
 const SEPARATOR = "__";
 

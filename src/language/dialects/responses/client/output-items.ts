@@ -53,7 +53,7 @@ type OutputRules = {
   /** Item ids derive from it, so that the same reply always has the same ids. */
   readonly responseId: string;
   readonly names: FlatNames;
-  readonly toolCalls: "many" | "one";
+  readonly allowsParallelCalls: boolean;
 };
 
 /** Collects canonical events into output items, independent of how the stream was split. */
@@ -170,7 +170,7 @@ export class OutputItems {
   }
 
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): void {
-    if (this.#rules.toolCalls === "one" && this.#calls.size > 0) {
+    if (!this.#rules.allowsParallelCalls && this.#calls.size > 0) {
       this.#calls.set(index, undefined);
       return;
     }

@@ -319,7 +319,7 @@ describe("fields", () => {
       native: [],
       advisory: [],
     });
-    // Sampling is no demand: a model that chooses its words by itself is asked without it.
+    // Sampling is not required: models without it are asked without.
     expect(call.parameters).toEqual(["max_tokens", "reasoning_effort", "response_format"]);
     expect(call.parameterNames).toMatchObject({
       max_tokens: "max_output_tokens",

@@ -95,7 +95,7 @@ type RequestSettings = {
   readonly advisory: readonly string[];
 };
 
-export const PARAMETER_NAMES: Readonly<Partial<Record<Parameter, string>>> = {
+const PARAMETER_NAMES: Readonly<Partial<Record<Parameter, string>>> = {
   max_tokens: "max_output_tokens",
   response_format: "text.format",
   reasoning_effort: "reasoning.effort",
@@ -165,7 +165,7 @@ const REASONING_READ: ReadonlySet<string> = new Set(["effort", "summary", "gener
 
 const STANDARD_TIERS: readonly unknown[] = ["auto", "default"];
 
-export function decodeSettings(request: ResponsesRequest): RequestSettings {
+function decodeSettings(request: ResponsesRequest): RequestSettings {
   const parameters: Parameter[] = [];
   const openAiParameters: Partial<Record<Parameter, unknown>> = {};
   const native = nativeFields(request);

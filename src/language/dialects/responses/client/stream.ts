@@ -47,7 +47,7 @@ export class ResponseWriter implements ReplyWriter {
     this.#items = new OutputItems({
       responseId: head.id,
       names: flatNames(echo["tools"]),
-      toolCalls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
+      allowsParallelCalls: call.openAiParameters?.parallel_tool_calls !== false,
     });
     this.#events = new ItemEventEncoder(visibility);
   }

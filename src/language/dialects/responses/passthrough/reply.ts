@@ -73,7 +73,7 @@ export function memberText({ text, members }: ParsedBody, key: string): string |
 }
 
 /** Weight of the generated text in these items. */
-export function outputWeight(output: readonly unknown[]): number {
+function outputWeight(output: readonly unknown[]): number {
   let weight = 0;
   for (const item of output) {
     if (!isJsonObject(item)) continue;

@@ -4,7 +4,7 @@ import { losslessArray, losslessMember } from "../../../../kit/lossless-json.ts"
 import type { Effort } from "../../../canon/call.ts";
 import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 
-export type PassthroughResponsesInput = {
+type PassthroughResponsesInput = {
   readonly body: ParsedBody;
   /** The whole conversation: stored history, then the new input. */
   readonly items: readonly JsonObject[];
@@ -23,7 +23,7 @@ export type PassthroughResponsesFacts = {
   readonly droppedTools?: readonly number[] | undefined;
 };
 
-export type PassthroughRequestPatches = {
+type PassthroughRequestPatches = {
   readonly patches: readonly MemberPatch[];
   /** Paths of dropped items and tools. */
   readonly dropped: readonly string[];
@@ -103,7 +103,7 @@ export function providerPrefix(provider: string): string {
   return `${GATEWAY_PREFIX}responses.${provider}:`;
 }
 
-export type OutgoingItems = {
+type OutgoingItems = {
   readonly items: readonly unknown[];
   /** False: every item is identical to its input. */
   readonly changed: boolean;
@@ -112,7 +112,7 @@ export type OutgoingItems = {
 };
 
 /** Converts the conversation for a provider without stored state. */
-export function outgoingItems(items: readonly unknown[], provider: string): OutgoingItems {
+function outgoingItems(items: readonly unknown[], provider: string): OutgoingItems {
   const dropped: number[] = [];
   let changed = false;
   const remaining: unknown[] = [];

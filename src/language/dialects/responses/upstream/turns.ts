@@ -177,7 +177,7 @@ function textOnlyError(param: string) {
 
 export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high", "original"]);
 
-export function imagePart({ source, detail: requested = "auto" }: ImagePart): JsonObject {
+function imagePart({ source, detail: requested = "auto" }: ImagePart): JsonObject {
   const detail = IMAGE_DETAILS.has(requested) ? requested : "auto";
   switch (source.is) {
     case "url":
@@ -189,7 +189,7 @@ export function imagePart({ source, detail: requested = "auto" }: ImagePart): Js
   }
 }
 
-export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
+function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
   if (source.is === "url") return { type: "input_file", file_url: source.url };
   const { is, ...encoded } = encodeFile(source, filename, param);
