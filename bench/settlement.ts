@@ -34,7 +34,7 @@ const requests = Number(process.argv[2] ?? 20_000);
 const clock = systemClock;
 const ids = createIdGenerator(() => clock.nowMs());
 const quiet = { info() {}, warn() {}, error() {} };
-const { request: errand } = decodeChat(
+const { request: inferenceRequest } = decodeChat(
   Buffer.from(
     JSON.stringify({
       model: "any",
@@ -103,7 +103,7 @@ try {
   };
   const on = async () => {
     const trail = trailOf();
-    await admit(gateway, trail, { attempts: [attempt] }, errand);
+    await admit(gateway, trail, { attempts: [attempt] }, inferenceRequest);
     await settleCharged(
       gateway,
       trail,

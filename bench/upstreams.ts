@@ -37,20 +37,20 @@ export async function startUpstreams(
   return { ports: { json, stream }, source };
 }
 
-type Told = z.infer<typeof messageSchema>;
+type UpstreamReport = z.infer<typeof messageSchema>;
 
 /** The parent's side of the streaming upstream. */
 export class Source {
   readonly #child: ChildProcess;
   readonly #cancelled: bigint[] = [];
-  readonly #waiting = new Set<(told: Told) => void>();
+  readonly #waiting = new Set<(report: UpstreamReport) => void>();
 
   constructor(child: ChildProcess) {
     this.#child = child;
     child.on("message", (message) => {
-      const told = messageSchema.parse(message);
-      if (told.kind === "cancelled") this.#cancelled.push(BigInt(told.atNs));
-      else for (const waiter of this.#waiting) waiter(told);
+      const report = messageSchema.parse(message);
+      if (report.kind === "cancelled") this.#cancelled.push(BigInt(report.atNs));
+      else for (const waiter of this.#waiting) waiter(report);
     });
   }
 
@@ -61,9 +61,9 @@ export class Source {
   async counts(): Promise<SourceCounts> {
     const reply = this.#next();
     this.#child.send({ kind: "counts" });
-    const told = await reply;
-    if (told.kind !== "counts") throw new Error("the source answered something else");
-    return told;
+    const report = await reply;
+    if (report.kind !== "counts") throw new Error("the source answered something else");
+    return report;
   }
 
   /** Moments at which streams were cut before their end, since the last call. */
@@ -71,12 +71,12 @@ export class Source {
     return this.#cancelled.splice(0);
   }
 
-  #next(): Promise<Told> {
+  #next(): Promise<UpstreamReport> {
     return new Promise((resolve, reject) => {
-      const give = (told: Told) => {
+      const give = (report: UpstreamReport) => {
         clearTimeout(timer);
         this.#waiting.delete(give);
-        resolve(told);
+        resolve(report);
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(give);

@@ -6,14 +6,14 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
  * @param {import("node:child_process").ChildProcess} child
  */
 export function handOnSignals(child) {
-  let told;
+  let signalled;
   const handOn = (signal) => {
-    told = signal;
+    signalled = signal;
     child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, handOn);
   child.on("close", () => {
     for (const signal of SIGNALS) process.off(signal, handOn);
-    if (told !== undefined) process.kill(process.pid, told);
+    if (signalled !== undefined) process.kill(process.pid, signalled);
   });
 }

@@ -77,11 +77,11 @@ function simulate(args, output) {
 async function run(args, output) {
   const child = spawn(pinnedNode(), args, { cwd: ROOT, stdio: ["ignore", output, output] });
   handOnSignals(child);
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"])
     child[name]?.setEncoding("utf8").on("data", (text) => {
-      said[name] += text;
+      output[name] += text;
     });
   const [code] = await once(child, "close");
-  return { ...said, code: code ?? 1 };
+  return { ...output, code: code ?? 1 };
 }

@@ -39,7 +39,7 @@ export type View =
   /** A record, followed by tables of its lists. */
   | { readonly is: "record_with_tables"; readonly tables: readonly { at: string; columns: readonly Column[] }[] };
 
-export type Call = {
+export type ApiCall = {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /**
    * `{name}` is filled from the argument of that name; the other arguments go where the flags go. What stands in brackets
@@ -55,7 +55,7 @@ export type ApiCommand = {
   readonly says: string;
   readonly args: readonly Positional[];
   readonly flags: readonly Flag[];
-  readonly call: Call;
+  readonly call: ApiCall;
   /** What to do when no flag is given: send all the same, refuse, or only read. */
   readonly bare: "send" | "refuse" | "read";
   /** One page, or all pages concatenated. */

@@ -1,5 +1,5 @@
-import { type DecodedRequest } from "../../src/app/pipeline/decode.ts";
 import { type Exchange, rejectUpload } from "../../src/app/exchange.ts";
+import type { DecodedRequest } from "../../src/app/pipeline/decode.ts";
 import { run } from "../../src/app/pipeline/run.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";

@@ -47,7 +47,10 @@ export function claimTests(open: OpenState, runs: number): void {
       const first = charged("k", "r2", "c");
       await state.recordKeyUse(first);
       await state.releaseClaim("k", "r2");
-      expect(await state.claimIdempotencyKey({ key: "k", body: "c" }, "r3")).toEqual({ is: "remembered", first });
+      expect(await state.claimIdempotencyKey({ key: "k", body: "c" }, "r3")).toEqual({
+        is: "remembered",
+        charged: first,
+      });
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r3")).toEqual({
         is: "other_body",
         requestId: "r2",

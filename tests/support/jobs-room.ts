@@ -33,7 +33,10 @@ const END_WAIT_MS = 2000;
 
 type Rules = Partial<Pick<ResponsesDeps, "mayKeep" | "instances">>;
 
-export function jobsWith(store: ResponseStore, { mayKeep = () => true, instances = "several" }: Rules = {}): BackgroundJobs {
+export function jobsWith(
+  store: ResponseStore,
+  { mayKeep = () => true, instances = "several" }: Rules = {},
+): BackgroundJobs {
   const jobsMax = { all: 10, workspace: 10 };
   const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax, keepAliveMs: 1000, endWaitMs: END_WAIT_MS };
   const clock = { ...systemClock, nowMs: () => 2000 };

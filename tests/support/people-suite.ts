@@ -174,7 +174,11 @@ function startOverTests(storeNow: () => Store): void {
     });
     expect((await store.people.person("per_1"))?.emailVerified).toBe(false);
     await change(store, (people) => people.resetCredentials(theirs, NOW_MS + 1));
-    expect(await store.people.summary("per_1")).toMatchObject({ emailVerified: true, hasPassword: false, lastSeenAtMs: null });
+    expect(await store.people.summary("per_1")).toMatchObject({
+      emailVerified: true,
+      hasPassword: false,
+      lastSeenAtMs: null,
+    });
     expect(await store.people.summary("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
     const ended = async (id: string) => (await store.people.findLink(sha256Hex(id)))?.revokedAtMs;
     for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);

@@ -123,7 +123,9 @@ function workTests(current: () => Store): void {
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
     expect(await responses.startRun("resp_1")).toEqual({ is: "started", run: 1 });
-    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, hasStartedAnswering: false }]);
+    expect(await responses.unfinished()).toMatchObject([
+      { status: "in_progress", runs: 1, hasStartedAnswering: false },
+    ]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
     await responses.appendEvents(runOf("resp_1", 1), [event(0), event(1)]);

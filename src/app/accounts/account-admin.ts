@@ -181,7 +181,7 @@ async function authorizeErasure(
 
 /**
  * Removes all personal data; the id stays, so that references to it resolve. The account is disabled first and loses its
- * address last: after a failure midway nobody can sign in, the rest is still found by the address, and a repeated call
+ * address last: after a failure midway sign-in is impossible, the rest is still found by the address, and a repeated call
  * completes the erasure. Each step is its own transaction, because each is replicated to the other instances.
  */
 async function erasePerson(scope: AccountsScope, person: PersonSummary, members: readonly Member[]): Promise<void> {

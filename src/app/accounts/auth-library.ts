@@ -149,7 +149,10 @@ async function libraryOptions(
       rejectStale: () => rejectStale(currentCall()),
     }),
     telemetry: { enabled: false },
-    logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "auth-library: error") },
+    logger: {
+      level: "error",
+      log: (_level, message) => warn({ detail: message.slice(0, 300) }, "auth-library: error"),
+    },
     onAPIError: {
       errorURL: `${publicBaseUrl(deps)}/app/sign-in`,
       onError: (error) => {

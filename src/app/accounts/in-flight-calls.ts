@@ -14,7 +14,7 @@ export type AuthCall = {
   isStale: boolean;
 };
 
-/** A library operation outside a request has no epoch and writes for nobody who ever started one. */
+/** A library operation outside a request has no epoch. */
 const NO_CALL: Readonly<AuthCall> = { epoch: 0, isStale: false };
 
 /**

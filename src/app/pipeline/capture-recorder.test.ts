@@ -54,7 +54,7 @@ test("LOG-03 200 concurrent streams stay within the memory limit; truncated capt
   const { capturing, sink } = listening(room, recorded);
   for (let frames = 0; frames < 50; frames += 1) sink.write(frame);
   capturing.finish();
-  expect(recorded.at(-1)).toMatchObject({ answer: frame.repeat(50), cut: [] });
+  expect(recorded.at(-1)).toMatchObject({ response: frame.repeat(50), cut: [] });
 });
 
 test("LOG-03 a request that opts out buffers nothing", () => {
@@ -83,5 +83,5 @@ test.each<[Surface, boolean]>([
   const capturing = new CaptureRecorder(target, ITEM_MAX, new CaptureMemory(1000), (one) => recorded.push(one));
   capturing.wrapSink(NOWHERE).write("an answer");
   capturing.finish();
-  expect(recorded).toMatchObject([{ answer: isKept ? "an answer" : null, cut: [] }]);
+  expect(recorded).toMatchObject([{ response: isKept ? "an answer" : null, cut: [] }]);
 });

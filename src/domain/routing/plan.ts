@@ -108,7 +108,7 @@ function routerName({ target }: PlanRequest): string | null {
   return target.is === "router" ? target.name : null;
 }
 
-/** A model that is expected back is refused by policy first; otherwise the caller is told to retry. */
+/** A model that is expected back is refused by policy first; otherwise the caller gets a retryable error. */
 function planForAbsentModel(check: EligibilityCheck, modelId: string): PlanRefusal {
   const filtered = emptyFilterResult();
   const absent = check.context.absentModel?.(modelId);

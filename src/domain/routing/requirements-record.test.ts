@@ -18,7 +18,7 @@ const FULL: Requirements = {
   inputTokens: 10,
   maxOutputTokens: 64,
 };
-const WISHES: RoutingHints = {
+const ROUTING_HINTS: RoutingHints = {
   provider: { only: ["a"], maxPrice: { prompt: 1 }, zeroDataRetention: true, sort: "price" },
   sessionId: "a private name",
   costTier: "low",
@@ -39,7 +39,7 @@ test("a plain call stores an almost empty record", () => {
 });
 
 test("ROUTE-07 requirements survive the round trip through the log, with the counted tokens", () => {
-  const again = fromRequirementsRecord(kept(FULL, WISHES), 77);
+  const again = fromRequirementsRecord(kept(FULL, ROUTING_HINTS), 77);
   expect(again?.requirements).toMatchObject({
     parameters: FULL.parameters,
     defaultedParameters: FULL.defaultedParameters,
@@ -48,12 +48,12 @@ test("ROUTE-07 requirements survive the round trip through the log, with the cou
     maxOutputTokens: 64,
   });
   expect(again?.requirements.needs.map(({ need }) => need)).toEqual(["tools", "image_input"]);
-  const { sessionId: _, ...rest } = WISHES;
+  const { sessionId: _, ...rest } = ROUTING_HINTS;
   expect(again?.hints).toEqual(rest);
 });
 
 test("session ids and long lists are not stored, and an incomplete record cannot be replayed", () => {
-  expect(JSON.stringify(toRequirementsRecord(FULL, WISHES))).not.toContain("private");
+  expect(JSON.stringify(toRequirementsRecord(FULL, ROUTING_HINTS))).not.toContain("private");
   const long: RoutingHints = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
   expect(JSON.stringify(toRequirementsRecord(PLAIN, long)).length).toBeLessThan(100);
   expect(fromRequirementsRecord(kept(PLAIN, long), 1)).toBeUndefined();

@@ -73,10 +73,7 @@ export class Metrics {
     "gateway_log_export_failures_total",
     "Failed exports of the log that are retried, by target.",
   );
-  readonly #telemetry = new CounterSeries(
-    "gateway_telemetry_messages_total",
-    "OTLP exports, by signal and result.",
-  );
+  readonly #telemetry = new CounterSeries("gateway_telemetry_messages_total", "OTLP exports, by signal and result.");
   readonly #telemetryDropped = new CounterSeries(
     "gateway_telemetry_dropped_total",
     "Requests whose telemetry was dropped, because the queue was full or the receiver rejected it, by signal.",
@@ -185,12 +182,7 @@ export class Metrics {
       gauges.circuitsOpen,
       this.#registry,
     );
-    registerGauge(
-      "gateway_nodes_connected",
-      "Connected nodes of workspaces.",
-      gauges.nodesConnected,
-      this.#registry,
-    );
+    registerGauge("gateway_nodes_connected", "Connected nodes of workspaces.", gauges.nodesConnected, this.#registry);
     this.#registerProcessGauges();
   }
 
@@ -202,18 +194,8 @@ export class Metrics {
       gauges.residentBytes,
       this.#registry,
     );
-    registerGauge(
-      "gateway_heap_used_bytes",
-      "Used heap memory of the process.",
-      gauges.heapBytes,
-      this.#registry,
-    );
-    registerGauge(
-      "gateway_cpu_seconds",
-      "CPU time of the process since its start.",
-      gauges.cpuSeconds,
-      this.#registry,
-    );
+    registerGauge("gateway_heap_used_bytes", "Used heap memory of the process.", gauges.heapBytes, this.#registry);
+    registerGauge("gateway_cpu_seconds", "CPU time of the process since its start.", gauges.cpuSeconds, this.#registry);
     registerGauge("gateway_uptime_seconds", "Time since the process started.", gauges.uptimeSeconds, this.#registry);
     registerGauge(
       "gateway_event_loop_delay_seconds",

@@ -1,6 +1,6 @@
-import { type MeteredUsage } from "../../../src/app/pipeline/charge.ts";
 import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
+import type { MeteredUsage } from "../../../src/app/pipeline/charge.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
 import { RequestTrace } from "../../../src/app/pipeline/request-trace.ts";
 import { type SettlementDeps, settleCharged, settleUncharged } from "../../../src/app/pipeline/settle.ts";

@@ -226,8 +226,8 @@ function prepareStatements(db: DatabaseSync) {
     newRequest(row: IngestRow): void {
       newRequests.add(...requestValues(row));
     },
-    newCharge(row: IngestRow, owed: ChargeRecord): void {
-      newCharges.add(...chargeValues(row, owed));
+    newCharge(row: IngestRow, pending: ChargeRecord): void {
+      newCharges.add(...chargeValues(row, pending));
     },
     /** Writes the buffered new rows. */
     flush(): void {
@@ -242,8 +242,8 @@ function prepareStatements(db: DatabaseSync) {
     request(row: IngestRow): boolean {
       return request.run(...requestValues(row)).changes !== 0;
     },
-    charge(row: IngestRow, owed: ChargeRecord): boolean {
-      return charge.run(...chargeValues(row, owed)).changes !== 0;
+    charge(row: IngestRow, pending: ChargeRecord): boolean {
+      return charge.run(...chargeValues(row, pending)).changes !== 0;
     },
     /** The request was stored as free and its charge has arrived: returns the replaced row. */
     replaceFreeRow(row: IngestRow): Pick<IngestRow, "record" | "shape"> {
