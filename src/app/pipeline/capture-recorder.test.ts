@@ -29,44 +29,44 @@ const NOWHERE: ResponseSink = {
   onDisconnect: () => undefined,
 };
 
-function listening(room: CaptureMemory, recorded: RecordedExchange[]) {
+function startRecording(memory: CaptureMemory, recorded: RecordedExchange[]) {
   const target = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface: "chat" } as const;
-  const capturing = new CaptureRecorder(target, ITEM_MAX, room, (one) => recorded.push(one));
-  return { capturing, sink: capturing.wrapSink(NOWHERE) };
+  const recorder = new CaptureRecorder(target, ITEM_MAX, memory, (one) => recorded.push(one));
+  return { recorder, sink: recorder.wrapSink(NOWHERE) };
 }
 
 test("LOG-03 200 concurrent streams stay within the memory limit; truncated captures are marked", () => {
-  const roomBytes = 1_000_000;
-  const room = new CaptureMemory(roomBytes);
+  const limitBytes = 1_000_000;
+  const memory = new CaptureMemory(limitBytes);
   const recorded: RecordedExchange[] = [];
-  const streams = Array.from({ length: 200 }, () => listening(room, recorded));
+  const streams = Array.from({ length: 200 }, () => startRecording(memory, recorded));
   const frame = `data: ${"x".repeat(994)}`;
   for (let frames = 0; frames < 50; frames += 1) for (const { sink } of streams) sink.write(frame);
-  for (const { capturing } of streams) capturing.finish();
-  const held = recorded.reduce((sum, { response }) => sum + (response?.length ?? 0), 0);
-  expect(held).toBeLessThanOrEqual(roomBytes);
-  expect(held).toBeGreaterThan(roomBytes / 2);
+  for (const { recorder } of streams) recorder.finish();
+  const bufferedChars = recorded.reduce((sum, { response }) => sum + (response?.length ?? 0), 0);
+  expect(bufferedChars).toBeLessThanOrEqual(limitBytes);
+  expect(bufferedChars).toBeGreaterThan(limitBytes / 2);
   for (const { response, cut } of recorded) {
     expect(response?.length).toBeLessThan(50_000);
     expect(cut).toEqual([{ part: "answer", ofBytes: 50_000 }]);
   }
-  // The room is free again when they are over, and what had a gap is not gone on with.
-  const { capturing, sink } = listening(room, recorded);
+  // The memory is free again afterwards.
+  const { recorder, sink } = startRecording(memory, recorded);
   for (let frames = 0; frames < 50; frames += 1) sink.write(frame);
-  capturing.finish();
+  recorder.finish();
   expect(recorded.at(-1)).toMatchObject({ response: frame.repeat(50), cut: [] });
 });
 
 test("LOG-03 a request that opts out buffers nothing", () => {
-  const room = new CaptureMemory(1000);
+  const memory = new CaptureMemory(1000);
   const recorded: RecordedExchange[] = [];
-  const { capturing, sink } = listening(room, recorded);
+  const { recorder, sink } = startRecording(memory, recorded);
   sink.write("x".repeat(400));
-  capturing.optOut();
+  recorder.optOut();
   sink.write("x".repeat(600));
-  capturing.finish();
+  recorder.finish();
   expect(recorded).toEqual([]);
-  expect(room.take(1000)).toBe("taken");
+  expect(memory.take(1000)).toBe("taken");
 });
 
 test.each<[Surface, boolean]>([
@@ -77,11 +77,11 @@ test.each<[Surface, boolean]>([
   ["transcriptions", true],
   ["embeddings", false],
   ["speech", false],
-])("LOG-03 the response of %s is captured: %s", (surface, isKept) => {
+])("LOG-03 the response of %s is captured: %s", (surface, isCaptured) => {
   const recorded: RecordedExchange[] = [];
   const target = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
-  const capturing = new CaptureRecorder(target, ITEM_MAX, new CaptureMemory(1000), (one) => recorded.push(one));
-  capturing.wrapSink(NOWHERE).write("an answer");
-  capturing.finish();
-  expect(recorded).toMatchObject([{ response: isKept ? "an answer" : null, cut: [] }]);
+  const recorder = new CaptureRecorder(target, ITEM_MAX, new CaptureMemory(1000), (one) => recorded.push(one));
+  recorder.wrapSink(NOWHERE).write("an answer");
+  recorder.finish();
+  expect(recorded).toMatchObject([{ response: isCaptured ? "an answer" : null, cut: [] }]);
 });
