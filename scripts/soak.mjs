@@ -77,11 +77,11 @@ function simulate(args, output) {
 async function run(args, output) {
   const child = spawn(pinnedNode(), args, { cwd: ROOT, stdio: ["ignore", output, output] });
   handOnSignals(child);
-  const output = { stdout: "", stderr: "" };
+  const captured = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"])
     child[name]?.setEncoding("utf8").on("data", (text) => {
-      output[name] += text;
+      captured[name] += text;
     });
   const [code] = await once(child, "close");
-  return { ...output, code: code ?? 1 };
+  return { ...captured, code: code ?? 1 };
 }

@@ -59,7 +59,7 @@ const DECISION_FAULTS: ReadonlyMap<string, DecisionFault> = new Map([
 ]);
 
 /** Callable but unlisted. */
-export const DECISION_FAULT_MODELS: readonly string[] = [...DECISION_FAULTS.keys()];
+const DECISION_FAULT_MODELS: readonly string[] = [...DECISION_FAULTS.keys()];
 
 export function decisionFaultOf(model: string): DecisionFault | undefined {
   return DECISION_FAULTS.get(model);

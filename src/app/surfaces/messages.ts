@@ -29,7 +29,7 @@ export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">
   return decodeMessagesBody(MessagesRequest, bytes, exchange);
 }
 
-export function decodeMessagesBody(
+function decodeMessagesBody(
   schema: z.ZodType<CountTokensRequest>,
   bytes: Buffer,
   exchange: Pick<Exchange, "headers">,

@@ -60,7 +60,7 @@ export function setToml(text: string, changes: ReadonlyMap<readonly string[], un
   return patchToml(text, document, format);
 }
 
-export function readToml(text: string): JsonObject {
+function readToml(text: string): JsonObject {
   try {
     const document: unknown = parseToml(text);
     return isJsonObject(document) ? document : {};

@@ -195,7 +195,7 @@ function partText(part: DecisionContentPart, path: string, images: DecisionImage
 }
 
 /** OpenAI's format: answers in question order, including refusals. */
-export function openaiRenderer(questions: readonly OpenaiCallerQuestion[]): DecisionRenderer {
+function openaiRenderer(questions: readonly OpenaiCallerQuestion[]): DecisionRenderer {
   return {
     refusals: "answered",
     render({ model, answers, usage, cost }) {

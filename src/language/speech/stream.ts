@@ -198,7 +198,7 @@ const FILE_HEADER_BYTES = 12;
 const CHUNK_HEADER_BYTES = 8;
 
 /** Passes the samples of a WAV file through and drops its headers. */
-export class WavHeaderStripper {
+class WavHeaderStripper {
   #header: Buffer | undefined = Buffer.alloc(0);
 
   /** Undefined when no data chunk is found within the header limit. */
