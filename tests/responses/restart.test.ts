@@ -235,7 +235,7 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
     expect([made.status, await made.over]).toEqual([200, "whole"]);
     expect(made.text).toContain("Hello there");
   }
-  await eventually(() => expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2));
+  await eventually(() => expect(gateway.stderr().match(/responses: store failed/g)).toHaveLength(2));
   const refused = await caller().post({ background: true });
   expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
   expect(upstream.requests).toHaveLength(2);

@@ -11,7 +11,7 @@ import { removeToken } from "../manage/tenancy/tokens.ts";
 import { isoTime } from "../manage/views.ts";
 import { printable } from "../printable.ts";
 import { readBody, readQuery } from "../request-input.ts";
-import type { AccountsContext, AccountsScope } from "./accounts-deps.ts";
+import type { AccountsContext, AccountsScope } from "./accounts-context.ts";
 import { membershipsOf } from "./memberships.ts";
 import { createSetupLink, isSetupNeeded } from "./setup-link.ts";
 

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { AccountLink, NewPerson } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
-import type { AccountsContext } from "./accounts-deps.ts";
+import type { AccountsContext } from "./accounts-context.ts";
 
 import { consumeLink, type GrantedMembership, memberAfterJoining } from "./memberships.ts";
 import { hashPassword, passwordFault } from "./password-policy.ts";

@@ -2,7 +2,8 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { AccountLink } from "../../domain/tenancy/person.ts";
 import { hmacSha256Hex, sha256Hex } from "../../kit/secret.ts";
-import type { AccountsContext, AccountsDeps, AccountsScope } from "./accounts-deps.ts";
+import type { AccountsContext, AccountsScope } from "./accounts-context.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
 
 type NewLink = Pick<AccountLink, "kind" | "email" | "membership" | "issuedBy"> & { readonly lifetimeMs: number };
 

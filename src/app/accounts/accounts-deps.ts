@@ -7,12 +7,8 @@ import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hasher.ts";
-import type { CallerScope } from "../manage/caller-scope.ts";
 import type { MutationLock } from "../manage/mutation-lock.ts";
-import type { AuthLibrary } from "./auth-library.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
-import type { AccountSessions } from "./sessions.ts";
-import type { SignInAudit } from "./sign-in-audit.ts";
 
 /** An OpenID Connect provider for single sign-on, from the operator's settings. */
 export type OidcProvider = {
@@ -59,16 +55,6 @@ export type AccountsDeps = {
   readonly mail: ((mail: AccountMail) => void) | null;
   readonly warn: Log["warn"];
 };
-
-/** What all account handlers share. */
-export type AccountsContext = AccountsDeps & {
-  readonly sessions: AccountSessions;
-  readonly authLibrary: AuthLibrary;
-  readonly audit: SignInAudit;
-};
-
-/** The context of a guarded handler, bound to its caller. */
-export type AccountsScope = AccountsContext & CallerScope;
 
 export const publicBaseUrl = ({ publicUrl, origin }: Pick<AccountsDeps, "publicUrl" | "origin">): string =>
   publicUrl ?? origin;

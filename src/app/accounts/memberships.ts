@@ -5,7 +5,7 @@ import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts"
 import type { StoreWriters } from "../../io/store/sql/store.ts";
 import type { Exchange } from "../exchange.ts";
 import { invalidLink, issuerOf } from "./account-links.ts";
-import type { AccountsContext } from "./accounts-deps.ts";
+import type { AccountsContext } from "./accounts-context.ts";
 
 /** A role in a workspace, as an invitation or the set-up link grants it. */
 export type GrantedMembership = { readonly workspace: Workspace; readonly role: Role };

@@ -10,7 +10,7 @@ import { hasCreatedWorkspace } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import { printable } from "../printable.ts";
 import { readBody } from "../request-input.ts";
-import type { AccountsContext } from "./accounts-deps.ts";
+import type { AccountsContext } from "./accounts-context.ts";
 import { SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { membershipsOf } from "./memberships.ts";
 import { isSetupNeeded } from "./setup-link.ts";

@@ -12,7 +12,8 @@ import { isoTime } from "../manage/views.ts";
 import { printable } from "../printable.ts";
 import { findPerson, rejectErased, rejectOwnAccount } from "./account-admin.ts";
 import { issuerName, issuerOf, newAccountLink } from "./account-links.ts";
-import { type AccountsContext, type AccountsScope, publicBaseUrl } from "./accounts-deps.ts";
+import type { AccountsContext, AccountsScope } from "./accounts-context.ts";
+import { publicBaseUrl } from "./accounts-deps.ts";
 import { membershipsOf } from "./memberships.ts";
 import { hashPassword } from "./password-policy.ts";
 

@@ -4,7 +4,8 @@ import { buffered, type Handler } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
 import { createAccount } from "./account-creation.ts";
 import { findValidLink, invalidLink, newAccountLink } from "./account-links.ts";
-import { type AccountsContext, type AccountsDeps, publicBaseUrl } from "./accounts-deps.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { type AccountsDeps, publicBaseUrl } from "./accounts-deps.ts";
 import { beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 
 const SETUP_LINK_MS = 30 * DAY_MS;

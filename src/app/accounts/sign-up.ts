@@ -5,7 +5,8 @@ import { buffered, type Handler } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
 import { createAccount } from "./account-creation.ts";
 import { findValidLink, invalidLink, newAccountLink } from "./account-links.ts";
-import { type AccountMail, type AccountsContext, publicBaseUrl } from "./accounts-deps.ts";
+import type { AccountsContext } from "./accounts-context.ts";
+import { type AccountMail, publicBaseUrl } from "./accounts-deps.ts";
 import { beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 
 /** Accounts for anyone who verifies an address, if the operator allows it. */

@@ -63,7 +63,7 @@ test("RESP-05 BILL-02 one run claims the end before settlement: a complete reply
   expect(await code("partial")).toBe("service_unavailable");
   expect([jobs.isUnrecorded("resp_1"), jobs.isTakenOver("resp_1")]).toEqual([true, true]);
   await jobs.finish(failed, new Error("the provider is away"));
-  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, hasStartedAnswering: false }]);
   // The other one has its answer, and has not stored it yet.
   const second = new BackgroundJob({ ...failed.stored, runs: 2 });
   jobs.reopen(second);
@@ -138,7 +138,7 @@ test("RESP-05 BILL-09 a claim that succeeds after its timeout is returned, so th
     silence.resolve();
     expect(await done.promise).toBe("claimed");
     await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "started", run: 2 });
-    expect(await store.unfinished()).toMatchObject([{ id: "resp_1", isAnswering: false }]);
+    expect(await store.unfinished()).toMatchObject([{ id: "resp_1", hasStartedAnswering: false }]);
     store.claimEnd = claimEnd;
     await store.remove("ws_1", "resp_1", 2000);
   }

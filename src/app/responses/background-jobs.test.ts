@@ -74,16 +74,16 @@ test("RESP-05 stored events show whether output had begun", async () => {
   const of = { workspaceId: "ws_1", id: "resp_1" };
   for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
     await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
-  expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false, doneAt: new Set() });
+  expect(await eventsOf(store, of)).toEqual({ count: 3, hasOutput: false, doneIndexes: new Set() });
   await store.appendEvents(runOf("resp_1"), [{ sequence: 3, text: delta(1) }]);
-  expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true, doneAt: new Set() });
+  expect(await eventsOf(store, of)).toEqual({ count: 4, hasOutput: true, doneIndexes: new Set() });
 });
 
 test("RESP-05 only items without a done event get one", async () => {
   await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
   const published = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
-  expect(published).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
+  expect(published).toEqual({ count: 1, hasOutput: true, doneIndexes: new Set([1]) });
   expect(missingDoneEvents([{ id: "a" }, { id: "b" }, { id: "c" }], published)).toEqual([
     eventOf("response.output_item.done", 1, { output_index: 0, item: { id: "a" } }),
     eventOf("response.output_item.done", 2, { output_index: 2, item: { id: "c" } }),
@@ -239,7 +239,7 @@ test("RESP-04 BILL-03 cancelling an orphan ends it and its hold; a silent instan
   expect(one?.response).toMatchObject({ status: "cancelled", error: null });
   const events = await store.events("ws_1", "resp_1", 0);
   expect(events).toMatchObject([{ sequence: 1, text: expect.stringContaining("event: response.cancelled\n") }]);
-  expect(await store.unfinished()).toMatchObject([{ id: "resp_2", isCalledOff: true }]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_2", isCancelled: true }]);
   await remoteJobs.stop();
 });
 

@@ -131,7 +131,7 @@ test("BILL-10 an SMTP URL is parsed, and displayed without its password", () => 
     port: 465,
     secure: true,
     user: { name: "alerts@example.eu", password: "p:w" },
-    shown: "smtps://alerts%40example.eu@mail.example.eu:465",
+    displayUrl: "smtps://alerts%40example.eu@mail.example.eu:465",
   });
   expect(parseSmtpUrl("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
   // To the machine itself a password may go without TLS; to a name that only looks like it, never.
