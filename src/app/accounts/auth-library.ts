@@ -9,7 +9,7 @@ import { SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { databaseHooks } from "./auth-hooks.ts";
 import { type AuthCall, InFlightCalls } from "./in-flight-calls.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./password-policy.ts";
-import { LIBRARY_RESET_PREFIX, storedResetIdentifier } from "./password-reset.ts";
+import { LIBRARY_RESET_PREFIX, storedResetIdentifier } from "./reset-identifier.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
 import { discoveryUrlOf, ssoPlugin } from "./sso.ts";
 

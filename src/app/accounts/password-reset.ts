@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import { type AccountLink, type PersonRecord, RESET_IDENTIFIER_PREFIX } from "../../domain/tenancy/person.ts";
+import type { AccountLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange, Handler, HttpResponse } from "../exchange.ts";
@@ -16,19 +16,12 @@ import type { AccountsContext, AccountsScope } from "./accounts-context.ts";
 import { publicBaseUrl } from "./accounts-deps.ts";
 import { membershipsOf } from "./memberships.ts";
 import { hashPassword } from "./password-policy.ts";
+import { LIBRARY_RESET_PREFIX, storedResetIdentifier } from "./reset-identifier.ts";
 
 type LinkMembership = NonNullable<AccountLink["membership"]>;
 
 /** Newest invitations of a workspace that are searched for an accepted one. */
 const INVITATIONS_MAX = 10_000;
-
-/** The prefix that the auth library puts before a reset token. */
-export const LIBRARY_RESET_PREFIX = "reset-password:";
-
-/** The stored form of a reset identifier. Its prefix keeps reset links out of the cleanup that ends sessions. */
-export function storedResetIdentifier(identifier: string): string {
-  return `${RESET_IDENTIFIER_PREFIX}${sha256Hex(identifier)}`;
-}
 
 const storedIdentifierOfToken = (token: string): string => storedResetIdentifier(`${LIBRARY_RESET_PREFIX}${token}`);
 
