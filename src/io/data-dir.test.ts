@@ -18,13 +18,13 @@ const ROUNDS = 60;
 const START = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { module, folder, here, starts, rounds, own } = workerData;
-import(module).then(({ openDataDir }) => {
+import(module).then(({ ensureDataDir }) => {
   const arrived = new Int32Array(here);
   const problems = [];
   for (let round = 0; round < rounds; round += 1) {
     Atomics.add(arrived, round, 1);
     while (Atomics.load(arrived, round) < starts);
-    const problem = openDataDir([folder, round, "data", own].join("/"));
+    const problem = ensureDataDir([folder, round, "data", own].join("/"));
     if (problem !== undefined) problems.push(problem);
   }
   parentPort.postMessage(problems);

@@ -35,11 +35,11 @@ export function changeTests(current: () => Store): void {
     const before = await changes.latestSeq();
     for (const n of [1, 2, 3]) await change(async () => ({ result: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
     await changes.purge(3);
-    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, workspaceIds: "missed" });
     expect(await changes.changesSince(before + 2)).toEqual({ seq: before + 3, workspaceIds: new Set(["ws_3"]) });
     await changes.purge(1e15);
     expect(await changes.latestSeq()).toBe(before + 3);
-    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, workspaceIds: "missed" });
     expect(await changes.changesSince(before + 3)).toEqual({ seq: before + 3, workspaceIds: new Set() });
   });
 

@@ -207,7 +207,7 @@ function workTests(current: () => Store): void {
     const end = (id: string, run: number, made: "complete" | "partial") => responses.claimEnd({ id, run }, made);
     expect(await end("resp_whole", 1, "partial")).toBe("other_run");
     const both = await Promise.all([end("resp_whole", 1, "complete"), end("resp_whole", 2, "complete")]);
-    expect(both.toSorted()).toEqual(["other_run", "claimed"]);
+    expect(both.toSorted()).toEqual(["claimed", "other_run"]);
     const [first, other] = both[0] === "claimed" ? [1, 2] : [2, 1];
     // Who did not hear that it has it asks again.
     expect(await end("resp_whole", first, "complete")).toBe("claimed");

@@ -38,7 +38,7 @@ test("LOG-01 an unencodable part after served parts marks the input as possibly 
   const { parts, over } = asking(2);
   parts[0]?.resolve(WHOLE);
   parts[1]?.resolve(UNSAYABLE);
-  expect(await over).toMatchObject({ is: "failed", partsTaken: true, verdict: { mayHaveBeenAccepted: true } });
+  expect(await over).toMatchObject({ is: "failed", partsAccepted: true, verdict: { mayHaveBeenAccepted: true } });
   const alone = asking(2);
   for (const part of alone.parts) part.resolve(UNSAYABLE);
   expect(await alone.over).toEqual(UNSAYABLE);

@@ -57,7 +57,7 @@ describe("a workspace's own key", () => {
     });
     expect(parseOwnKey("AIza-canary-0123456789", "google-ai-studio", reading)).toMatchObject({ kind: "key" });
     const baseUrls = new Map([["GOOGLE_VERTEX__EU", "http://127.0.0.1:1/v1/projects/mine"]]);
-    const addressed = { ...reading, accountsAlone: serviceAccountOnlyProviders({ baseUrls }, reading.snapshot) };
+    const addressed = { ...reading, serviceAccountOnly: serviceAccountOnlyProviders({ baseUrls }, reading.snapshot) };
     expect(parseOwnKey("AIza-canary-0123456789", "google-vertex", addressed)).toMatchObject({ kind: "key" });
   });
 
