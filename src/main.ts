@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { gatewayComponents } from "./bootstrap/component-set.ts";
 import { type CloseResult, type ComponentReport, ComponentRuntime } from "./bootstrap/components.ts";
-import { type GatewayInput, gatewayComponents, type IdleConnections } from "./bootstrap/gateway-components.ts";
+import type { GatewayInput, IdleConnections } from "./bootstrap/gateway-components.ts";
 import { systemClock } from "./kit/clock.ts";
 import { systemTimers } from "./kit/timers.ts";
 import { type Config, PROJECT_ROOT } from "./settings/config.ts";

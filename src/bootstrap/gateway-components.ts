@@ -35,15 +35,12 @@ import type { Config } from "../settings/config.ts";
 import { type ComponentSet, componentFactory } from "./components.ts";
 import type { Coordination, FleetIngestBarrier } from "./coordination.ts";
 import type { FirstStartResult } from "./first-start.ts";
-import { foundationComponents } from "./foundation-components.ts";
 import type { Readiness } from "./handlers.ts";
 import type { LogExporter } from "./log-export.ts";
 import type { OverloadProtection } from "./overload-protection.ts";
 import type { openProviderKeys } from "./provider-keys.ts";
 import type { Providers } from "./providers.ts";
 import type { StoredResponses } from "./responses.ts";
-import { servingComponents, type TrafficDeps } from "./serving-components.ts";
-import { storageComponents } from "./storage-components.ts";
 import type { Storage } from "./store.ts";
 import type { Telemetry } from "./telemetry.ts";
 
@@ -132,7 +129,22 @@ export const component = componentFactory<GatewayComponents, DrainOptions>();
 
 export type GatewayComponentSet = ComponentSet<GatewayComponents, DrainOptions>;
 
-/** Declares all components; nothing is started. */
-export function gatewayComponents(input: GatewayInput): GatewayComponentSet {
-  return { ...foundationComponents(input), ...storageComponents(input), ...servingComponents(input) };
-}
+export type TrafficDeps = Pick<
+  GatewayComponents,
+  | "listener"
+  | "gateway"
+  | "responses"
+  | "providers"
+  | "uploads"
+  | "storage"
+  | "journal"
+  | "manage"
+  | "accounts"
+  | "readiness"
+  | "metrics"
+  | "secrets"
+  | "nodes"
+  | "captures"
+  | "transport"
+  | "placement"
+>;

@@ -19,6 +19,7 @@ import {
   type GatewayComponentSet,
   type GatewayComponents,
   type GatewayInput,
+  type TrafficDeps,
 } from "./gateway-components.ts";
 import { generatedDocumentHandlers, managementHandlers, probeHandlers, surfaceHandlers } from "./handlers.ts";
 import { enabledSurfaces, listen } from "./listener.ts";
@@ -311,26 +312,6 @@ function trafficComponents(input: GatewayInput) {
     }),
   };
 }
-
-export type TrafficDeps = Pick<
-  GatewayComponents,
-  | "listener"
-  | "gateway"
-  | "responses"
-  | "providers"
-  | "uploads"
-  | "storage"
-  | "journal"
-  | "manage"
-  | "accounts"
-  | "readiness"
-  | "metrics"
-  | "secrets"
-  | "nodes"
-  | "captures"
-  | "transport"
-  | "placement"
->;
 
 /** From here on requests are served instead of answered with 503. */
 function openRoutes({ config, version, worker }: GatewayInput, deps: TrafficDeps): void {
