@@ -1,6 +1,6 @@
 /**
- * The yardstick: the least a proxy on our runtime can do and still be one. It parses the body, hashes the key, sets six
- * headers and passes the answer on under backpressure. No limits, no policy, no wallet, no record.
+ * The baseline: a minimal proxy on the same runtime. It parses the body, hashes the key, sets six headers and relays the
+ * response with backpressure. No limits, no policy, no wallet, no record.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,10 +1,10 @@
 import { Client } from "undici";
 import type { Target } from "./load.ts";
 
-/** One call as the latency client saw it. */
+/** Timings of one call, measured by the latency client. */
 export type Call = {
   readonly status: number;
-  /** Request written to first byte of the body. */
+  /** From the request's last byte to the first byte of the body. */
   readonly firstByteMicros: number;
   readonly totalMicros: number;
   readonly body: string;
@@ -13,7 +13,7 @@ export type Call = {
 const CALL_MS_MAX = 30_000;
 const MICROS_PER_NANO = 1000;
 
-/** One keep-alive connection that is used again and again. */
+/** One keep-alive connection, reused for every call. */
 export class Caller {
   readonly #client: Client;
   readonly #target: Target;
@@ -57,7 +57,7 @@ export class Caller {
     });
   }
 
-  /** Hangs up after the first byte of the body; says when, in nanoseconds of the machine's clock. */
+  /** Disconnects after the first byte of the body and returns the monotonic time in nanoseconds. */
   hangUp(): Promise<bigint> {
     return new Promise((resolve, reject) => {
       let hungUp = false;
@@ -94,7 +94,7 @@ export class Caller {
   }
 }
 
-/** One call on a connection of its own. */
+/** One call on a new connection. */
 export async function callOnce(target: Target): Promise<Call> {
   const caller = new Caller(target);
   try {

@@ -8,7 +8,7 @@ export type CandidateName = (typeof CANDIDATES)[number];
 
 export type Shape = { readonly is: "json" } | { readonly is: "stream"; readonly paceMs: number };
 
-/** What every candidate is given. */
+/** The environment of every candidate. */
 export type Bench = {
   readonly children: Children;
   readonly node: string;
@@ -20,16 +20,16 @@ export type Bench = {
   readonly gatewayCommand?: readonly string[];
 };
 
-/** A candidate made ready: how to start it, and how to call it. */
+/** A prepared candidate: how to start it and how to call it. */
 export type Prepared = {
   readonly title: string;
   readonly version: string;
-  /** Absent: there is nothing in between. */
+  /** Absent for the direct call, which has no process in between. */
   readonly launch?: () => ChildProcess;
   readonly target: (shape: Shape) => Target;
   /** A chat stream whose upstream speaks the messages format; absent where a candidate does not translate. */
   readonly translated?: Target;
-  /** After the run: what must be true for its figures to count. Says what is wrong. */
+  /** Checks after the run whether the results are valid; returns the reason when they are not. */
   readonly check?: () => Promise<string | undefined>;
 };
 

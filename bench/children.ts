@@ -16,7 +16,7 @@ export type ChildOptions = {
   readonly talk?: "ipc";
 };
 
-/** Every process of a run. Each is known by its id, so that nothing else is ever stopped. */
+/** The processes of a run, by pid, so that no other process is ever stopped. */
 export class Children {
   readonly #running = new Map<number, ChildProcess>();
   readonly #others: (() => Promise<void>)[] = [];
@@ -42,7 +42,7 @@ export class Children {
     return child;
   }
 
-  /** Asks the whole tree to end, and ends it when it does not. */
+  /** Terminates the process tree, and kills it when it does not exit in time. */
   async stop(child: ChildProcess): Promise<void> {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const below = readTree(child.pid).map((stat) => stat.pid);
@@ -54,7 +54,7 @@ export class Children {
     if (child.exitCode === null && child.signalCode === null) for (const pid of below.toReversed()) kill(pid);
   }
 
-  /** What was started in another way, and is to end with the rest. */
+  /** Adds a process that was started elsewhere. */
   alsoStop(stop: () => Promise<void>): void {
     this.#others.push(stop);
   }
@@ -64,7 +64,7 @@ export class Children {
     for (const stop of this.#others.splice(0)) await stop();
   }
 
-  /** The last resort of a process that is ending itself and cannot wait. */
+  /** Kills synchronously, for an exit handler that cannot wait. */
   killAll(): void {
     for (const pid of this.#running.keys()) for (const stat of readTree(pid).toReversed()) kill(stat.pid);
   }

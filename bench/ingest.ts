@@ -9,11 +9,11 @@ import { startCluster } from "../tests/support/postgres.ts";
 import { sampleRecords } from "./log-samples.ts";
 
 /**
- * How many finished requests a second a store takes: `node bench/ingest.ts [records] [sqlite|postgres]`. The texts are made
- * before the clock starts, in batches as the journal hands them over.
+ * Measures how many request records per second a store ingests: `node bench/ingest.ts [records] [sqlite|postgres]`. Batches
+ * are prepared in advance, in the size the journal delivers.
  */
 const BATCH = 2000;
-/** They come as fast as they are to be taken. */
+/** Records arrive as fast as they are ingested. */
 const SPACING_MS = 0.1;
 const total = Number(process.argv[2] ?? 100_000);
 const cluster = process.argv[3] === "postgres" ? await startCluster() : undefined;
@@ -40,15 +40,14 @@ try {
   }
   await store.close();
   const aSecond = (ms: number) => Math.round((total / ms) * 1000);
-  // The second figure is what one core can do, without what a server of its own takes: on a machine that has other work it
-  // says more than the first.
+  // CPU time of this process excludes a database server, and is the more reliable figure on a busy machine.
   console.log(`${total} records: ${aSecond(spentMs)} a second, ${aSecond(cpuMs)} for a second of CPU time`);
 } finally {
   await cluster?.close();
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** In shared memory, as the journal's reader has them: nothing is copied on the way to the worker. */
+/** In shared memory, like the journal reader's buffers: nothing is copied to the worker. */
 function shared({ bytes, bounds }: RecordBatch): RecordBatch {
   const copy = new Uint8Array(new SharedArrayBuffer(bytes.byteLength));
   copy.set(bytes);

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 
-/** Where and what to send: the only things in which candidates differ for the load. */
+/** URL, headers and body: the only differences between candidates for the load generator. */
 export type Target = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -26,10 +26,10 @@ export type LoadSummary = z.infer<typeof summarySchema>;
 export type LoadOptions = { readonly connections: number; readonly seconds: number; readonly folder: string };
 
 const SCRIPT = path.join(import.meta.dirname, "post.lua");
-/** wrk ends by itself; this is for the case that it does not. */
+/** wrk exits by itself; this limit ends one that hangs. */
 const OVERRUN_SECONDS = 15;
 
-/** Runs wrk, which inherits the core of this process. A stream counts when its last byte has come. */
+/** Runs wrk on the core of this process. A stream counts when its last byte has arrived. */
 export async function runLoad(target: Target, options: LoadOptions): Promise<LoadSummary> {
   const bodyFile = path.join(options.folder, "body.json");
   writeFileSync(bodyFile, target.body);

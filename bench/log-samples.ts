@@ -8,14 +8,14 @@ const STATUSES = [
   [404, "model_not_found"],
 ] as const;
 
-/** `unlike`: every request has a label of its own; `faded`: the first ones had, and their provider has left since. */
+/** `unlike`: every request has a unique label; `faded`: only old requests had one, at a provider no longer used. */
 export const HABITS = ["usual", "unlike", "faded"] as const;
 export type Habits = (typeof HABITS)[number];
 
-/** Of every so many requests one is of the time that has faded. */
+/** One in this many requests is from the old period. */
 const FADED_SHARE = 50;
 
-/** Requests of one workspace as a busy one has them, always the same: forty keys, a dozen models, mostly served. */
+/** Deterministic requests of a busy workspace: forty keys, a dozen models, mostly successful. */
 export function sampleRecords(total: number, endMs: number, spacingMs: number, habits: Habits = "usual") {
   let n = 0;
   return {
@@ -34,7 +34,7 @@ export function sampleRecords(total: number, endMs: number, spacingMs: number, h
 function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRecord {
   const draw = drawsOf(n);
   const [status, errorCode] = STATUSES[draw(50) < 46 ? 0 : 1 + draw(3)] ?? STATUSES[0];
-  // Keys keep to few models, as programs do; two thirds of the calls are made with the first eight keys.
+  // A key uses few models, like real programs; two thirds of the calls use the first eight keys.
   const key = draw(3) < 2 ? draw(8) : draw(40);
   const model = (key * 5 + draw(4)) % 12;
   const provider = `provider-${(model + draw(2)) % 6}`;
@@ -49,7 +49,7 @@ function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRe
     provider: status === 404 ? null : provider,
     status,
     errorCode,
-    // A program speaks one dialect.
+    // A program uses one dialect.
     surface: key % 3 === 0 ? "messages" : "chat",
   });
   return status === 200 ? plain : { ...plain, charge: null, usage: null };
@@ -62,7 +62,7 @@ function faded(record: RequestRecord, n: number): RequestRecord {
 
 const hex = (n: number) => n.toString(16).padStart(19, "0");
 
-/** Numbers that look random and are the same at every run. */
+/** A seeded pseudo-random sequence. */
 function drawsOf(seed: number): (below: number) => number {
   let state = (seed + 1) * 0x9e3779b1;
   return (below) => {

@@ -10,9 +10,9 @@ import { startCluster } from "../tests/support/postgres.ts";
 import { HABITS, type Habits, sampleRecords } from "./log-samples.ts";
 
 /**
- * How long the last 50 of a workspace take to list among many: `node bench/log.ts [records] [usual|unlike|faded]
- * [sqlite|postgres]`. `unlike` is a workspace that labels every request differently; `faded` one that did so long ago
- * and never since, at a provider that it has left.
+ * Measures listing a workspace's last 50 records among many: `node bench/log.ts [records] [usual|unlike|faded]
+ * [sqlite|postgres]`. `unlike` labels every request differently; `faded` did so only long ago, at a provider it no longer
+ * uses.
  */
 const PAGE = 50;
 const ROUNDS = 5;
@@ -97,7 +97,7 @@ async function open(): Promise<Opened> {
   const address = await cluster.database("migrated");
   const silent = { info() {}, warn() {}, error() {} };
   const store = await openPostgres({ address, connections: 4, dataDir: folder, clock: systemClock, log: silent });
-  // What a server that runs for longer does by itself; the one of the tests does not.
+  // Autovacuum does this on a long-running server.
   return { store, filled: () => cluster.query(address, "vacuum analyze"), close: () => cluster.close() };
 }
 

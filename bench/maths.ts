@@ -1,7 +1,7 @@
-/** A figure over the repetitions of a run. */
+/** A metric over the repetitions of a run. */
 export type Figure = { readonly median: number; readonly least: number; readonly most: number };
 
-/** The value below which the given share of the samples lies; samples need no order. */
+/** The quantile of unsorted samples. */
 export function percentile(samples: readonly number[], share: number): number | undefined {
   if (samples.length === 0) return undefined;
   const sorted = samples.toSorted((a, b) => a - b);
@@ -22,8 +22,8 @@ export function figure(samples: readonly number[]): Figure | undefined {
 }
 
 /**
- * Ratio of two candidates, repetition by repetition: both sides of each ratio were measured within seconds, so that a
- * machine that grows slower during the run does not favour the one that was first.
+ * Ratio of two candidates per repetition: both sides of each ratio are measured within seconds, so a machine that slows
+ * down during the run favours neither.
  */
 export function ratio(
   over: readonly (number | undefined)[],
@@ -37,7 +37,7 @@ export function ratio(
   return figure(ratios);
 }
 
-/** What a candidate adds to the direct call, repetition by repetition. */
+/** Latency added to the direct call, per repetition. */
 export function added(
   through: readonly (number | undefined)[],
   direct: readonly (number | undefined)[],

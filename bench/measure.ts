@@ -16,7 +16,7 @@ const answerSchema = z.looseObject({
   usage: z.looseObject({ total_tokens: z.number() }),
 });
 
-/** A candidate that answers wrongly must not be measured: being wrong is fast. */
+/** Rejects a candidate with wrong responses before measuring it. */
 export async function verify(target: Target, shape: Shape): Promise<void> {
   const answer = await callOnce(target);
   if (answer.status !== 200) throw new Error(`it answered ${answer.status}: ${answer.body.slice(0, 500)}`);
@@ -28,7 +28,7 @@ export async function verify(target: Target, shape: Shape): Promise<void> {
   verifyStream(answer.body, STREAM_FRAMES);
 }
 
-/** The same for a stream that was translated on its way. */
+/** The same for a translated stream. */
 export async function verifyTranslated(target: Target): Promise<void> {
   const answer = await callOnce(target);
   if (answer.status !== 200) throw new Error(`it answered ${answer.status}: ${answer.body.slice(0, 500)}`);
@@ -65,7 +65,7 @@ export async function measureLoad(
   const bad = summary.badStatus + summary.socketErrors + summary.timeouts;
   const completed = summary.requests - summary.badStatus;
   if (completed <= 0) throw new Error(`no request was answered (${bad} errors)`);
-  // Streams that were open at the end have cost something too: count frames where streams last long.
+  // Streams still open at the end cost CPU too, so long streams are counted by frames.
   const paced = plan.shape.is === "stream" && plan.shape.paceMs > 0;
   const work = paced ? (framesAfter - framesBefore) / (STREAM_FRAMES + 1) : completed;
   return {
@@ -79,7 +79,7 @@ const QUIET_STEP_MS = 200;
 const QUIET_MS_MAX = 15_000;
 const QUIET_SHARE = 0.06;
 
-/** Work that was put off (a journal, a log) belongs to the requests that caused it: wait until it is done. */
+/** Waits for deferred work (journal, log): its cost belongs to the requests that caused it. */
 async function quiet(child: ChildProcess, units: ProcUnits): Promise<TreeUse> {
   let last = useOf(child, units);
   for (let waitedMs = 0; waitedMs < QUIET_MS_MAX; waitedMs += QUIET_STEP_MS) {
@@ -98,7 +98,7 @@ export type PatiencePlan = {
   readonly seconds: number;
 };
 
-/** Few callers that wait between calls: what one caller feels when the machine is not busy. */
+/** Few clients that pause between calls: latency on a machine that is not busy. */
 export async function measureLatency(plan: PatiencePlan, part: "total" | "first byte"): Promise<Spread> {
   const untilMs = performance.now() + plan.seconds * 1000;
   const samples: number[] = [];
@@ -122,7 +122,7 @@ export async function measureLatency(plan: PatiencePlan, part: "total" | "first 
 
 const CANCEL_MS_MAX = 1_000;
 
-/** From hanging up to the moment the upstream sees it; undefined when it never does within a second. */
+/** Time from the client's disconnect to the upstream's; undefined when it takes more than a second. */
 export async function measureCancel(target: Target, source: Source): Promise<number | undefined> {
   source.takeCancelled();
   const caller = new Caller(target);
@@ -141,7 +141,7 @@ export async function measureCancel(target: Target, source: Source): Promise<num
 
 const OPEN_PACE_MS = 400;
 
-/** Resident memory with many streams open; `streams` says how many really were. */
+/** Resident memory with many open streams; `streams` is the number that was actually open. */
 export async function measureOpenStreams(
   target: (shape: Shape) => Target,
   child: ChildProcess,

@@ -38,7 +38,7 @@ export function proxyConfig(
   );
 }
 
-/** Writes the file and says how nginx is started with it, in the foreground. */
+/** Writes the configuration and returns the command that starts nginx in the foreground. */
 export function nginxCommand(folder: string, text: string): readonly string[] {
   mkdirSync(folder, { recursive: true });
   const file = path.join(folder, "nginx.conf");
@@ -50,7 +50,7 @@ function config(folder: string, inner: string): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((name) => `${name}_temp_path ${path.join(folder, `${name}-temp`)};`)
     .join("\n    ");
-  // The debug form of a child would be one process; with a master it is as operators run it.
+  // With a master process, as in production; `daemon off` alone keeps it in the foreground.
   return `daemon off;
   worker_processes 1;
   pid ${path.join(folder, "nginx.pid")};

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { CANDIDATES, type CandidateName } from "./candidate.ts";
 
-/** Seconds are whole: wrk takes no others. */
+/** Whole seconds, because wrk accepts no fractions. */
 export type Sizes = {
   readonly repetitions: number;
   readonly starts: number;
@@ -12,9 +12,9 @@ export type Sizes = {
   readonly latencySeconds: number;
   readonly openStreams: number;
   readonly openSeconds: number;
-  /** Of the gateway alone. */
+  /** For the gateway only. */
   readonly manySeconds: number;
-  /** Of each step with more connections. */
+  /** For each step of the connection ramp. */
   readonly ladderSeconds: number;
   readonly cancels: number;
 };

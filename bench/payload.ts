@@ -1,14 +1,14 @@
-/** What goes over the wire, the same for every candidate but for the name of the model. */
+/** Request and response bodies, identical for every candidate except for the model name. */
 
 export const STREAM_FRAMES = 50;
 
 const CREATED = 1_763_164_800;
 const WORDS =
-  "Sovereign inference keeps prompts inside the region that was asked for , names the host of every answer and bills each of them once ."
+  "Sovereign inference keeps prompts inside the region you choose , names the host of every answer and bills each of them once ."
     .split(" ")
     .map((word) => ` ${word}`);
 
-/** A whole answer, about 600 bytes. Without single quotes and dollar signs: it stands inside nginx's configuration. */
+/** A complete response of about 600 bytes, without single quotes and dollar signs because it is part of nginx's configuration. */
 export const JSON_ANSWER = JSON.stringify({
   id: "chatcmpl-7d1f0c7e5b0d4f6b9a51c3a0e0d1b2c4",
   object: "chat.completion",
@@ -36,7 +36,7 @@ export const JSON_ANSWER = JSON.stringify({
   system_fingerprint: "fp_bench",
 });
 
-/** Milliseconds between the frames; 0 writes them without a gap. The source reads it from the prompt. */
+/** Milliseconds between frames; 0 sends them without a pause. The upstream reads it from the prompt. */
 export type Pace = number;
 
 export function requestBody(model: string, stream: { readonly paceMs: Pace } | undefined): string {
@@ -81,10 +81,10 @@ export function streamFrames(): readonly string[] {
 
 /** Events of the messages format in one stream; the client gets one chunk for most of them. */
 export const MESSAGE_EVENTS = 50;
-/** Begin and end of the one block are not shown; the role and the usage are chunks of their own. */
+/** Start and end of the content block produce no chunk; role and usage are separate chunks. */
 export const TRANSLATED_FRAMES = MESSAGE_EVENTS - 2;
 
-/** The same words as the messages format sends them: fifty events, the last of them its end marker. */
+/** The same text in the messages format: fifty events, the last is the end marker. */
 export function messageFrames(): readonly string[] {
   const usage = { input_tokens: 58, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 };
   const message = { id: "msg_bench", type: "message", role: "assistant", model: "bench-model", content: [] };

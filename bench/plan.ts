@@ -1,6 +1,6 @@
 /**
- * How long a plan takes: `node bench/plan.ts`. Five hundred endpoints of a hundred models that can all be called, which
- * is more than the catalogue has, under policies and wishes as requests bring them.
+ * Measures planning: `node bench/plan.ts`. Five hundred callable endpoints of a hundred models, more than the catalogue has,
+ * with the policies and routing hints of typical requests.
  */
 import { CircuitBreakers } from "../src/domain/routing/circuit-breakers.ts";
 import { type PlanningContext, type PlanRequest, planAttempts } from "../src/domain/routing/plan.ts";
@@ -71,13 +71,13 @@ const CASES: readonly (readonly [string, PlanRequest])[] = [
   ],
 ];
 
-/** One figure for each case, each measured on its own after it has become warm. */
+/** One measurement per case, after a warm-up. */
 export function measurePlans(rounds = ROUNDS): PlanFigure[] {
   const world = fullWorld();
   return CASES.map(([name, request]) => {
     if (planAttempts(request, world).is === "refused") throw new Error(`${name}: nothing was planned`);
     for (let round = 0; round < Math.min(rounds, WARM_ROUNDS); round += 1) planAttempts(request, world);
-    // Processor time: on a machine with neighbours the clock on the wall shows their work as well.
+    // CPU time: wall time would include the load of other processes.
     const before = process.cpuUsage();
     for (let round = 0; round < rounds; round += 1) planAttempts(request, world);
     const { user, system } = process.cpuUsage(before);

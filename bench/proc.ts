@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What the benchmark reads of one line of /proc/<pid>/stat. */
+/** The fields of /proc/<pid>/stat that the benchmark uses. */
 export type ProcStat = {
   readonly pid: number;
   readonly parentPid: number;
-  /** User and system time of all its threads, and of its children that ended and were waited for. */
+  /** User and system time of all threads and of reaped children. */
   readonly cpuTicks: number;
   readonly rssPages: number;
 };
 
 export type TreeUse = { readonly cpuMicros: number; readonly rssBytes: number; readonly processes: number };
 
-/** Units of /proc; both are 100 and 4096 on the usual machines, but the system is asked. */
+/** Units of /proc, read from the system; usually 100 and 4096. */
 export type ProcUnits = { readonly ticksPerSecond: number; readonly pageBytes: number };
 
-/** The name of a process may hold spaces and brackets, so the fields are counted from its last bracket. */
+/** A process name may contain spaces and brackets, so fields are counted after the last bracket. */
 export function parseStat(line: string): ProcStat | undefined {
   const nameStart = line.indexOf("(");
   const nameEnd = line.lastIndexOf(")");
@@ -33,7 +33,7 @@ export function parseStat(line: string): ProcStat | undefined {
   return { pid, parentPid, cpuTicks, rssPages };
 }
 
-/** A process and everything below it. */
+/** A process and its descendants. */
 export function treeOf(rootPid: number, all: readonly ProcStat[]): readonly ProcStat[] {
   const childrenOf = Map.groupBy(all, (stat) => stat.parentPid);
   const found = all.filter((stat) => stat.pid === rootPid);
@@ -55,8 +55,8 @@ export function sumTree(tree: readonly ProcStat[], units: ProcUnits): TreeUse {
 }
 
 /**
- * Ticks of the whole machine, from the first line of /proc/stat. Busy is everything but idle and waiting; stolen is what a
- * virtual machine would have used, and its host gave to others.
+ * Ticks of the machine, from the first line of /proc/stat. Busy is everything except idle and iowait; steal is time that the
+ * hypervisor gave to other virtual machines.
  */
 export function parseTicks(text: string): { readonly busy: number; readonly stolen: number } | undefined {
   const fields = /^cpu +(.*)$/m.exec(text)?.[1]?.split(" ").map(Number);
@@ -75,7 +75,7 @@ export type Moment = {
   readonly ownTicks: number;
 };
 
-/** How busy the machine is, and how much of it is this process and everything it started. */
+/** CPU use of the machine, and the part of this process tree. */
 export function readMoment(atMs: number): Moment {
   const ticks = parseTicks(readFileSync("/proc/stat", "latin1"));
   return {
@@ -86,7 +86,7 @@ export function readMoment(atMs: number): Moment {
   };
 }
 
-/** Shares of the machine that others used between two moments, in it and at its host: what makes a run worth less. */
+/** Shares of CPU used by other processes and by other virtual machines: a high value makes a run unreliable. */
 export function foreignShares(from: Moment, to: Moment, cores: number, units: ProcUnits) {
   const available = ((to.atMs - from.atMs) / 1000) * units.ticksPerSecond * cores;
   const shareOf = (ticks: number) => (available <= 0 ? 0 : Math.max(0, ticks / available));
@@ -110,7 +110,7 @@ function readAll(): readonly ProcStat[] {
   return stats;
 }
 
-/** A process may end between the listing and the reading. */
+/** A process may exit between listing and reading. */
 function readOne(pid: string): ProcStat | undefined {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));

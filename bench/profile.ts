@@ -15,7 +15,7 @@ const profileSchema = z.object({
     }),
   ),
   samples: z.array(z.number()),
-  /** Microseconds since the sample before. */
+  /** Microseconds since the previous sample. */
   timeDeltas: z.array(z.number()),
 });
 
@@ -23,7 +23,7 @@ type Profile = z.infer<typeof profileSchema>;
 
 export type Share = { readonly where: string; readonly share: number };
 
-/** What a profile says: time in a function itself, time below our own functions, time by package or room. */
+/** Summary of a profile: self time by function, total time below our functions, time by package or folder. */
 export type Summary = {
   readonly self: readonly Share[];
   readonly below: readonly Share[];
@@ -32,7 +32,7 @@ export type Summary = {
 
 const ROWS = 40;
 const CONNECTIONS = 32;
-/** The share of the load that counts: the end of it. */
+/** The last part of the load, which is evaluated. */
 const WARM_PART = 0.6;
 const MICROS_PER_SECOND = 1_000_000;
 const SHAPES: readonly (readonly [string, Shape])[] = [
@@ -40,7 +40,7 @@ const SHAPES: readonly (readonly [string, Shape])[] = [
   ["stream without gaps", { is: "stream", paceMs: 0 }],
 ];
 
-/** Runs the gateway alone under the profiler, once for each kind of load, and prints where the time goes. */
+/** Runs the gateway under the profiler, once per kind of load, and prints where time is spent. */
 export async function runProfile(bench: Bench, options: Options): Promise<void> {
   for (const [title, shape] of SHAPES) {
     const folder = path.join(bench.folder, "profile");
@@ -67,7 +67,7 @@ export async function runProfile(bench: Bench, options: Options): Promise<void> 
   }
 }
 
-/** The last part of the samples only, because start and first compilation are not what is asked about. */
+/** Only the last part of the samples: start-up and first compilation are excluded. */
 export function summarise(profile: unknown, root: string, lastMicros: number): Summary {
   const read = profileSchema.parse(profile);
   const { spent, busy } = selfMicros(read, lastMicros);

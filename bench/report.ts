@@ -6,10 +6,10 @@ import { candidate, cpuOf, cpuRatio, type Load, targetsOf } from "./targets.ts";
 type Row = readonly string[];
 
 const NONE = "–";
-/** From here on the figures say more about the neighbours than about the candidates. */
+/** Above this share of foreign load the results are unreliable. */
 const FOREIGN_SHARE_MAX = 0.05;
 
-/** The tables alone, for the terminal. */
+/** Only the tables, for the terminal. */
 export function renderTables(result: BenchResult): string {
   return [
     loadTable(result),
@@ -29,7 +29,7 @@ export function renderPage(result: BenchResult): string {
   const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
   return `# Benchmarks
 
-Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes. \`node bench/settlement.ts\` measures what money and the log cost a request.
+Written by \`npm run bench\`; do not edit. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes. \`node bench/settlement.ts\` measures what money and the log cost a request.
 
 ## Machine
 
@@ -102,7 +102,7 @@ function latencyTable(result: BenchResult): string {
 
 const FRONTIER_MS = [5, 10, 50];
 
-/** The most that was served while 99 of 100 answers came in time and none failed. */
+/** The highest throughput at which p99 latency is within its limit and no request fails. */
 function frontierTable(result: BenchResult): string {
   const rows = result.candidates.map((one) => [
     one.title,
@@ -229,7 +229,7 @@ function thousands(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** Columns of one width, so that the source reads as well as the page. */
+/** Pads columns, so that the Markdown source is readable too. */
 function table(head: Row, rows: readonly Row[]): string {
   const widths = head.map((title, at) => Math.max(3, title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const line = (cells: Row) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;

@@ -11,10 +11,10 @@ export type LoadRun = {
 /** Microseconds. */
 export type Spread = { readonly p50: number | undefined; readonly p99: number | undefined; readonly samples: number };
 
-/** `streams` is how many really were open. */
+/** `streams` is the number that was actually open. */
 export type OpenStreams = { readonly rssBytes: number; readonly streams: number };
 
-/** Whole answers over so many connections at once. */
+/** Non-streaming responses over this many concurrent connections. */
 export type Step = {
   readonly connections: number;
   readonly perSecond: number;
@@ -22,7 +22,7 @@ export type Step = {
   readonly bad: number;
 };
 
-/** What was measured of one candidate, one entry for each repetition. */
+/** Measurements of one candidate, one entry per repetition. */
 export type CandidateResult = {
   readonly name: CandidateName;
   readonly title: string;
@@ -30,21 +30,21 @@ export type CandidateResult = {
   readonly startsMs: number[];
   idleBytes?: number;
   openStreams?: OpenStreams;
-  /** The same with very many. */
+  /** The same with many connections. */
   readonly manyStreams: OpenStreams[];
   afterBytes?: number;
-  /** Why its figures do not count. */
+  /** Why the results are invalid. */
   invalid?: string;
   readonly json: LoadRun[];
   readonly burst: LoadRun[];
   readonly paced: LoadRun[];
-  /** Streams without gaps that are translated on their way; empty where a candidate does not translate. */
+  /** Translated streams without pauses; empty when a candidate does not translate. */
   readonly translated: LoadRun[];
-  /** More and more connections. */
+  /** The connection ramp. */
   readonly ladder: Step[];
   readonly latency: Spread[];
   readonly firstByte: Spread[];
-  /** Milliseconds; undefined when the upstream was never told. */
+  /** Milliseconds; undefined when the upstream connection stayed open. */
   readonly cancelMs: (number | undefined)[];
 };
 
@@ -56,9 +56,9 @@ export type BenchResult = {
   readonly tookSeconds: number;
   readonly machine: Machine;
   readonly repetitions: number;
-  /** Share of the machine that was used by others during the repetitions. */
+  /** Share of CPU used by other processes during the repetitions. */
   readonly foreignShare: number;
-  /** Share that the host of a virtual machine gave to others. */
+  /** Share of CPU that the hypervisor gave to other virtual machines. */
   readonly stolenShare: number;
   readonly candidates: readonly CandidateResult[];
   readonly skipped: readonly Skipped[];

@@ -1,4 +1,4 @@
-/** The benchmark. Started by scripts/bench.mjs, which has installed what it needs and pinned this process to a core. */
+/** The benchmark, started by scripts/bench.mjs, which installs its programs and pins this process to a core. */
 import type { ChildProcess } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -35,15 +35,15 @@ const JSON_SHAPE: Shape = { is: "json" };
 const BURST: Shape = { is: "stream", paceMs: 0 };
 const PACED: Shape = { is: "stream", paceMs: 5 };
 const CONNECTIONS = 32;
-/** Few, because a candidate that drowns is handed many frames in one read, and the figure would say how many. */
+/** Few connections: an overloaded candidate reads many frames at once, which would distort the cost per frame. */
 const BURST_CONNECTIONS = 4;
 const PACED_CONNECTIONS = 40;
-/** Held open at once by the gateway, to see what a stream costs in memory. */
+/** Concurrent streams for measuring memory per stream. */
 const MANY_STREAMS = [2_000, 5_000];
 const LADDER = [1, 2, 4, 8, 16, 32, 64, 128];
-/** What a start leaves behind is given back a few seconds after it. */
+/** Memory used during start-up is returned after a few seconds. */
 const IDLE_WAIT_MS = 5_000;
-/** Every step has a limit of its own; this is for all of them together. */
+/** Time limit of the whole run; every step has its own as well. */
 const RUN_MS_MAX = 30 * 60_000;
 const ROOT = path.resolve(import.meta.dirname, "..");
 
@@ -116,7 +116,7 @@ async function startAll(runner: Runner, skipped: Skipped[]): Promise<readonly Co
   return contestants;
 }
 
-/** Starts a candidate, checks its answers and looks at its memory while it is fresh. */
+/** Starts a candidate, checks its responses and measures its idle memory. */
 async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
   const { bench, source, units } = runner;
   const { sizes } = runner.options;
@@ -146,7 +146,7 @@ async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
   return { prepared, child, result };
 }
 
-/** The compiler of the runtime needs some thousand calls before it shows its real speed. */
+/** The JIT compiler needs some thousand calls to reach a steady state. */
 async function warm({ bench, options }: Runner, { prepared, child }: Contestant): Promise<void> {
   if (child === undefined) return;
   for (const shape of [JSON_SHAPE, BURST]) {
@@ -158,7 +158,7 @@ async function warm({ bench, options }: Runner, { prepared, child }: Contestant)
   await runLoad(prepared.translated, load);
 }
 
-/** One repetition: every measurement in turn, every candidate in turn within it. */
+/** One repetition: for every measurement, all candidates one after the other. */
 async function repeat(runner: Runner, contestants: readonly Contestant[], repetition: number): Promise<void> {
   const { sizes } = runner.options;
   say(`repetition ${repetition + 1} of ${sizes.repetitions}`);
@@ -186,7 +186,7 @@ async function repeat(runner: Runner, contestants: readonly Contestant[], repeti
   }
 }
 
-/** More and more connections: how much a candidate serves before answers take too long. */
+/** Raises the number of connections until responses take too long. */
 async function climb({ bench, options }: Runner, { prepared, result }: Contestant): Promise<void> {
   for (const connections of LADDER) {
     const size = { connections, seconds: options.sizes.ladderSeconds, folder: bench.folder };
@@ -242,7 +242,7 @@ function rotated<T>(list: readonly T[], by: number): readonly T[] {
   return [...list.slice(at), ...list.slice(0, at)];
 }
 
-/** A stopped benchmark leaves no process behind. A terminal and npm both hand a signal on, so it may come twice. */
+/** Stops all processes on a signal. The terminal and npm both forward it, so it may arrive twice. */
 function stopOnSignals(children: Children): void {
   let stopping = false;
   const stop = () => {

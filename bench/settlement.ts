@@ -23,9 +23,9 @@ import { createIdGenerator } from "../src/kit/id-generator.ts";
 import { sampleRecords } from "./log-samples.ts";
 
 /**
- * What money and the log cost a request: `node bench/settlement.ts [requests]`. The same requests with hold, charge,
- * record, journal and metrics, and without; the difference is the figure. The thread of requests is what a caller waits
- * for; the whole process has the thread that writes to SQLite in it.
+ * Measures the cost of settlement and logging: `node bench/settlement.ts [requests]`. Runs the same requests with hold,
+ * charge, record, journal and metrics, and without; the result is the difference. The main thread determines latency; the
+ * whole process includes the SQLite worker thread.
  */
 const MICROS_MAX = 25;
 const AT_ONCE = 32;
@@ -58,7 +58,7 @@ if (!("snapshot" in loaded)) throw new Error("the catalogue cannot be read");
 const { snapshot } = loaded;
 const attempt = someAttempt(snapshot);
 const principal = somePrincipal();
-/** As large as records are: with its candidates and attempts. */
+/** A record of typical size, with candidates and attempts. */
 const [sample] = sampleRecords(1, clock.nowMs(), 1).take(1);
 const plan = {
   is: "planned",
@@ -115,7 +115,7 @@ try {
   };
   const off = async () => {
     trailOf();
-    // Both give way twice, as an answer that waits for its upstream does.
+    // Both yield twice, like a request that waits for its upstream.
     await Promise.resolve();
     await new Promise((resolve) => setImmediate(resolve));
   };
@@ -177,7 +177,7 @@ function exchangeOf(): Exchange {
   };
 }
 
-/** Priced in another currency than the wallet's, which costs a little more. */
+/** Priced in another currency than the wallet's, which needs a conversion. */
 function someAttempt({ endpoints, models }: CatalogueSnapshot): Attempt {
   for (const endpoint of endpoints.values()) {
     const [price, model] = [priceAt(endpoint, clock.nowMs()), models.get(endpoint.model)];

@@ -1,4 +1,4 @@
-/** The streaming upstream, a process of its own: fifty frames, without gaps or as far apart as the prompt says. */
+/** The streaming upstream process: fifty frames, without pauses or with the pause that the prompt names. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { messageFrames, paceOf, streamFrames } from "./payload.ts";
 
@@ -23,7 +23,7 @@ const server = createServer((request, response) => {
   });
 });
 
-/** Every frame as a chunk of the transfer, ready to be written. */
+/** Every frame as an encoded chunk of the chunked transfer coding. */
 function asStream(texts: readonly string[]): Stream {
   const frames = texts.map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
   return { frames, last: frames.length - 1 };
@@ -36,27 +36,27 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
   response.on("close", () => {
     openStreams--;
     clearInterval(timer);
-    // Clocks of two processes agree: both read the machine's monotonic one.
+    // Both processes read the machine's monotonic clock, so times are comparable.
     if (next <= last) process.send?.({ kind: "cancelled", atNs: String(process.hrtime.bigint()) });
   });
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   response.flushHeaders();
   const timer = setInterval(writeNext, Math.max(1, paceMs));
-  // Servers send the role when they have the first word: the two come together.
+  // Like real servers, the role and the first token are sent together.
   writeNext();
   writeNext();
   if (paceMs === 0) while (next <= last) writeNext();
 
   function writeNext(): void {
     send();
-    // The end marker follows the usage at once, as with real servers.
+    // Like real servers, the end marker follows the usage immediately.
     if (next === last) send();
     if (next <= last) return;
     clearInterval(timer);
     response.end();
   }
 
-  // Past node:http, which would gather the frames of one turn into one write: a frame is a packet of its own.
+  // Written to the socket directly: node:http would merge the frames of one tick into one write.
   function send(): void {
     response.socket?.write(frames[next++] ?? "");
     framesSent++;

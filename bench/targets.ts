@@ -1,7 +1,7 @@
 import { added, type Figure, ratio } from "./maths.ts";
 import type { BenchResult, CandidateResult, LoadRun } from "./results.ts";
 
-/** A number to reach. `found` is undefined when the run did not measure it. */
+/** A target value. `found` is undefined when the run did not measure it. */
 export type Target = {
   readonly what: string;
   readonly limit: string;
@@ -31,7 +31,7 @@ export function candidate(result: BenchResult, name: CandidateResult["name"]): C
   return result.candidates.find((found) => found.name === name);
 }
 
-/** Nobody else translates here: a translated stream is held against the plain one of as many frames. */
+/** No other candidate translates, so a translated stream is compared with a passthrough stream of as many frames. */
 export function cpuRatio(result: BenchResult, load: Load, under: CandidateResult["name"]): Figure | undefined {
   const other = load === "translated" ? "burst" : load;
   return ratio(cpuOf(candidate(result, "gateway"), load), cpuOf(candidate(result, under), other));
@@ -99,7 +99,7 @@ function firstByteTarget(result: BenchResult): Target {
   );
 }
 
-/** Memory with fewer streams than asked for says nothing. */
+/** Memory is valid only when all requested streams were open. */
 function manyStreamsTarget(gateway: CandidateResult | undefined): Target {
   const found = gateway?.manyStreams.find(({ streams }) => streams >= MANY_STREAMS_LEAST) ?? gateway?.manyStreams[0];
   const print = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
@@ -113,7 +113,7 @@ function manyStreamsTarget(gateway: CandidateResult | undefined): Target {
   };
 }
 
-/** The median decides: one repetition on a shared machine proves nothing. */
+/** Uses the median, because single repetitions vary on a shared machine. */
 function ratioTarget(what: string, found: Figure | undefined, most: number): Target {
   return {
     what,

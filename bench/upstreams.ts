@@ -15,7 +15,7 @@ export type SourceCounts = { readonly openStreams: number; readonly framesSent: 
 
 const REPLY_MS_MAX = 5_000;
 
-/** The fast upstreams: nginx for whole answers, the source for streams. */
+/** The fast upstreams: nginx for complete responses, sse-source for streams. */
 export async function startUpstreams(
   children: Children,
   bench: Pick<Bench, "node" | "root" | "folder">,
@@ -39,7 +39,7 @@ export async function startUpstreams(
 
 type UpstreamReport = z.infer<typeof messageSchema>;
 
-/** The parent's side of the streaming upstream. */
+/** Controls the streaming upstream process. */
 export class Source {
   readonly #child: ChildProcess;
   readonly #cancelled: bigint[] = [];
@@ -66,7 +66,7 @@ export class Source {
     return report;
   }
 
-  /** Moments at which streams were cut before their end, since the last call. */
+  /** Times at which clients disconnected from unfinished streams, since the last call. */
   takeCancelled(): readonly bigint[] {
     return this.#cancelled.splice(0);
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: set-up, the programs and the peer that the benchmark needs, then bench/run.ts on the pinned Node.
- * Arguments are handed on: `npm run bench -- --quick`.
+ * `npm run bench`: installs what the benchmark needs (programs, the peer gateway), then runs bench/run.ts on the pinned Node.
+ * Arguments are passed on: `npm run bench -- --quick`.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import path from "node:path";
 import { handOnSignals } from "./hand-on.mjs";
 import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 
-/** Programs and the Debian packages that have them. */
+/** Programs and the Debian packages that provide them. */
 const PROGRAMS = [
   { program: "nginx", debianPackage: "nginx-light" },
   { program: "wrk", debianPackage: "wrk" },
@@ -17,9 +17,9 @@ const PROGRAMS = [
   { program: "redis-server", debianPackage: "redis-server" },
 ];
 
-/** The peer and two of its packages by exact version: with newer ones it answers every stream with 500. */
+/** Exact versions: with newer ones of these two packages the peer answers every stream with 500. */
 const PEER = { "@portkey-ai/gateway": "1.15.2", hono: "4.9.7", "@hono/node-server": "1.13.7" };
-/** The same for the copies that the peer would otherwise bring inside itself. */
+/** Pins the copies that the peer bundles. */
 const PEER_INSIDE = { hono: "$hono", "@hono/node-server": "$@hono/node-server" };
 const PEER_FOLDER = path.join(ROOT, "bench/.work/portkey");
 const LOAD_CORE = "1";
@@ -46,18 +46,18 @@ function isThere(program) {
   return spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", program], { env, stdio: "ignore" }).status === 0;
 }
 
-/** Debian keeps nginx where only root looks. */
+/** Debian installs nginx in /usr/sbin, which is not on the PATH of ordinary users. */
 function searchPath() {
   return [...(process.env.PATH ?? "").split(path.delimiter), "/usr/sbin", "/sbin"].join(path.delimiter);
 }
 
-/** RUNLEVEL keeps the package from starting a server of its own. */
+/** RUNLEVEL=1 keeps the package from starting its service. */
 function aptGet(args) {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   spawnSync("apt-get", args, { env, stdio: ["ignore", "ignore", "inherit"], timeout: 5 * 60_000 });
 }
 
-/** The peer lives in a folder of its own, never among our packages. Without it the others are measured. */
+/** The peer is installed outside node_modules. Without it the benchmark measures the other targets. */
 function installPeer() {
   const file = path.join(PEER_FOLDER, "package.json");
   const manifest = `${JSON.stringify({ name: "bench-peer", private: true, dependencies: PEER, overrides: PEER_INSIDE })}\n`;

@@ -1,7 +1,7 @@
 /**
- * Puts the thousand modules of the gateway into a few files when one of them has changed since the last time: a start from
- * there takes half the time and less memory (docs/decisions/0040). Plain JavaScript without packages, like set-up; the
- * bundler is loaded by a process of its own, on the Node that the gateway runs on.
+ * Bundles the gateway's modules into a few files when a source has changed since the last bundle: starting from the bundle
+ * takes half the time and less memory (docs/decisions/0040). Plain JavaScript without packages, like set-up; the bundler
+ * runs in a child process, on the Node that runs the gateway.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -24,9 +24,9 @@ import { COMPILE_CACHE, NODE_FLAGS, pinnedNode, ROOT, runKept, withLock } from "
 const SELF = fileURLToPath(import.meta.url);
 const SOURCES = path.join(ROOT, "src");
 const BUNDLER = path.join(ROOT, "node_modules/rolldown");
-/** As deep below the root as the sources are: what finds a file of the project from its own place finds it from there too. */
+/** At the same depth below the root as the sources, so that relative paths to project files stay valid. */
 const CACHE = path.join(ROOT, ".cache");
-/** Programs of their own: the command, what set-up compiles beforehand, and the threads. */
+/** Entry points: the command, the module that set-up compiles in advance, and the worker threads. */
 const ENTRIES = {
   cli: "cli.ts",
   main: "main.ts",
@@ -34,21 +34,21 @@ const ENTRIES = {
   "postgres-worker": "io/store/sql/postgres/postgres-worker.ts",
   "tokens-worker": "io/tokens/tokens-worker.ts",
 };
-/** Packages do without these where they are missing, and they are. */
+/** Optional packages that are not installed; their users work without them. */
 const ABSENT = ["pg-native", "bufferutil", "utf-8-validate"];
-/** A gateway that runs may load a part of an earlier bundle for the first time: so many stay, and all of the last day. */
+/** A running gateway may still load chunks of an earlier bundle: this many are retained, and all of the last day. */
 const OLD_KEPT = 5;
 const OLD_KEPT_MS = 24 * 60 * 60_000;
 const PRIME_MS_MAX = 30_000;
 
-/** What to run, and where Node keeps its compiled code: the bundle, or the sources where none can be made. */
+/** The entry point and compile cache to use: those of the bundle, or of the sources when bundling is not possible. */
 export async function program() {
   const folder = await bundle();
   if (folder === undefined) return { file: path.join(SOURCES, "cli.ts"), compiled: COMPILE_CACHE };
   return { file: path.join(folder, "cli.js"), compiled: compiledIn(folder) };
 }
 
-/** The folder of the bundle, made when it is missing; nothing where it cannot be made. */
+/** The bundle's folder, built when it is missing; undefined when it cannot be built. */
 export async function bundle() {
   const folder = folderOf();
   if (isWhole(folder)) return used(folder);
@@ -64,22 +64,22 @@ export async function bundle() {
   }
 }
 
-/** What was removed halfway, or by somebody who may not remove all of it, is made again. */
+/** A partly deleted bundle is built again. */
 function isWhole(folder) {
   return existsSync(path.join(folder, "cli.js"));
 }
 
-/** Its age counts from its last start, where that can be written down. */
+/** Retention counts from the last start, so a start updates the modification time when the folder is writable. */
 function used(folder) {
   try {
     utimesSync(folder, new Date(), new Date());
   } catch {
-    // In an image nobody removes it; under a service that may write its data alone it is among the five that stay.
+    // Read-only in an image or under systemd; neither case prunes bundles that are in use.
   }
   return folder;
 }
 
-/** Named by everything that the bundle is made of, so that an old one is never taken for the new. */
+/** The name is a hash of all inputs, so a stale bundle is never used. */
 function folderOf() {
   const sources = readdirSync(SOURCES, { recursive: true })
     .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
@@ -99,8 +99,8 @@ async function make(folder) {
   const made = path.join(CACHE, `making-${process.pid}`);
   try {
     const { code, output } = await runKept(pinnedNode(), [SELF, made]);
-    if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be put together: see above.`);
-    if (folderOf() !== folder) throw new Error("The sources of the gateway have changed while it was put together.");
+    if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be bundled: see above.`);
+    if (folderOf() !== folder) throw new Error("The sources of the gateway changed while they were bundled.");
     keepOnDisk(made);
     remove(folder);
     renameSync(made, folder);
@@ -112,7 +112,7 @@ async function make(folder) {
   process.stderr.write(`Put the gateway together in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
-/** Compiles the gateway once, so that already its first start finds the code. Not vital: a failure here says nothing. */
+/** Fills the compile cache so that the first start is fast; a failure is harmless. */
 function prime(folder) {
   const main = pathToFileURL(path.join(folder, "main.js")).href;
   const args = [...NODE_FLAGS, "--input-type=module", "--eval", `await import("${main}")`];
@@ -124,7 +124,7 @@ function compiledIn(folder) {
   return path.join(folder, "compiled");
 }
 
-/** A folder that is there is whole, also after a power cut. */
+/** Written to a temporary folder, synced and renamed: a bundle folder is complete even after a power cut. */
 function keepOnDisk(folder) {
   for (const name of readdirSync(folder)) {
     const file = openSync(path.join(folder, name));
@@ -142,18 +142,18 @@ function removeOld() {
   for (const { folder, atMs } of made.slice(OLD_KEPT)) if (atMs < oldestKeptMs) remove(folder);
 }
 
-/** Out of its name first: whoever starts meanwhile finds it whole or not at all. What cannot be removed is in nobody's way. */
+/** Renames before deleting, so that a concurrent start finds the bundle complete or not at all. */
 function remove(folder) {
   const going = path.join(CACHE, `making-${process.pid}-${path.basename(folder)}`);
   try {
     renameSync(folder, going);
     rmSync(going, { recursive: true, force: true });
   } catch {
-    // It is not there, or belongs to another user.
+    // It does not exist, or belongs to another user.
   }
 }
 
-/** Names and lines stay, so that a stack still says where it was; comments go, because the text of a module stays in memory. */
+/** Keeps names and line breaks for stack traces; drops comments, because V8 keeps module text in memory. */
 async function write(folder) {
   const { rolldown } = await import("rolldown");
   const built = await rolldown({
@@ -166,7 +166,7 @@ async function write(folder) {
   await built.close();
 }
 
-/** A thread is started from a file beside the module that starts it, which is beside it in the bundle too. */
+/** Worker threads are started from a sibling file, so the bundle keeps both in the same folder. */
 function renameThreads(code, id) {
   if (!id.startsWith(SOURCES)) return undefined;
   return code.replaceAll(/new URL\("\.\/([\w-]+)\.ts", import\.meta\.url\)/g, (_, name) => {
@@ -177,7 +177,7 @@ function renameThreads(code, id) {
 
 if (process.argv[1] === SELF) {
   const made = process.argv[2];
-  // Not awaited: what it imports would wait for its end.
+  // Not awaited: modules it imports would wait for this module to finish.
   (made === undefined ? bundle() : write(made)).catch((error) => {
     process.stderr.write(`${error.message}\n`);
     process.exit(1);

@@ -1,4 +1,4 @@
-/** Loaded into a gateway that has a launcher beside it: a launcher that was killed must not leave the gateway behind. */
+/** Preloaded into a gateway started by the launcher: ends the gateway when the launcher was killed. */
 const launcher = process.ppid;
 
 setInterval(() => {

@@ -1,8 +1,8 @@
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * A signal reaches the program that was started here, and ends this process too once that one has ended: what is stopped
- * leaves nothing behind.
+ * Forwards termination signals to a child process and exits with its status, so that stopping this process leaves no
+ * orphan.
  * @param {import("node:child_process").ChildProcess} child
  */
 export function handOnSignals(child) {

@@ -1,7 +1,7 @@
 /**
  * Completes package-lock.json after a dependency was added or changed: `node scripts/lock.mjs`.
  * npm leaves out the packages for other platforms when the registry it talks to does not carry them, and then refuses
- * its own lock file in `npm ci`. Their names say the platform, and their versions stand in the package that names them.
+ * its own lock file in `npm ci`. A package name contains the platform, and the version is in the package that depends on it.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -21,7 +21,7 @@ import { pinnedNode, ROOT, runKept, withLock } from "./setup.mjs";
 const FOLDER = path.join(ROOT, "portal");
 const DIST = path.join(FOLDER, "dist");
 const STAMP = path.join(DIST, "stamp");
-/** Files of earlier builds stay this long: a page that is open, or a gateway that still runs, may ask for them. */
+/** Files of earlier builds are retained this long, because open pages and running gateways may still load them. */
 const OLD_KEPT_MS = 24 * 60 * 60_000;
 
 export async function buildPortal() {
@@ -36,10 +36,10 @@ function isFresh() {
   return wanted === undefined || readIfThere(STAMP) === wanted;
 }
 
-/** Everything that the build reads. The contract is not in it: the portal takes types from there, which leave no trace. */
+/** Everything the build reads, except the API contract: the portal imports only types from it, which are erased. */
 function stampOf() {
   const sources = filesOf(FOLDER);
-  // Installed without its sources: what was built is what there is.
+  // Installed without sources: the existing build is used.
   if (!sources.some((file) => file.endsWith("vite.config.ts"))) return undefined;
   const digest = createHash("sha256");
   for (const file of [...sources, path.join(ROOT, "package-lock.json")]) {
@@ -86,7 +86,7 @@ async function build() {
   process.stderr.write(`Built the portal in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
-/** New files beside the old ones, the page last and in one step: whoever is served meanwhile gets a whole portal. */
+/** Adds new files beside the old ones and replaces the page last, atomically: concurrent requests get a complete portal. */
 function replace(made) {
   const assets = path.join(DIST, "assets");
   mkdirSync(assets, { recursive: true });

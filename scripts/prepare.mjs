@@ -1,4 +1,4 @@
-/** What tests and generated documents need beforehand: the packages, the portal, the gateway put together. */
+/** Prepares for tests and generated documents: installs packages, builds the portal and bundles the gateway. */
 import { bundle } from "./bundle.mjs";
 import { buildPortal } from "./portal.mjs";
 import { setUp } from "./setup.mjs";

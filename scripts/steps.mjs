@@ -1,4 +1,4 @@
-/** Runs the tools of `npm run check` and `npm test` on the pinned Node, one after the other, and says what failed. */
+/** Runs the steps of `npm run check` and `npm test` on the pinned Node one after the other and reports failures. */
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { handOnSignals } from "./hand-on.mjs";
@@ -6,7 +6,7 @@ import { pinnedNode, ROOT } from "./setup.mjs";
 
 const tool = (file) => path.join("node_modules", file);
 
-/** What can be said about the code without running it. Types by two threads: each works out what they share anew. */
+/** Static checks. Two type-checking threads: each checks the shared declarations again, so more do not pay. */
 export const CHECKS = [
   { name: "types", file: tool("typescript/bin/tsc"), args: ["-p", ".", "--checkers", "2"] },
   { name: "types of the portal", file: tool("typescript/bin/tsc"), args: ["-p", "portal"] },
@@ -20,7 +20,7 @@ export const CHECKS = [
   },
 ];
 
-/** The rules that are written as tests: part of every test run, and of the checks. */
+/** Rules that are written as tests: part of every test run and of `npm run check`. */
 export const RULES = {
   name: "architecture and documents",
   file: tool("vitest/vitest.mjs"),
@@ -31,7 +31,7 @@ export function tests(args) {
   return { name: "tests", file: tool("vitest/vitest.mjs"), args: ["run", ...args] };
 }
 
-/** Runs every step, also after one failed, and answers the names of those that did. */
+/** Runs every step, also after a failure, and returns the names of failed steps. */
 export async function runSteps(steps) {
   const failed = [];
   for (const step of steps) {
@@ -47,7 +47,7 @@ export async function runSteps(steps) {
   return failed;
 }
 
-/** Nothing here talks to the outside: no update notices, no telemetry. */
+/** Disables update notices and telemetry of the tools. */
 const QUIET = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", NO_UPDATE_NOTIFIER: "1" };
 
 function run({ file, args, quiet }) {

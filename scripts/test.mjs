@@ -10,7 +10,7 @@ import { fastTests } from "./fast-tests.mjs";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
-/** Programs that tests run, and the Debian packages that have them: the first that there is. */
+/** Programs that tests run, with the Debian packages that provide them in order of preference. */
 const PROGRAMS = [
   { isThere: () => isOnPath("curl"), debianPackages: ["curl"] },
   { isThere: hasPostgres, debianPackages: ["postgresql"] },
@@ -38,7 +38,7 @@ function steps() {
   return only.length > 0 ? [tests(only)] : [...CHECKS, tests([])];
 }
 
-/** Packages and programs at once: both are mostly waiting for the network. */
+/** Installs npm and Debian packages at the same time: both mostly wait for the network. */
 async function installAll() {
   const ends = await Promise.allSettled([setUp("develop"), installPrograms()]);
   const failed = ends.find(({ status }) => status === "rejected");
@@ -81,13 +81,13 @@ function hasChromium() {
   return ["chromium-headless-shell", "chromium"].some(isOnPath);
 }
 
-/** Debian keeps the programs of a server apart, a folder for each version. */
+/** Debian installs PostgreSQL's server programs in one folder per version. */
 function hasPostgres() {
   const folder = "/usr/lib/postgresql";
   return existsSync(folder) && readdirSync(folder).some((one) => existsSync(path.join(folder, one, "bin/initdb")));
 }
 
-/** Packages start their services unless this file says no; the tests start servers of their own. */
+/** This policy file keeps Debian packages from starting their services; tests start their own servers. */
 async function withoutServices(work) {
   const policy = "/usr/sbin/policy-rc.d";
   if (existsSync(policy)) return work();
