@@ -47,7 +47,7 @@ const FILTERS: Readonly<Record<string, LogFilter>> = {
   "a provider of long ago": { provider: "provider-gone" },
   "a status of long ago": { status: 503, environment: "live" },
   "an app": { app: "editor" },
-  "no such app": { app: "nobody" },
+  "no such app": { app: "unknown-app" },
   "a month ago": { untilMs: END_MS - 25 * DAY_MS },
   "a day long ago": { sinceMs: END_MS - 20 * DAY_MS, untilMs: END_MS - 19 * DAY_MS },
   "test and failed": { environment: "test", status: 502 },

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the secrets of the compose file, once: what is there already stays as it is.
+# Creates the secrets of the compose file; existing files are kept.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p secrets
-# Containers read them as users of their own, so the files are readable and the folder around them is not.
+# Containers read them as different users, so the files are world-readable inside a private folder.
 chmod 700 secrets
 
 random() { od -An -v -tx1 -N"$1" /dev/urandom | tr -d ' \n'; }

@@ -12,13 +12,13 @@ import { ROOT, setUp } from "../../scripts/setup.mjs";
 import { removeOtherPackages } from "./packages.mjs";
 
 await buildPortal();
-// Without its sources the portal is what was built, and no start builds it again.
+// Without its sources the portal is never rebuilt at start.
 const portal = path.join(ROOT, "portal");
 for (const name of readdirSync(portal))
   if (name !== "dist") rmSync(path.join(portal, name), { recursive: true, force: true });
-// Leaves the mark that packages are as the lock file says; a start that finds it installs nothing.
+// Records that packages match the lock file, so that a start installs nothing.
 await setUp("run");
 const made = await bundle();
-if (made === undefined || !existsSync(path.join(made, "compiled"))) throw new Error("the gateway was not put together");
+if (made === undefined || !existsSync(path.join(made, "compiled"))) throw new Error("the gateway was not bundled");
 removeOtherPackages(ROOT);
 writeFileSync(path.join(ROOT, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);

@@ -4,5 +4,5 @@ const answer = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSi
   (error) => ({ ok: false, status: error.message }),
 );
 if (!answer.ok) process.stderr.write(`/healthz: ${answer.status}\n`);
-// Not awaited to the end of the connection: the check is over.
+// Exits without waiting for the connection to close.
 process.exit(answer.ok ? 0 : 1);

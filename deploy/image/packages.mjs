@@ -7,7 +7,7 @@ import { isTool, whereIs } from "../../scripts/sbom.mjs";
 const ONLY_READ = "node_modules/@scalar/api-reference";
 /** `from "x"`, `import("x")`, `import "x"`, `resolve("x")`: the package, without a path inside it. */
 const NAMED = /\b(?:from|import|resolve)\b\s*\(?\s*"((?:@[\w.-]+\/)?[\w-][\w.-]*)(?:\/[^"]*)?"/g;
-/** For whoever develops against a package, or looks for a fault in it. */
+/** Files that are only useful for development or debugging. */
 const NOT_RUN = /\.(?:map|d\.[mc]?ts)$/;
 
 /** Paths in the lock file. */

@@ -1,13 +1,13 @@
--- Two roles for a gateway on PostgreSQL: one owns the tables and brings them up to date, the other runs gateways and can
--- neither change tables nor change or remove what is only ever added (ledger, audit log, versions of policies and routers,
--- exchange rates). Run it as an administrator, inside each new database; roles that are there already stay as they are:
+-- Two roles for a gateway on PostgreSQL: one owns and migrates the tables, the other runs gateways and can neither alter
+-- tables nor update or delete append-only rows (ledger, audit log, versions of policies and routers, exchange rates).
+-- Run it as an administrator in each new database; existing roles are kept:
 --
 --   createdb --encoding=UTF8 --template=template0 gateway
 --   psql --dbname=gateway --file=roles.sql
 --   psql --dbname=gateway --command='\password gateway_owner' --command='\password gateway_app'
 --
--- Then set DATABASE_URL with gateway_app and DATABASE_MIGRATION_URL with gateway_owner. What gateway_app may do with each
--- table is granted by the gateway whenever it brings tables up to date; by hand, as the owner, it is
+-- Then set DATABASE_URL with gateway_app and DATABASE_MIGRATION_URL with gateway_owner. The gateway grants the
+-- table privileges of gateway_app after each migration; to grant them manually, run as the owner:
 --
 --   select gateway_grant('gateway_app');
 
@@ -21,6 +21,6 @@ revoke all on schema public from public;
 grant usage, create on schema public to gateway_owner;
 grant usage on schema public to gateway_app;
 
--- The gateway says this for its own sessions; here it holds for whatever else signs in by that name.
+-- The gateway sets this for its own sessions; this line applies it to every other login of the role.
 alter role gateway_app set statement_timeout = '60s';
 alter role gateway_app set idle_in_transaction_session_timeout = '60s';
