@@ -33,13 +33,13 @@ describe("rate windows in memory", () => {
   test("RATE-01 windows of idle keys are dropped, and those of active keys stay", () => {
     const clock = handClock();
     const windows = new RateWindows(clock);
-    for (let key = 0; key < 5000; key += 1) windows.count(`old-${key}`, 10);
+    for (let key = 0; key < 5000; key += 1) windows.consume({ id: `old-${key}` }, 10);
     clock.pass(WINDOW_MS / 2);
-    windows.count("busy", 1);
+    windows.consume({ id: "busy" }, 1);
     clock.pass(WINDOW_MS / 2);
-    for (let key = 0; key < 6000; key += 1) windows.count(`new-${key}`, 10);
+    for (let key = 0; key < 6000; key += 1) windows.consume({ id: `new-${key}` }, 10);
     expect(windows.size).toBeLessThanOrEqual(6001);
-    expect(windows.count("busy", 1).isAllowed).toBe(false);
+    expect(windows.consume({ id: "busy" }, 1).isAllowed).toBe(false);
     clock.pass(WINDOW_MS);
     windows.dropIdle();
     expect(windows.size).toBe(0);

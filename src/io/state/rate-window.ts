@@ -1,4 +1,4 @@
-import type { RateWindowVerdict } from "../../domain/admission/shared-state.ts";
+import type { KeyRef, RateWindowVerdict } from "../../domain/admission/shared-state.ts";
 import type { Clock } from "../../kit/clock.ts";
 
 export const WINDOW_MS = 60_000;
@@ -66,9 +66,9 @@ export class RateWindows {
     return this.#windows.size;
   }
 
-  count(keyId: string, limit: number): RateWindowVerdict {
+  consume({ id }: Pick<KeyRef, "id">, limit: number): RateWindowVerdict {
     const monotonicMs = this.#clock.monotonicMs();
-    const window = this.#windows.get(keyId) ?? this.#open(keyId);
+    const window = this.#windows.get(id) ?? this.#open(id);
     const counted = window.countAt(monotonicMs);
     if (counted >= limit) {
       // After the limit was lowered, several calls must leave before one fits.
@@ -78,10 +78,10 @@ export class RateWindows {
     return this.#verdict(true, limit, limit - counted - 1, window.expiresAtMs(0) - monotonicMs);
   }
 
-  /** As `count` without counting; the reset of an empty window is now. */
-  peek(keyId: string, limit: number): RateWindowVerdict {
+  /** As `consume` without counting; the reset of an empty window is now. */
+  peek({ id }: Pick<KeyRef, "id">, limit: number): RateWindowVerdict {
     const monotonicMs = this.#clock.monotonicMs();
-    const window = this.#windows.get(keyId);
+    const window = this.#windows.get(id);
     const counted = window?.countAt(monotonicMs) ?? 0;
     const index = Math.max(0, counted - limit);
     const expiresAtMs = window === undefined || counted === 0 ? monotonicMs : window.expiresAtMs(index);
