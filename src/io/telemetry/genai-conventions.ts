@@ -1,4 +1,4 @@
-import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
+import type { RequestRecord, Surface } from "../../domain/record/record.ts";
 
 /**
  * Attribute names of OpenTelemetry's GenAI conventions (repository semantic-conventions-genai, after version 1.42). They are
@@ -110,19 +110,6 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const conventionalProviderName = (provider: string): string => PROVIDERS.get(provider) ?? provider;
-
-/** False for an endpoint that was skipped: the record lists it as an attempt, too. */
-export function wasSent({ durationMs, upstreamStatus, outcome }: AttemptRecord): boolean {
-  return outcome === "served" || outcome === "cancelled" || durationMs > 0 || upstreamStatus !== null;
-}
-
-/** `error.type` of an attempt, from a closed list; undefined for a success. */
-export function errorTypeOf({ outcome, upstreamStatus }: AttemptRecord): string | undefined {
-  if (outcome === "served") return undefined;
-  if (outcome === "cancelled") return "client_disconnected";
-  if (upstreamStatus === null) return "no_answer";
-  return upstreamStatus === 200 ? "broken_answer" : String(upstreamStatus);
-}
 
 /** The model that was requested from an endpoint. */
 export function attemptModel(

@@ -1,24 +1,20 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import { CHANNELS, type Channel } from "../../domain/alerts/alert-store.ts";
-import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import type { SurfaceProof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/log-outbox.ts";
-import type { RequestRecord } from "../../domain/record/record.ts";
-import { memoize } from "../../kit/memoize.ts";
 import type { ExportResult } from "./export-result.ts";
-import { GenAiMetrics } from "./genai-metrics.ts";
 import { type OperatorEvent, QUEUE_REJECTION_REASONS } from "./operator-events.ts";
 import { SIGNALS, type Signal } from "./otlp-client.ts";
 import type { GaugeSnapshot } from "./otlp-metrics.ts";
 import { processGauges } from "./process-gauges.ts";
-import { CounterSeries, HistogramSeries, type SeriesSnapshot } from "./series.ts";
+import { prometheusText } from "./prometheus-text.ts";
+import { providerLabel, RequestMetrics } from "./request-metrics.ts";
+import { CounterSeries, type HistogramSeries, type SeriesSnapshot } from "./series.ts";
 
 const LOG_EXPORT_OUTCOMES = ["sent", "lost"] as const;
 type LogExportOutcome = (typeof LOG_EXPORT_OUTCOMES)[number];
 const ALERT_DELIVERY_OUTCOMES = ["delivered", "later", "failed"] as const;
 type AlertDeliveryOutcome = (typeof ALERT_DELIVERY_OUTCOMES)[number];
-
-const DURATION_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 export type GaugeSources = {
   readonly runningRequests: () => number;
@@ -36,35 +32,8 @@ export type GaugeSources = {
 };
 
 /** Prometheus metrics. Label values come from closed lists, never from callers. */
-export class Metrics {
+export class Metrics extends RequestMetrics {
   readonly #registry = new Registry();
-  readonly #http = new CounterSeries("gateway_http_requests_total", "HTTP responses, by route and status.");
-  readonly #httpSeconds = new HistogramSeries(
-    "gateway_http_request_seconds",
-    "Duration of an HTTP request until the end of its response.",
-    DURATION_BOUNDS,
-  );
-  readonly #requests = new CounterSeries(
-    "gateway_inference_requests_total",
-    "Inference requests finished, by surface, serving provider, status and error code.",
-  );
-  readonly #tokens = new CounterSeries("gateway_tokens_total", "Tokens used, by provider and kind.");
-  readonly #firstByte = new HistogramSeries(
-    "gateway_first_byte_seconds",
-    "Time to the first byte of an inference response.",
-    DURATION_BOUNDS,
-  );
-  readonly #overhead = new HistogramSeries(
-    "gateway_overhead_seconds",
-    "Time an inference request spent in the gateway itself.",
-    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1],
-  );
-  readonly #attempts = new CounterSeries("gateway_attempts_total", "Attempts at provider endpoints, by outcome.");
-  readonly #charged = new CounterSeries(
-    "gateway_charged_total",
-    "What requests were charged, in units of the currency, by provider and currency.",
-  );
-  readonly #genai = new GenAiMetrics();
   readonly #logExport = new CounterSeries(
     "gateway_log_export_records_total",
     "Requests of the log that were exported or given up, by target and result.",
@@ -120,7 +89,7 @@ export class Metrics {
 
   /** Series that alert rules watch for an increase start at zero, except those by provider. */
   constructor() {
-    this.#overhead.initialize("");
+    super();
     for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
     for (const channel of CHANNELS)
       for (const result of ALERT_DELIVERY_OUTCOMES) this.#alerts.add(alertLabels(channel, result), 0);
@@ -211,28 +180,6 @@ export class Metrics {
     );
   }
 
-  recordHttpResponse(route: string, status: number, durationMs: number): void {
-    const labels = routeLabels(route);
-    this.#http.add(labels.with(status), 1);
-    this.#httpSeconds.observe(labels.all, durationMs / 1000);
-  }
-
-  recordRequest(record: RequestRecord): void {
-    const { surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage, charge } = record;
-    const labels = providerLabels(providerLabel(provider ?? "none"));
-    this.#requests.add(labels.finished(surface)(status)(errorCode ?? "none"), 1);
-    this.#overhead.observe("", overheadMs / 1000);
-    if (ttfbMs !== null) this.#firstByte.observe(labels.all, ttfbMs / 1000);
-    for (const attempt of attempts)
-      this.#attempts.add(providerLabels(providerLabel(attempt.provider)).attempted(attempt.outcome), 1);
-    if (usage !== null) {
-      this.#tokens.add(labels.input, usage.inputTokens);
-      this.#tokens.add(labels.output, usage.outputTokens);
-    }
-    if (charge !== null) this.#charged.add(labels.charged(charge.currency), Number(charge.nanos) / 1e9);
-    this.#genai.recordRequest(record);
-  }
-
   recordEvent(event: OperatorEvent): void {
     switch (event.is) {
       case "retried":
@@ -311,14 +258,7 @@ export class Metrics {
 
   get #series(): readonly (CounterSeries | HistogramSeries)[] {
     return [
-      this.#http,
-      this.#httpSeconds,
-      this.#requests,
-      this.#tokens,
-      this.#charged,
-      this.#firstByte,
-      this.#overhead,
-      this.#attempts,
+      ...this.requestSeries,
       this.#retries,
       this.#retryBudgetExhausted,
       this.#skippedEndpoints,
@@ -333,7 +273,7 @@ export class Metrics {
       this.#logExportFailures,
       this.#telemetry,
       this.#telemetryDropped,
-      ...this.#genai.series,
+      ...this.genaiSeries,
     ];
   }
 
@@ -351,32 +291,10 @@ export class Metrics {
   }
 
   async render(): Promise<{ readonly contentType: string; readonly body: string }> {
-    const texts = [...this.#series.map((series) => series.render()), await this.#registry.metrics()];
+    const texts = [...this.#series.map((series) => prometheusText(series.snapshot())), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };
   }
 }
-
-/** Label texts of the request path are cached: building them would cost more than the increment. */
-const routeLabels = memoize((route: string) => ({
-  all: `route="${route}"`,
-  with: memoize((status: number) => `route="${route}",status="${status}"`),
-}));
-
-const providerLabels = memoize((provider: string) => {
-  const all = `provider="${provider}"`;
-  return {
-    all,
-    input: `${all},kind="input"`,
-    output: `${all},kind="output"`,
-    attempted: memoize((outcome: string) => `${all},outcome="${outcome}"`),
-    charged: memoize((currency: string) => `${all},currency="${currency}"`),
-    finished: memoize((surface: string) =>
-      memoize((status: number) =>
-        memoize((code: string) => `surface="${surface}",${all},status="${status}",code="${code}"`),
-      ),
-    ),
-  };
-});
 
 const queueRejectionLabels = (why: (typeof QUEUE_REJECTION_REASONS)[number]) => `why="${why}"`;
 const logExportLabels = (target: LogTarget, result: LogExportOutcome) => `target="${target}",result="${result}"`;
@@ -392,9 +310,4 @@ function registerGauge(name: string, help: string, read: () => number, registry:
       this.set(read());
     },
   });
-}
-
-/** Node names are free text of workspaces and unbounded, so all nodes share one label. */
-function providerLabel(provider: string): string {
-  return isNodeProvider(provider) ? "node" : provider;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { prometheusText } from "./prometheus-text.ts";
 import { CounterSeries, HistogramSeries } from "./series.ts";
 
 test("a counter sums by label set", () => {
@@ -6,7 +7,7 @@ test("a counter sums by label set", () => {
   counter.add('kind="a"', 1);
   counter.add('kind="b"', 5);
   counter.add('kind="a"', 2);
-  expect(counter.render()).toBe(
+  expect(prometheusText(counter.snapshot())).toBe(
     [
       "# HELP calls_total Calls.",
       "# TYPE calls_total counter",
@@ -20,7 +21,7 @@ test("histogram buckets are cumulative and include their bound", () => {
   const histogram = new HistogramSeries("wait_seconds", "Waits.", [0.1, 1]);
   for (const seconds of [0.0625, 0.1, 0.5, 4]) histogram.observe('route="a"', seconds);
   histogram.observe("", 0.25);
-  expect(histogram.render().split("\n")).toEqual([
+  expect(prometheusText(histogram.snapshot()).split("\n")).toEqual([
     "# HELP wait_seconds Waits.",
     "# TYPE wait_seconds histogram",
     'wait_seconds_bucket{le="0.1",route="a"} 2',

@@ -19,12 +19,6 @@ export class CounterSeries {
     else counter.value += amount;
   }
 
-  render(): string {
-    const lines = headerLines(this.#name, this.#help, "counter");
-    for (const [labels, { value }] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
-    return lines.join("\n");
-  }
-
   snapshot(): CounterSnapshot {
     const values = new Map(this.#values.entries().map(([labels, { value }]) => [labels, value]));
     return { is: "counts", name: this.#name, help: this.#help, values };
@@ -65,22 +59,6 @@ export class HistogramSeries {
     timing.bucketCounts[bucket] = (timing.bucketCounts[bucket] ?? 0) + 1;
   }
 
-  render(): string {
-    const lines = headerLines(this.#name, this.#help, "histogram");
-    for (const [labels, { bucketCounts, sum, count }] of this.#histograms) {
-      const suffix = labels === "" ? "" : `,${labels}`;
-      let cumulative = 0;
-      for (const [bucket, bound] of this.#bounds.entries()) {
-        cumulative += bucketCounts[bucket] ?? 0;
-        lines.push(`${this.#name}_bucket{le="${bound}"${suffix}} ${cumulative}`);
-      }
-      const own = labels === "" ? "" : `{${labels}}`;
-      lines.push(`${this.#name}_bucket{le="+Inf"${suffix}} ${count}`);
-      lines.push(`${this.#name}_sum${own} ${sum}`, `${this.#name}_count${own} ${count}`);
-    }
-    return lines.join("\n");
-  }
-
   snapshot(): HistogramSnapshot {
     return { is: "timings", name: this.#name, help: this.#help, bounds: this.#bounds, timings: this.#histograms };
   }
@@ -91,8 +69,4 @@ export class HistogramSeries {
     this.#histograms.set(labels, timing);
     return timing;
   }
-}
-
-function headerLines(name: string, help: string, type: string): string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
 }

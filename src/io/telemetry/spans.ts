@@ -5,13 +5,12 @@ import { parseTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../k
 import {
   attemptModel,
   conventionalProviderName,
-  errorTypeOf,
   GATEWAY_ATTRIBUTES,
   GENAI,
   operationName,
-  wasSent,
 } from "./genai-conventions.ts";
 import { type AttributeValue, type OtlpAttribute, otlpAttributes, unixNanos } from "./otlp-values.ts";
+import { errorTypeOf, wasSent } from "./request-metrics.ts";
 
 /** Enum values of OTLP. */
 const KIND_SERVER = 2;
