@@ -14,6 +14,7 @@ import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fi
 import { FIELD_TABLES } from "../src/language/dialects/field-tables.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../src/language/dialects/responses/fields.ts";
 import { SETTINGS } from "../src/settings/config.ts";
+import { SPECIFICATION } from "./support/recordings.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
@@ -54,13 +55,8 @@ describe("the parameter table", () => {
     }
   });
 
-  const specification = path.join(ROOT, "../shared/spec.md");
-  const hasSpecification = existsSync(specification);
-  if (!hasSpecification)
-    process.stderr.write("skipped: ../shared/spec.md is absent, the parameter table is not compared\n");
-
-  test.skipIf(!hasSpecification)("PARAM-01 the page is the specification's table, cell by cell", () => {
-    const [, section = ""] = readFileSync(specification, "utf8").split("### Chat-surface request parameters");
+  test.skipIf(!existsSync(SPECIFICATION))("PARAM-01 the page is the specification's table, cell by cell", () => {
+    const [, section = ""] = readFileSync(SPECIFICATION, "utf8").split("### Chat-surface request parameters");
     const specified = rowsOf(section.split("\n### ")[0] ?? "");
     expect(specified.length).toBeGreaterThan(0);
     expect(printed.map(({ name, cells }) => [name, ...cells])).toEqual(
@@ -279,7 +275,8 @@ describe("documents by hand", () => {
 
   test("OPS-02 the metrics page names every metric, and none that does not exist", () => {
     const namesIn = (text: string) => [...new Set(text.match(/\bgateway_[a-z_]+\b/g))].sort();
-    expect(namesIn(read("docs/metrics.md"))).toEqual(namesIn(read("src/io/telemetry/metrics.ts")));
+    const sources = ["metrics", "request-metrics"].map((name) => read(`src/io/telemetry/${name}.ts`));
+    expect(namesIn(read("docs/metrics.md"))).toEqual(namesIn(sources.join("\n")));
   });
 
   test.each(pages)("%s: its links lead to files that exist", (page) => {
