@@ -246,8 +246,8 @@ describe("egress", () => {
         .map(({ target }) => `${file} ${target}`),
     );
     expect(openers.toSorted()).toEqual([
-      "src/http1/client/client-connection.ts node:net",
-      "src/http1/client/client-connection.ts node:tls",
+      "src/http1/client/dial.ts node:net",
+      "src/http1/client/dial.ts node:tls",
       "src/io/upstream/smtp-mailer.ts nodemailer",
     ]);
   });

@@ -120,18 +120,18 @@ export class EdgeServer {
         // On every other path the Upgrade header is ignored, as HTTP allows, and the request is served.
         shouldUpgradeCallback: ({ method, url }) => method === "GET" && pathOf(url) === TUNNEL_PATH,
       },
-      (request, response) => void this.#receive(request, response),
+      (request, response) => void this.receive(request, response),
     );
     // "100 Continue" is sent when the body is read, so that a refusal saves the upload. Other expectations are ignored.
-    server.on("checkContinue", (request, response) => void this.#receive(request, response));
-    server.on("checkExpectation", (request, response) => void this.#receive(request, response));
+    server.on("checkContinue", (request, response) => void this.receive(request, response));
+    server.on("checkExpectation", (request, response) => void this.receive(request, response));
     server.on("connect", (_request, socket) => writeRawResponse(socket, connectFault(), this.#deps.ids.next("req_")));
     server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
     const fastPath = new FastPath(server, {
       clock: deps.clock,
       timeouts: deps.timeouts,
       endToEndHeaders: END_TO_END_HEADERS,
-      onRequest: (request, response) => void this.#receive(request, response),
+      receiver: this,
       onHeadersTimeout: (socket) => this.#rejectMalformed(new RequestTimeoutError(), socket),
       onSocketTimeout: (socket) => this.#closeIfStalled(socket),
       onRequestQueued: () => this.listener.requestStarted(),
@@ -150,7 +150,7 @@ export class EdgeServer {
     this.#routes = routes;
   }
 
-  async #receive(request: InboundHttpRequest, response: OutboundHttpResponse): Promise<void> {
+  async receive(request: InboundHttpRequest, response: OutboundHttpResponse): Promise<void> {
     this.listener.requestStarted();
     const startedMs = this.#deps.clock.monotonicMs();
     const connection = this.#connectionOf(request.socket);

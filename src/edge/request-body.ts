@@ -2,7 +2,7 @@ import { Readable, Transform } from "node:stream";
 import { ClientDisconnected } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
-import { FastPathRequest } from "../http1/server/fast-path-request.ts";
+import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
 import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpResponse } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
-import { FastPathRequest } from "../http1/server/fast-path-request.ts";
+import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
 import type { InboundHttpRequest, OutboundHttpResponse, ResponseHeaders } from "../http1/server/server-message.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { awaitsContinue } from "./request-body.ts";

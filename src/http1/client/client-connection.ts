@@ -1,22 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import type { Socket } from "node:net";
+import { systemClock } from "../../kit/clock.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import type { StreamedBody } from "./contract.ts";
-import type { ExchangeOwner, HttpExchange } from "./http-exchange.ts";
-import { HttpFault } from "./http-fault.ts";
+import type {
+  HttpBody,
+  RequestFailure,
+  RequestHandle,
+  ResponseBodyHandler,
+  ResponseHandler,
+  StreamedBody,
+} from "./contract.ts";
+import { type DialTarget, dial, type TlsSessionCache } from "./dial.ts";
+import { errorCodeOf, failureKindOf, HttpFault } from "./http-fault.ts";
 import type { IdleCheckable, IdleWatchdog } from "./idle-watchdog.ts";
 import { type ConnectionReuse, type ResponseObserver, ResponseParser } from "./response-parser.ts";
 import { streamUpload } from "./stream-upload.ts";
-
-export type DialTarget = {
-  readonly protocol: "http:" | "https:";
-  /** A name, or an address without brackets. */
-  readonly host: string;
-  readonly port: number;
-  /** Replaces the system's name resolution. */
-  readonly lookup?: LookupFunction;
-};
 
 export type ConnectionLimits = {
   readonly connectTimeoutMs: number;
@@ -25,13 +23,100 @@ export type ConnectionLimits = {
   readonly headBytesMax: number;
 };
 
+export type SerializedHead = {
+  readonly text: string;
+  /** An ASCII head has the same bytes in UTF-8 as in Latin-1, so it is written together with a UTF-8 body. */
+  readonly isAscii: boolean;
+};
+
+/** The queue or the connection that an exchange currently belongs to. */
+export type ExchangeOwner = {
+  /** The exchange ended: release everything held for it. */
+  drop(exchange: HttpExchange): void;
+  resume(): void;
+};
+
+const ABORTED = new Error("aborted by the gateway");
+
+/** One request and its response, queued or on a connection. Its handler is notified of exactly one end. */
+export class HttpExchange implements RequestHandle {
+  readonly head: SerializedHead;
+  readonly body: HttpBody | undefined;
+  readonly #handler: ResponseHandler;
+  #owner: ExchangeOwner | undefined;
+  #bodyHandler: ResponseBodyHandler | undefined;
+  #isSent = false;
+  #isDone = false;
+
+  constructor(head: SerializedHead, body: HttpBody | undefined, handler: ResponseHandler) {
+    this.head = head;
+    this.body = body;
+    this.#handler = handler;
+  }
+
+  assignTo(owner: ExchangeOwner): void {
+    this.#owner = owner;
+  }
+
+  /** From here on the server may have received the request. */
+  markSent(): void {
+    this.#isSent = true;
+  }
+
+  /** Ends the exchange synchronously, also while it is queued. */
+  abort(): void {
+    if (this.#isDone) return;
+    // Leaves its owner first: the handler may send another request, which must not start this one.
+    this.#owner?.drop(this);
+    this.#fail("aborted", ABORTED);
+  }
+
+  /** Ignored after the end: the connection may carry another exchange by then. */
+  resume(): void {
+    if (!this.#isDone) this.#owner?.resume();
+  }
+
+  get hasResponse(): boolean {
+    return this.#bodyHandler !== undefined;
+  }
+
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    if (!this.#isDone) this.#bodyHandler = this.#handler.onHeaders(status, headers);
+  }
+
+  onData(bytes: Buffer): "more" | "pause" {
+    return this.#isDone || this.#bodyHandler === undefined ? "more" : this.#bodyHandler.onData(bytes);
+  }
+
+  onEnd(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    try {
+      this.#bodyHandler?.onEnd();
+    } catch (error) {
+      // A handler that throws has not ended its request, which would otherwise wait forever.
+      this.#bodyHandler?.onFailure({ kind: "broken", sent: true, why: errorCodeOf(error) });
+    }
+  }
+
+  onFailure(error: unknown): void {
+    this.#fail(failureKindOf(error, this.#isSent), error);
+  }
+
+  #fail(kind: RequestFailure["kind"], error: unknown): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    const failure: RequestFailure = { kind, sent: this.#isSent, why: errorCodeOf(error) };
+    if (this.#bodyHandler === undefined) this.#handler.onFailure(failure);
+    else this.#bodyHandler.onFailure(failure);
+  }
+}
+
 /** The pool that a connection belongs to. */
-export type ConnectionOwner = {
+export type ConnectionOwner = TlsSessionCache & {
   readonly dialTarget: DialTarget;
   readonly limits: ConnectionLimits;
   readonly watchdog: IdleWatchdog;
-  /** The last TLS session, for resumption. */
-  tlsSession: Buffer | undefined;
   onIdle(connection: ClientConnection): void;
   onClosed(connection: ClientConnection): void;
 };
@@ -40,7 +125,6 @@ export type ConnectionOwner = {
 const KEEP_ALIVE_MS_MAX = 30_000;
 /** A request sent when the server is about to close would be lost. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
-const TCP_KEEPALIVE_MS = 60_000;
 
 /**
  * All connections read into this one buffer and copy at once. A buffer per connection would be most of the memory of an
@@ -70,43 +154,19 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
     this.#owner = owner;
     this.#parser = new ResponseParser(this, owner.limits.headBytesMax);
     this.#exchange = exchange;
-    this.#idleSinceMs = owner.watchdog.nowMs;
+    this.#idleSinceMs = systemClock.monotonicMs();
     exchange.assignTo(this);
-    this.#socket = this.#dial(owner.dialTarget);
+    this.#socket = this.#dial();
     owner.watchdog.watch(this);
   }
 
-  #dial({ protocol, host, port, lookup }: DialTarget): Socket {
-    const options = {
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-      onread: { buffer: SHARED_READ_BUFFER, callback: (bytes: number) => this.#read(bytes) },
-      ...(lookup === undefined ? {} : { lookup }),
-    };
-    const socket = protocol === "http:" ? connectPlain(options, () => this.#onConnected()) : this.#dialTls(options);
+  #dial(): Socket {
+    const { dialTarget } = this.#owner;
+    const onread = { buffer: SHARED_READ_BUFFER, callback: (bytes: number) => this.#read(bytes) };
+    const socket = dial(dialTarget, onread, this.#owner, () => this.#onConnected());
     socket.on("error", (error) => this.#fail(error));
     socket.on("end", () => this.#onRemoteEnd());
     socket.on("close", () => this.#fail(new HttpFault("HTTP_CUT_OFF")));
-    return socket;
-  }
-
-  #dialTls(options: { readonly host: string; readonly port: number }): Socket {
-    const owner = this.#owner;
-    const socket = connectTls(
-      {
-        ...options,
-        ALPNProtocols: ["http/1.1"],
-        ...(isIP(options.host) === 0 ? { servername: options.host } : {}),
-        ...(owner.tlsSession === undefined ? {} : { session: owner.tlsSession }),
-      },
-      () => this.#onConnected(),
-    );
-    socket.on("session", (session) => {
-      owner.tlsSession = session;
-    });
     return socket;
   }
 
@@ -212,7 +272,7 @@ export class ClientConnection implements ResponseObserver, ExchangeOwner, IdleCh
     const isExhausted = reuse === "exhausted" || isRequestIncomplete || this.#keepAliveMs <= 0;
     if (isExhausted) this.#close();
     else if (this.#stage === "open") {
-      this.#idleSinceMs = this.#owner.watchdog.nowMs;
+      this.#idleSinceMs = systemClock.monotonicMs();
       this.#owner.onIdle(this);
     }
     exchange?.onEnd();

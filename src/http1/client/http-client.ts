@@ -1,9 +1,16 @@
-import type { DialTarget } from "./client-connection.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
+import {
+  ClientConnection,
+  type ConnectionLimits,
+  type ConnectionOwner,
+  type ExchangeOwner,
+  HttpExchange,
+  type SerializedHead,
+} from "./client-connection.ts";
 import type { HttpBody, HttpClient, HttpRequest, RequestFailure, RequestHandle, ResponseHandler } from "./contract.ts";
-import { errorCodeOf, HttpExchange } from "./http-exchange.ts";
+import { type DialTarget, dialTargetOf } from "./dial.ts";
+import { CLIENT_CLOSED, errorCodeOf, HttpFault } from "./http-fault.ts";
 import { IdleWatchdog } from "./idle-watchdog.ts";
-import { OriginPool } from "./origin-pool.ts";
-import { serializeRequestHead } from "./request-head.ts";
 
 export type HttpClientLimits = {
   /** Per origin and owner. */
@@ -90,12 +97,6 @@ class OriginPools {
 
 type RequestTarget = { readonly pool: OriginPool; readonly host: string; readonly path: string };
 
-export function dialTargetOf({ protocol, hostname, port }: URL): DialTarget {
-  const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  if (protocol === "https:") return { protocol, host, port: port === "" ? 443 : Number(port) };
-  return { protocol: "http:", host, port: port === "" ? 80 : Number(port) };
-}
-
 /** Sends one request on a pool that the caller opens and closes. */
 export function sendOnPool(target: RequestTarget, request: HttpRequest, handler: ResponseHandler): RequestHandle {
   const { method = "POST", headers } = request;
@@ -125,4 +126,157 @@ function failUnsent(handler: ResponseHandler, failure: RequestFailure): RequestH
   // Deferred, so that the sender has the handle before its handler is called.
   queueMicrotask(() => handler.onFailure(failure));
   return { abort() {}, resume() {} };
+}
+
+type RequestHeadFields = {
+  readonly method: string;
+  readonly path: string;
+  readonly host: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: the request has no body. */
+  readonly bodyBytes: number | undefined;
+};
+
+const NOT_ASCII = /[^\t\x20-\x7e]/;
+
+/** Headers that only the connection may set: they decide where a message ends. */
+const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "expect",
+  "upgrade",
+  "keep-alive",
+]);
+
+/** Throws on a header that could be parsed as more than one header, or as the start of another request. */
+export function serializeRequestHead({ method, path, host, headers, bodyBytes }: RequestHeadFields): SerializedHead {
+  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  let isAscii = true;
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined) continue;
+    const lowerName = parseHeaderName(name);
+    if (lowerName === undefined || CONNECTION_OWNED_HEADERS.has(lowerName)) throw new HttpFault("HTTP_BAD_HEADER");
+    if (NOT_ASCII.test(value)) {
+      if (INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
+      isAscii = false;
+    }
+    text += `${name}: ${value}\r\n`;
+  }
+  return { text: bodyBytes === undefined ? `${text}\r\n` : `${text}content-length: ${bodyBytes}\r\n\r\n`, isAscii };
+}
+
+export type OriginPoolLimits = ConnectionLimits & { readonly connections: number };
+
+/**
+ * The connections to one origin, and the exchanges queued for one.
+ *
+ * A used connection cools down for one event-loop tick, in which all pending bytes are read, before it is used again:
+ * a server may close it right after its response or send unsolicited bytes, and neither may affect the next exchange.
+ */
+export class OriginPool implements ConnectionOwner, ExchangeOwner {
+  readonly dialTarget: DialTarget;
+  readonly limits: OriginPoolLimits;
+  readonly watchdog: IdleWatchdog;
+  tlsSession: Buffer | undefined;
+  readonly #connections = new Set<ClientConnection>();
+  /** Last in, first out: connections that the load does not need become idle long enough to be closed. */
+  readonly #idle: ClientConnection[] = [];
+  /** Connections whose response completed in this tick. */
+  readonly #cooling: ClientConnection[] = [];
+  readonly #queue: HttpExchange[] = [];
+  #isReuseScheduled = false;
+  #stage: "open" | "draining" | "aborted" = "open";
+
+  constructor(dialTarget: DialTarget, limits: OriginPoolLimits, watchdog: IdleWatchdog) {
+    this.dialTarget = dialTarget;
+    this.limits = limits;
+    this.watchdog = watchdog;
+  }
+
+  send(exchange: HttpExchange): void {
+    exchange.assignTo(this);
+    this.#queue.push(exchange);
+    this.#dispatch();
+  }
+
+  /** Opens connections for exchanges that no idle or cooling connection will take, up to the limit. */
+  #dispatch(): void {
+    const free = this.#idle.length + this.#cooling.length;
+    while (this.#queue.length > free && this.#connections.size < this.limits.connections) {
+      const exchange = this.#queue.shift();
+      if (exchange !== undefined) this.#connections.add(new ClientConnection(this, exchange));
+    }
+    if (free > 0 && this.#queue.length > 0) this.#scheduleReuse();
+  }
+
+  #scheduleReuse(): void {
+    if (this.#isReuseScheduled) return;
+    this.#isReuseScheduled = true;
+    setImmediate(reuseIdleOf, this);
+  }
+
+  reuseIdle(): void {
+    this.#isReuseScheduled = false;
+    while (this.#queue.length > 0 && this.#idle.length > 0) {
+      const exchange = this.#queue.shift();
+      if (exchange !== undefined) this.#idle.pop()?.start(exchange);
+    }
+    for (const connection of this.#cooling) this.#idle.push(connection);
+    this.#cooling.length = 0;
+    if (this.#queue.length > 0) this.#dispatch();
+    else if (this.#stage === "draining") this.#closeIdle();
+  }
+
+  onIdle(connection: ClientConnection): void {
+    this.#cooling.push(connection);
+    this.#scheduleReuse();
+  }
+
+  onClosed(connection: ClientConnection): void {
+    this.#connections.delete(connection);
+    removeFrom(this.#idle, connection);
+    removeFrom(this.#cooling, connection);
+    if (this.#stage !== "aborted") this.#dispatch();
+  }
+
+  drop(exchange: HttpExchange): void {
+    removeFrom(this.#queue, exchange);
+  }
+
+  /** A queued exchange has nothing to resume. */
+  resume(): void {}
+
+  get isEmpty(): boolean {
+    return this.#connections.size === 0;
+  }
+
+  /** Lets running and queued exchanges finish, then closes the connections. */
+  drain(): void {
+    this.#stage = "draining";
+    if (this.#queue.length === 0) this.#closeIdle();
+  }
+
+  #closeIdle(): void {
+    for (const connection of this.#idle.splice(0)) connection.abort(CLIENT_CLOSED);
+  }
+
+  abort(): void {
+    this.#stage = "aborted";
+    const queued = this.#queue.splice(0);
+    for (const connection of [...this.#connections]) connection.abort(CLIENT_CLOSED);
+    for (const exchange of queued) exchange.onFailure(CLIENT_CLOSED);
+  }
+}
+
+/** A function of its own, so that scheduling allocates no closure. */
+function reuseIdleOf(pool: OriginPool): void {
+  pool.reuseIdle();
+}
+
+function removeFrom<T>(list: T[], item: T): void {
+  const index = list.indexOf(item);
+  if (index >= 0) list.splice(index, 1);
 }

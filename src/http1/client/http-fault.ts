@@ -1,3 +1,5 @@
+import type { RequestFailure } from "./contract.ts";
+
 /** A failure of one connection. It carries a code only, never bytes that the server sent. */
 export class HttpFault extends Error {
   readonly code: HttpFaultCode;
@@ -22,3 +24,20 @@ export type HttpFaultCode =
   | "HTTP_BAD_HEADER"
   /** An upload was longer or shorter than its declared length. */
   | "HTTP_BAD_UPLOAD";
+
+/** The client itself was closed. */
+export const CLIENT_CLOSED = new Error("the gateway stops");
+
+export function failureKindOf(error: unknown, isSent: boolean): RequestFailure["kind"] {
+  if (error === CLIENT_CLOSED) return "stopped";
+  const code = error instanceof HttpFault ? error.code : undefined;
+  if (code === "HTTP_CONNECT_TIMEOUT" || code === "HTTP_FIRST_BYTE_TIMEOUT" || code === "HTTP_IDLE_TIMEOUT")
+    return "timeout";
+  return isSent ? "broken" : "connect";
+}
+
+/** Codes and class names only: messages of the network stack can contain addresses and headers. */
+export function errorCodeOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown fault";
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}

@@ -20,11 +20,6 @@ export class IdleWatchdog {
     this.#everyMs = Math.min(INTERVAL_MS_MAX, Math.max(INTERVAL_MS_MIN, shortestTimeoutMs * INTERVAL_SHARE));
   }
 
-  /** The clock that the checks use. */
-  get nowMs(): number {
-    return systemClock.monotonicMs();
-  }
-
   watch(connection: IdleCheckable): void {
     this.#watched.add(connection);
     this.#schedule();
@@ -46,7 +41,7 @@ export class IdleWatchdog {
 
   #checkAll(): void {
     this.#timer = undefined;
-    const { nowMs } = this;
+    const nowMs = systemClock.monotonicMs();
     for (const connection of this.#watched) connection.checkIdle(nowMs);
     if (this.#watched.size > 0) this.#schedule();
   }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseFastPathRequest } from "../server/fast-path-request.ts";
+import { parseFastPathRequest } from "../server/fast-path-connection.ts";
 
 const BODY = '{"model":"m","messages":[]}';
 const LENGTH = `Content-Length: ${BODY.length}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { serializeRequestHead } from "../client/request-head.ts";
+import { serializeRequestHead } from "../client/http-client.ts";
 
 const REQUEST = { method: "POST", path: "/v1/x?y=1", host: "provider.test", bodyBytes: 2 };
 

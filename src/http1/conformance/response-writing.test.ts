@@ -89,7 +89,7 @@ function startServer(kind: "fast path" | "Node"): TestServer {
       clock: { nowMs: () => Date.now() },
       timeouts: { headersMs: 60_000, idleMs: IDLE_MS, checkEveryMs: 1_000 },
       endToEndHeaders: new Set([...END_TO_END_NAMES, "content-type", "cache-control"]),
-      onRequest: (_, outgoing) => respond(target, outgoing),
+      receiver: { receive: (_, outgoing) => respond(target, outgoing) },
       onHeadersTimeout: () => undefined,
       onSocketTimeout: () => undefined,
       onRequestQueued: () => undefined,

@@ -1,16 +1,13 @@
 import type { Socket } from "node:net";
+import type { Clock } from "../../kit/clock.ts";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
 import type { OutboundHttpResponse, ResponseHeaders } from "./server-message.ts";
-
-/** Whether the connection stays open after a message. */
-export type ConnectionPersistence = "keep-alive" | "close";
 
 /** The connection that a response is written to. */
 export type ResponseChannel = {
   readonly socket: Socket;
   readonly endToEndHeaders: ReadonlySet<string>;
-  /** The header lines that every head ends with: Date, Connection, Keep-Alive. */
-  readonly connectionHeaders: (persistence: ConnectionPersistence) => string;
+  readonly connectionHeaders: ConnectionHeaders;
   /** The response is flushed, or the connection is closed. */
   readonly onClosed: () => void;
 };
@@ -72,7 +69,7 @@ export class FastPathResponse implements OutboundHttpResponse {
     this.statusCode = status;
     this.headersSent = true;
     this.#framing = framing;
-    const connectionHeaders = this.#channel.connectionHeaders(isLast ? "close" : "keep-alive");
+    const connectionHeaders = this.#channel.connectionHeaders.lines(isLast ? "close" : "keep-alive");
     this.#head = `${head}${connectionHeaders}${framing === "chunks" ? "Transfer-Encoding: chunked\r\n" : ""}\r\n`;
   }
 
@@ -152,6 +149,31 @@ export class FastPathResponse implements OutboundHttpResponse {
     if (suffix !== "") socket.write(suffix);
     socket.uncork();
     return !socket.writableNeedDrain;
+  }
+}
+
+/** The header lines that every head ends with: Date, Connection, Keep-Alive. Built once a second. */
+export class ConnectionHeaders {
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #idleSeconds: number;
+  #dateMs = 0;
+  #keepAlive = "";
+  #close = "";
+
+  constructor(clock: Pick<Clock, "nowMs">, idleMs: number) {
+    this.#clock = clock;
+    this.#idleSeconds = Math.floor(idleMs / 1_000);
+  }
+
+  lines(persistence: "keep-alive" | "close"): string {
+    const nowMs = this.#clock.nowMs();
+    if (Math.abs(nowMs - this.#dateMs) >= 1_000) {
+      this.#dateMs = nowMs - (nowMs % 1_000);
+      const date = `Date: ${new Date(nowMs).toUTCString()}\r\n`;
+      this.#keepAlive = `${date}Connection: keep-alive\r\nKeep-Alive: timeout=${this.#idleSeconds}\r\n`;
+      this.#close = `${date}Connection: close\r\n`;
+    }
+    return persistence === "close" ? this.#close : this.#keepAlive;
   }
 }
 

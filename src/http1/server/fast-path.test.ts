@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { FastPath } from "./fast-path.ts";
-import type { FastPathRequest } from "./fast-path-request.ts";
+import type { FastPathRequest } from "./fast-path-connection.ts";
 import type { FastPathResponse } from "./fast-path-response.ts";
 
 const HEADERS_MS = 60_000;
@@ -47,9 +47,11 @@ async function openScene(
     clock: { nowMs: () => Date.now() },
     timeouts: { headersMs: HEADERS_MS, idleMs: IDLE_MS, checkEveryMs: 60_000, ...timeouts },
     endToEndHeaders: new Set(),
-    onRequest: (request, response) => {
-      served.push({ request, response });
-      serve({ request, response });
+    receiver: {
+      receive: (request, response) => {
+        served.push({ request, response });
+        serve({ request, response });
+      },
     },
     onHeadersTimeout: (socket) => {
       timedOut.push(socket);
@@ -414,7 +416,7 @@ describe("the fast path", () => {
       clock: { nowMs: () => 0 },
       timeouts: { headersMs: 1, idleMs: 1, checkEveryMs: 1 },
       endToEndHeaders: new Set<string>(),
-      onRequest: () => undefined,
+      receiver: { receive: () => undefined },
       onHeadersTimeout: () => undefined,
       onSocketTimeout: () => undefined,
       onRequestQueued: () => undefined,

@@ -1,9 +1,8 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../kit/clock.ts";
-import { FastPathConnection } from "./fast-path-connection.ts";
-import type { FastPathRequest } from "./fast-path-request.ts";
-import type { ConnectionPersistence, FastPathResponse } from "./fast-path-response.ts";
+import { FastPathConnection, type FastPathReceiver } from "./fast-path-connection.ts";
+import { ConnectionHeaders } from "./fast-path-response.ts";
 import { checkIntervalMs, checkWhileListening } from "./interval-check.ts";
 
 export type FastPathDeps = {
@@ -11,7 +10,7 @@ export type FastPathDeps = {
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly checkEveryMs: number };
   /** Lower-case names of response headers that have no meaning for the connection, so that only their values are checked. */
   readonly endToEndHeaders: ReadonlySet<string>;
-  readonly onRequest: (request: FastPathRequest, response: FastPathResponse) => void;
+  readonly receiver: FastPathReceiver;
   /** A new connection sent no request within `headersMs`. */
   readonly onHeadersTimeout: (socket: Socket) => void;
   /** The socket's own timeout expired, which the edge sets while a client does not read. */
@@ -34,14 +33,13 @@ export class FastPath {
   readonly #nodeListener: (socket: Socket) => void;
   readonly #connections = new Set<FastPathConnection>();
   readonly #checkEveryMs: number;
-  #checkCount = 0;
-  #dateMs = 0;
-  #keepAliveHeaders = "";
-  #closeHeaders = "";
+  readonly #connectionHeaders: ConnectionHeaders;
+  readonly #idleChecks = { count: 0 };
 
   constructor(server: Server, deps: FastPathDeps) {
     this.#deps = deps;
     this.#server = server;
+    this.#connectionHeaders = new ConnectionHeaders(deps.clock, deps.timeouts.idleMs);
     this.#nodeListener = takeOverConnections(server);
     server.on("connection", (socket) => this.#accept(socket));
     const { headersMs, idleMs, checkEveryMs } = deps.timeouts;
@@ -61,14 +59,14 @@ export class FastPath {
   #accept(socket: Socket): void {
     const connection = new FastPathConnection(socket, {
       endToEndHeaders: this.#deps.endToEndHeaders,
-      onRequest: this.#deps.onRequest,
+      receiver: this.#deps.receiver,
       onSocketTimeout: this.#deps.onSocketTimeout,
       onRequestQueued: this.#deps.onRequestQueued,
       onRequestDequeued: this.#deps.onRequestDequeued,
       handOverToNode: (handedOver, bytes) => this.#handOverToNode(handedOver, bytes),
       onClosed: (closed) => this.#connections.delete(closed),
-      checkCount: () => this.#checkCount,
-      connectionHeaders: (persistence) => this.#connectionHeaders(persistence),
+      idleChecks: this.#idleChecks,
+      connectionHeaders: this.#connectionHeaders,
     });
     this.#connections.add(connection);
   }
@@ -84,12 +82,12 @@ export class FastPath {
   }
 
   #closeTimedOut(): void {
-    this.#checkCount += 1;
+    this.#idleChecks.count += 1;
     const { headersMs, idleMs } = this.#deps.timeouts;
     for (const connection of this.#connections) {
       if (!connection.isIdle) continue;
       // The interval in which the connection became idle is not counted: it may have been idle for none of it.
-      const idleForMs = (this.#checkCount - connection.activeAtCheck - 1) * this.#checkEveryMs;
+      const idleForMs = (this.#idleChecks.count - connection.activeAtCheck - 1) * this.#checkEveryMs;
       if (idleForMs < (connection.isUnused ? headersMs : idleMs + IDLE_GRACE_MS)) continue;
       // After an event-loop stall a request may be in the socket buffer: it is read before the connection is closed.
       const { activeAtCheck } = connection;
@@ -100,18 +98,6 @@ export class FastPath {
         else connection.channel.socket.destroy();
       });
     }
-  }
-
-  #connectionHeaders(persistence: ConnectionPersistence): string {
-    const nowMs = this.#deps.clock.nowMs();
-    if (Math.abs(nowMs - this.#dateMs) >= 1_000) {
-      this.#dateMs = nowMs - (nowMs % 1_000);
-      const date = `Date: ${new Date(nowMs).toUTCString()}\r\n`;
-      const seconds = Math.floor(this.#deps.timeouts.idleMs / 1_000);
-      this.#keepAliveHeaders = `${date}Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
-      this.#closeHeaders = `${date}Connection: close\r\n`;
-    }
-    return persistence === "close" ? this.#closeHeaders : this.#keepAliveHeaders;
   }
 }
 

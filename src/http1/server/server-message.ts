@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FastPathRequest } from "./fast-path-request.ts";
+import type { FastPathRequest } from "./fast-path-connection.ts";
 
 /** A request read by the fast path or by Node's server. */
 export type InboundHttpRequest = IncomingMessage | FastPathRequest;

@@ -1,6 +1,6 @@
-import { dialTargetOf, sendOnPool } from "../../http1/client/http-client.ts";
+import { dialTargetOf } from "../../http1/client/dial.ts";
+import { OriginPool, sendOnPool } from "../../http1/client/http-client.ts";
 import { IdleWatchdog } from "../../http1/client/idle-watchdog.ts";
-import { OriginPool } from "../../http1/client/origin-pool.ts";
 import { type EgressRules, guardedLookup, parseEgressUrl } from "./egress.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
