@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/tokens.ts";
 import { geminiUpstream } from "../../src/language/dialects/gemini/upstream/dialect.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
 import { cutInto, eventsIn, folded } from "../support/events.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../support/replay.ts";
+import { loadExchange } from "../support/replay.ts";
 
 function reply(body: unknown): readonly ReplyEvent[] {
   const events = geminiUpstream.decodeReply(Buffer.from(JSON.stringify(body)));
@@ -411,7 +411,7 @@ describe("errors", () => {
   });
 });
 
-describe.skipIf(!fixturesPresent)("recorded streams", () => {
+describe("recorded streams", () => {
   test.each(["stream-text", "stream-thinking"])("CHAT-01 any cut: %s", (name) => {
     const [interaction] = loadExchange(`d3-gemini/${name}`).interactions;
     const bytes = interaction?.response.body ?? Buffer.alloc(0);
@@ -421,4 +421,3 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
       expect(eventsIn(cutInto(bytes, size), geminiUpstream.openReader())).toEqual(uncut);
   });
 });
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);

@@ -4,11 +4,16 @@ import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
-import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { MeteredUnits } from "../../language/canon/reply.ts";
-import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
-import { isImplausibleUsage, NO_CEILING, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
+import {
+  isImplausibleUsage,
+  NO_CEILING,
+  NO_TOKENS,
+  tokensOfWeight,
+  type Usage,
+  type UsageCeiling,
+} from "../../language/canon/tokens.ts";
 import type { RequestTrace } from "./request-trace.ts";
 
 /** What the gateway metered of a reply, complete or not. */

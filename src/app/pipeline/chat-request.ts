@@ -10,16 +10,16 @@ import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-a
 import { maxOutputTokensFor } from "../../io/upstream/usage-ceiling.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/countable-input.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
+import { estimateJsonTokens } from "../../language/canon/json-token-estimate.ts";
+import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
+import { setsSampling } from "../../language/canon/sampling.ts";
 import {
   conservativeTextTokens,
   estimateInputTokens,
-  estimateJsonTokens,
   expectedTextTokens,
   type TextTokenEstimator,
-} from "../../language/canon/estimate.ts";
-import type { BillableExtra } from "../../language/canon/extras.ts";
-import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
-import { setsSampling } from "../../language/canon/sampling.ts";
+} from "../../language/canon/tokens.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
 import type {

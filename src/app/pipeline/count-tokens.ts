@@ -5,10 +5,9 @@ import { countTokensAdapter, isCountingUnsupported } from "../../io/upstream/cou
 import type { InboundMessages, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import { expectedTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { referencesStoredResources } from "../../language/canon/needs.ts";
-import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { expectedTextTokens, NO_TOKENS } from "../../language/canon/tokens.ts";
 import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
 import { waitForSlot } from "./admit.ts";

@@ -6,7 +6,7 @@ import type { MissingCapability, Requirements } from "../../domain/routing/capab
 import { decisionsAdapter, logprobsFactsFor } from "../../io/upstream/decisions-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
-import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
+import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/tokens.ts";
 import {
   criteriaPath,
   type DecisionCall,

@@ -7,8 +7,8 @@ import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { UploadedFile, UploadedForm } from "../../io/uploads/multipart-form.ts";
 import type { UploadReader } from "../../io/uploads/upload-reader.ts";
 import { reportsSeconds, timestampConflict, transcriptionsAdapter } from "../../io/upstream/transcriptions-adapter.ts";
-import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
+import { conservativeTextTokens } from "../../language/canon/tokens.ts";
 import {
   type FormValue,
   needsSegments,

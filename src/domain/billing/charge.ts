@@ -1,5 +1,5 @@
 import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
-import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/usage.ts";
+import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/tokens.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
 import { type CurrencyTable, type ExchangeRate, NoExchangeRate, powerOfTen, rateBetween } from "./exchange-rate.ts";

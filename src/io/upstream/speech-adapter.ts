@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { conservativeTextTokens } from "../../language/canon/estimate.ts";
+import { conservativeTextTokens } from "../../language/canon/tokens.ts";
 import {
   CONTENT_TYPES,
   countCodePoints,

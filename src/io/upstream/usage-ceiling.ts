@@ -7,7 +7,7 @@ import {
   REASONING_ALLOWANCE_TOKENS,
   SEARCH_ALLOWANCE_TOKENS,
   type UsageCeiling,
-} from "../../language/canon/usage-plausibility.ts";
+} from "../../language/canon/tokens.ts";
 import { modelFactsFor } from "./model-facts.ts";
 import type { AdapterTarget, InboundRequest } from "./upstream-adapter.ts";
 import { generationAdapterOf } from "./upstream-adapters.ts";

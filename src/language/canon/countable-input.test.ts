@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeRequest } from "../dialects/chat/client/request.ts";
 import { countableInput } from "./countable-input.ts";
-import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { ImagePart, Part } from "./parts.ts";
+import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./tokens.ts";
 
 const callOf = (more: object) => decodeRequest(ChatRequest.parse({ model: "a/b", ...more }));
 

@@ -1,6 +1,6 @@
 import type { Call } from "./call.ts";
-import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { Part } from "./parts.ts";
+import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./tokens.ts";
 
 /** Texts that a tokenizer can count, and an estimate for the rest of the call. */
 type CountableInput = { readonly texts: readonly string[]; readonly otherTokens: number };

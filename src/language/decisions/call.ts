@@ -1,12 +1,13 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { type TextTokenEstimator, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
 import {
   IMAGE_TOKENS_MAX,
   PLAUSIBLE_FACTOR,
   PROVIDER_OVERHEAD_TOKENS,
   REASONING_ALLOWANCE_TOKENS,
+  type TextTokenEstimator,
+  TOKENS_PER_MEDIA,
   type UsageCeiling,
-} from "../canon/usage-plausibility.ts";
+} from "../canon/tokens.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** The subject of the questions. */

@@ -1,5 +1,5 @@
 import type { AudioFormat } from "../audio/meter.ts";
-import { PLAUSIBLE_FACTOR } from "../canon/usage-plausibility.ts";
+import { PLAUSIBLE_FACTOR } from "../canon/tokens.ts";
 
 /** The canonical speech request. */
 export type SpeechCall = {

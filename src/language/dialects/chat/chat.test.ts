@@ -2,17 +2,16 @@ import { expect, test } from "vitest";
 import { ChatRequest } from "../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
-import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
 import { ROUTING_HINT_FIELDS } from "../../canon/routing-hints.ts";
-import { IMPLAUSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage, weightOf } from "../../canon/tokens.ts";
 import { decodeRequest } from "./client/request.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 import { decodePassthroughReply } from "./passthrough/reply.ts";
 import { requestPatches } from "./passthrough/request.ts";
 import { PassthroughChatStream } from "./passthrough/stream.ts";
 import { decodeProblem } from "./upstream/errors.ts";
-import { decodeUsage } from "./upstream/usage.ts";
+import { decodeUsage } from "./usage.ts";
 
 const MINIMAL = { model: "m", messages: [{ role: "user", content: "hi" }] };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { byCall, CHAT_CALL, CHAT_FACTS, chatChunk, chatSse } from "../../../../tests/support/chat.ts";
 import { cutInto, eventsIn, folded } from "../../../../tests/support/events.ts";
 import type { Json } from "../../../../tests/support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadChunks, loadExchange } from "../../../../tests/support/replay.ts";
+import { loadChunks, loadExchange } from "../../../../tests/support/replay.ts";
 import { Fault } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
@@ -11,7 +11,7 @@ import type { Call } from "../../canon/call.ts";
 import type { ConversationTurn, Part } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
-import type { Usage } from "../../canon/usage.ts";
+import type { Usage } from "../../canon/tokens.ts";
 import { chatClient } from "./client/dialect.ts";
 import { decodePassthroughReply as directReply } from "./passthrough/reply.ts";
 import { PassthroughChatStream } from "./passthrough/stream.ts";
@@ -318,11 +318,11 @@ describe("recordings decode to what passthrough shows", () => {
     return last?.is === "usage" ? last.usage : undefined;
   };
 
-  test.skipIf(!fixturesPresent).each(STREAMS)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
+  test.each(STREAMS)("%s", (name) => {
     for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) expectSame(response.body);
   });
 
-  test.skipIf(!fixturesPresent).each(CHUNKS)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
+  test.each(CHUNKS)("%s", (name) => {
     expectSame(loadChunks(`d1-openai-chat/${name}`));
   });
 
@@ -336,7 +336,7 @@ describe("recordings decode to what passthrough shows", () => {
     expect(events.at(-1)).toEqual({ is: "end" });
   }
 
-  test.skipIf(!fixturesPresent).each(REPLIES)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
+  test.each(REPLIES)("%s", (name) => {
     for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
       const events = chatUpstream.decodeReply(response.body) ?? [];
       const direct = directReply(response.body, upstreamId(events));
@@ -346,13 +346,10 @@ describe("recordings decode to what passthrough shows", () => {
     }
   });
 
-  test.skipIf(!fixturesPresent).each(["groq-400-tool-use-failed", "openai-401"])(
-    `%s ${fixturesPresent ? "" : FIXTURES_ABSENT} is a problem`,
-    (name) => {
-      for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
-        if (response.status < 400) continue;
-        expect(chatUpstream.decodeReply(response.body)).toMatchObject([{ is: "problem" }]);
-      }
-    },
-  );
+  test.each(["groq-400-tool-use-failed", "openai-401"])("%s is a problem", (name) => {
+    for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
+      if (response.status < 400) continue;
+      expect(chatUpstream.decodeReply(response.body)).toMatchObject([{ is: "problem" }]);
+    }
+  });
 });

@@ -1,7 +1,7 @@
 import type { ClientDialect } from "../../client-dialect.ts";
+import { encodeUsage } from "../usage.ts";
 import { renderReply } from "./reply.ts";
 import { ChunkWriter } from "./stream.ts";
-import { encodeUsage } from "./usage.ts";
 
 /** Callers of `POST /chat/completions`. */
 export const chatClient: ClientDialect = {

@@ -3,9 +3,9 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { encodeDetail } from "../reasoning-details.ts";
+import { encodeUsage } from "../usage.ts";
 import { encodeStreamError } from "./errors.ts";
 import { annotation, toolCall } from "./reply.ts";
-import { encodeUsage } from "./usage.ts";
 
 /** Encodes canonical events as chat-completion chunks. */
 export class ChunkWriter implements ReplyWriter {

@@ -1,10 +1,9 @@
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
-import { weightOf } from "../../../canon/estimate.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
-import type { Usage } from "../../../canon/usage.ts";
-import { encodeUsage } from "../client/usage.ts";
+import type { Usage } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
-import { decodeUsage } from "../upstream/usage.ts";
+import { decodeUsage, encodeUsage } from "../usage.ts";
 
 /**
  * Patches the id, the usage and non-conforming choices of a provider's reply; undefined if the bytes are not a reply

@@ -1,14 +1,13 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
-import { weightOf } from "../../../canon/estimate.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
-import { latestUsage, type Usage } from "../../../canon/usage.ts";
+import { latestUsage, type Usage, weightOf } from "../../../canon/tokens.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { encodeStreamError } from "../client/errors.ts";
 import { problemInChunk } from "../upstream/errors.ts";
 import { ReplyNormalizer } from "../upstream/normalize.ts";
 import { END_MARKER } from "../upstream/stream.ts";
-import { decodeUsage } from "../upstream/usage.ts";
+import { decodeUsage } from "../usage.ts";
 import { encodePassthroughUsage, measureMessage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;

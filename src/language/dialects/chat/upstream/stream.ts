@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
+import { latestUsage, type TokenCounts } from "../../../canon/tokens.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
+import { decodeUsage } from "../usage.ts";
 import { problemInChunk } from "./errors.ts";
 import { ReplyNormalizer } from "./normalize.ts";
 import { PrefillEcho, prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ReasoningReader } from "./reasoning.ts";
 import { ToolCallReader, textIn } from "./tool-calls.ts";
-import { decodeUsage } from "./usage.ts";
 
 export const END_MARKER = "[DONE]";
 const NOTHING: readonly ReplyEvent[] = [];

@@ -1,4 +1,4 @@
-import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/tokens.ts";
 import { WireUsage } from "../wire.ts";
 
 /**

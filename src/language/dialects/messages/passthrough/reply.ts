@@ -1,6 +1,6 @@
 import { isJsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
-import { weightOf } from "../../../canon/estimate.ts";
 import type { WholeReply } from "../../../canon/reply.ts";
+import { weightOf } from "../../../canon/tokens.ts";
 import { extraUsesInBlocks, extraUsesInMessage, isServerToolRun, promptCountInMessage } from "../../extras.ts";
 import { UsageAccumulator } from "../upstream/usage.ts";
 import { WireMessage } from "../wire.ts";

@@ -2,16 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cutInto, eventsIn, folded } from "../../../../../tests/support/events.ts";
 import { messageEvent, messageJson, messageStream } from "../../../../../tests/support/messages.ts";
-import {
-  FIXTURES_ABSENT,
-  fixturesPresent,
-  loadBytes,
-  loadChunks,
-  loadExchange,
-} from "../../../../../tests/support/replay.ts";
+import { loadBytes, loadChunks, loadExchange } from "../../../../../tests/support/replay.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/tokens.ts";
 import { messagesUpstream } from "./dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesUpstream;
@@ -372,9 +366,7 @@ describe("errors", () => {
   });
 });
 
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
-
-describe.skipIf(!fixturesPresent)("recorded answers", () => {
+describe("recorded answers", () => {
   const STREAMS = [
     "stream-cache-write",
     "stream-citations",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/tokens.ts";
 
 const count = z.number().nullish();
 

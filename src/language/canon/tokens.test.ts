@@ -1,7 +1,7 @@
 import { countTokens as countOlder } from "gpt-tokenizer/encoding/cl100k_base";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
-import { conservativeTextTokens, expectedTextTokens, weightOf } from "./estimate.ts";
+import { conservativeTextTokens, expectedTextTokens, weightOf } from "./tokens.ts";
 
 const SENTENCES = {
   English:
