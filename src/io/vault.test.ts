@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
-import { tempFolder } from "../../tests/support/journal-room.ts";
+import { tempFolder } from "../../tests/support/journal-fixture.ts";
 import { layTables } from "../../tests/support/tables.ts";
 import { vaultSuite } from "../../tests/support/vault-suite.ts";
 import { systemClock } from "../kit/clock.ts";

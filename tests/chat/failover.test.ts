@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Tenant } from "../support/gateway.ts";
 import {
   chunksOf,
+  contentOf,
   costNanos,
   eventsOf,
   nanosOf,
   openScene,
   type Provider,
   type Scene,
-  saidIn,
 } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
 
@@ -115,7 +115,7 @@ describe("order and failover of a plain model", () => {
       expect(headers.get("x-svc-provider")).toBe("ovhcloud");
       const roles = chunksOf(text).filter(({ choices }) => choices[0].delta.role !== undefined);
       expect(roles).toHaveLength(1);
-      expect(saidIn(text)).toBe("Hello there");
+      expect(contentOf(text)).toBe("Hello there");
       expect(eventsOf(text).at(-1)).toBe("[DONE]");
     }
   });

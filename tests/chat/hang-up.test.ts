@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { gate } from "../support/kept.ts";
+import { gate } from "../support/response-callers.ts";
 import { chatBody, costNanos, nanosOf, type OpenChat, openScene, type Scene, startChat } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script, sse } from "../support/upstream.ts";
 

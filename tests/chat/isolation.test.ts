@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { Json } from "../support/gateway.ts";
-import { chatBody, openChat, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { chatBody, contentOf, openChat, openScene, type Scene } from "../support/scene.ts";
 import { type Answering, chatFrames, chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -104,5 +104,5 @@ describe("many callers on few connections", () => {
 
 /** What a stream that may be cut off in the middle of a frame has said. */
 function saidSoFar(text: string): string {
-  return saidIn(text.slice(0, text.lastIndexOf("\n\n") + 2));
+  return contentOf(text.slice(0, text.lastIndexOf("\n\n") + 2));
 }

@@ -2,9 +2,9 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
 import { eventually } from "../support/eventually.ts";
-import { openResponse } from "../support/follow.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { credentialOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import { chatFrames, sse } from "../support/upstream.ts";
 
 let scene: Scene;

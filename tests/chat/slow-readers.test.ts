@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import { eventually } from "../support/eventually.ts";
-import { heldBytes } from "../support/garbage.ts";
 import type { Tenant } from "../support/gateway.ts";
+import { heldBytes } from "../support/heap.ts";
 import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames } from "../support/upstream.ts";
 

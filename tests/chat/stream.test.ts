@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
-import { chunksOf, costNanos, eventsOf, nanosOf, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { chunksOf, contentOf, costNanos, eventsOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, sse, UPSTREAM_USAGE } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -69,7 +69,7 @@ describe("a stream", () => {
     const events = chatFrames(["one", "two"]).map((frame) => frame.replace("data: ", "data:").replaceAll("\n", "\r\n"));
     deepinfra().next({ frames: ["\uFEFF: hello\r\n\r\n", ...events] });
     const { text } = await scene.chat(tenant.key, { stream: true });
-    expect(saidIn(text)).toBe("onetwo");
+    expect(contentOf(text)).toBe("onetwo");
     expect(text).not.toContain("\r");
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
   });
@@ -146,7 +146,7 @@ describe("usage in a stream", () => {
       deepinfra().next({ frames });
       const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: asked } });
       const chunks = chunksOf(text);
-      expect(saidIn(text)).toBe("Hello");
+      expect(contentOf(text)).toBe("Hello");
       const withUsage = chunks.filter(({ usage }) => usage != null);
       expect(withUsage.map(({ usage }) => usage.completion_tokens)).toEqual(asked ? [2] : []);
       // The last figures count: cumulative ones are never added up.

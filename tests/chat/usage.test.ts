@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { figure } from "../support/figures.ts";
 import type { Tenant } from "../support/gateway.ts";
+import { metricSum } from "../support/metrics.ts";
 import { chunksOf, costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, sse } from "../support/upstream.ts";
 
@@ -109,7 +109,7 @@ describe.each([
     ["are negative", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }, "impossible"],
     ["are fractions", { prompt_tokens: 12, completion_tokens: 5.5, total_tokens: 17.5 }, "impossible"],
   ])("BILL-02 OPS-02 figures that %s are counted for the operator, by provider and reason", async (_, usage, why) => {
-    const replaced = (...labels: readonly string[]) => figure(scene, "gateway_figures_replaced_total", ...labels);
+    const replaced = (...labels: readonly string[]) => metricSum(scene, "gateway_figures_replaced_total", ...labels);
     const [all, such] = [await replaced(), await replaced('provider="deepinfra"', `why="${why}"`)];
     const { row, nanos } = await answeredWith(usage, stream);
     expect(nanos).toBe(costNanos("deepinfra", { input: row.usage.input_tokens, output: COUNTED }));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import {
@@ -12,7 +12,7 @@ import {
   LATER_TURN,
 } from "./samples/claude-code.ts";
 
-const { D1, D2, D3, D4 } = COLUMNS;
+const { D1, D2, D3, D4 } = DIALECT_SCRIPTS;
 const TURNS = [
   ["first", FIRST_TURN],
   ["later", LATER_TURN],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import { type Called, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { frameOf, responseEvents } from "../support/responses-native.ts";
 import { openScene, type Scene } from "../support/scene.ts";
@@ -14,7 +14,7 @@ import {
   WEB_SEARCH,
 } from "./samples/codex.ts";
 
-const { D1, D2, D3, D4 } = COLUMNS;
+const { D1, D2, D3, D4 } = DIALECT_SCRIPTS;
 const NATIVE = "openai/gpt-5";
 const EXTRA = [APPLY_PATCH, WEB_SEARCH];
 const TURNS = [

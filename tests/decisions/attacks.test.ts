@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  asked,
-  chatTold,
+  chatWithLogprobs,
   type DecisionScene,
-  geminiTold,
+  decisionBody,
+  geminiWithLogprobs,
   openDecisions,
   QUESTIONS,
   SO_ANSWER,
@@ -44,7 +44,7 @@ describe("the request", () => {
   test("ERR-10 a field that no type takes is named before a type that is wrong or missing", async () => {
     for (const type of ["box", undefined]) {
       const questions = { q: { type, instructions: "Is it?", weight: 2 } };
-      const { body } = await scene.decide(tenant.key, asked({ questions }));
+      const { body } = await scene.decide(tenant.key, decisionBody({ questions }));
       expect([body.error.code, body.error.param]).toEqual(["unsupported_parameter", "questions.q.weight"]);
     }
   });
@@ -55,11 +55,11 @@ describe("the request", () => {
       const [id = ""] = Object.keys(json.questions);
       return { json: { answers: { [id]: { type: "noul", noul: 0.5 } }, usage: { input_tokens: 9, output_tokens: 1 } } };
     });
-    const fine = await scene.decide(tenant.key, asked({ questions: { [name]: noul } }));
+    const fine = await scene.decide(tenant.key, decisionBody({ questions: { [name]: noul } }));
     expect(Object.keys(fine.body.answers)).toEqual([name]);
     const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
     const long = { [name]: { type: "score", instructions: "How?", criteria } };
-    const { body } = await scene.decide(tenant.key, asked({ questions: long }));
+    const { body } = await scene.decide(tenant.key, decisionBody({ questions: long }));
     expect(body.error.code).toBe("invalid_value");
     expect(JSON.stringify(body).length).toBeLessThan(2000);
   });
@@ -68,7 +68,7 @@ describe("the request", () => {
     const png = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108020000", "hex").toString("base64");
     expect(png.endsWith("=")).toBe(true);
     const send = (base64: string) =>
-      scene.decide(tenant.key, asked({ questions: lit, images: [`data:image/png;base64,${base64}`] }));
+      scene.decide(tenant.key, decisionBody({ questions: lit, images: [`data:image/png;base64,${base64}`] }));
     expect((await send(`${png}=`)).body.error?.param).toBe("images.0");
     expect((await send(`${png.replace(/=+$/, "")}AA=`)).body.error?.param).toBe("images.0");
     expect((await send(png)).status).toBe(200);
@@ -93,8 +93,8 @@ describe("what a provider says it used", () => {
   test.each(figures)("DEC-02 over chat: what %s is no answer, and nothing is charged", async (_name, usage) => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
-    scene.at("delta").next({ json: chatTold(YES, { usage }) });
-    const answer = await scene.decide(mine.key, asked({ model: "lab/delta", questions: lit }));
+    scene.at("delta").next({ json: chatWithLogprobs(YES, { usage }) });
+    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/delta", questions: lit }));
     expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
     expect(await scene.balance(mine)).toBe(before);
   });
@@ -113,7 +113,7 @@ describe("what a provider says it used", () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     scene.at("alpha").next({ json: { ...SO_ANSWER, usage } });
-    const answer = await scene.decide(mine.key, asked());
+    const answer = await scene.decide(mine.key, decisionBody());
     expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
     expect(await scene.balance(mine)).toBe(before);
   });
@@ -123,8 +123,8 @@ describe("what a provider says it used", () => {
     ["is nothing", { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 }],
     ["is negative", { promptTokenCount: -1, candidatesTokenCount: 1 }],
   ])("DEC-02 over Gemini: what %s is no answer", async (_name, usageMetadata) => {
-    scene.at("epsilon").next({ json: geminiTold(YES, { usageMetadata }) });
-    const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", questions: lit }));
+    scene.at("epsilon").next({ json: geminiWithLogprobs(YES, { usageMetadata }) });
+    const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/epsilon", questions: lit }));
     expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
   });
 });
@@ -138,7 +138,7 @@ describe("a declined question", () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     scene.at("beta").next(refused({ input_tokens: 0 }));
-    const answer = await scene.decide(mine.key, asked({ model: "lab/beta", questions: lit }));
+    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/beta", questions: lit }));
     expect([answer.status, answer.body.error.code]).toEqual([422, "decision_refused"]);
     expect(await scene.balance(mine)).toBe(before);
   });
@@ -147,7 +147,7 @@ describe("a declined question", () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     const headers = { "idempotency-key": "declined-once" };
-    const body = asked({ model: "lab/beta", questions: lit });
+    const body = decisionBody({ model: "lab/beta", questions: lit });
     scene.at("beta").next(refused({ input_tokens: 100 }));
     const first = await scene.decide(mine.key, body, headers);
     const calls = scene.at("beta").requests.length;
@@ -166,7 +166,7 @@ describe("a declined question", () => {
       skip_test: true,
     });
     scene.at("beta").next(refused({ input_tokens: 100 }));
-    const answer = await scene.decide(mine.key, asked({ model: "lab/beta", questions: lit }));
+    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/beta", questions: lit }));
     expect(answer.status).toBe(422);
     expect(await scene.balance(mine)).toBe(0);
   });
@@ -174,12 +174,12 @@ describe("a declined question", () => {
 
 describe("the log", () => {
   const canary = { "canary-name-77": { ...QUESTIONS.lit, instructions: "Is the canary-words-78 on?" } };
-  const body = (model: string) => asked({ model, state: { note: "canary-state-79" }, questions: canary });
+  const body = (model: string) => decisionBody({ model, state: { note: "canary-state-79" }, questions: canary });
 
   test.each<[string, "alpha" | "delta" | "beta", Json, number]>([
     ["an answer that is missing", "alpha", { json: { answers: {}, usage: SO_ANSWER.usage } }, 502],
-    ["no label that was told", "delta", { json: chatTold({ The: 0.9 }) }, 502],
-    ["no usage", "delta", { json: chatTold(YES, { usage: undefined }) }, 502],
+    ["no label that was told", "delta", { json: chatWithLogprobs({ The: 0.9 }) }, 502],
+    ["no usage", "delta", { json: chatWithLogprobs(YES, { usage: undefined }) }, 502],
     [
       "a question that was declined",
       "beta",
@@ -216,7 +216,7 @@ describe("the log", () => {
     const criteria = Array.from({ length: 11 }, (_, level) => `canary ${level}`);
     for (const type of ["score", "canary"]) {
       const questions = { "canary-name-77": { type, instructions: "How?", criteria } };
-      const answer = await scene.decide(tenant.key, asked({ questions }));
+      const answer = await scene.decide(tenant.key, decisionBody({ questions }));
       expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_value"]);
       expect(answer.body.error.param).toContain("questions.canary-name-77.");
       const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");

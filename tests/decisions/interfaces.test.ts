@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
-  asked,
-  chatTold,
+  chatWithLogprobs,
   type Decider,
   type DecisionScene,
-  geminiTold,
+  decisionBody,
+  geminiWithLogprobs,
   JPEG,
   openDecisions,
   QUESTIONS,
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 const ask = (provider: Decider, more: Record<string, unknown> = {}) =>
-  scene.decide(tenant.key, asked({ model: `lab/${provider}`, ...more }));
+  scene.decide(tenant.key, decisionBody({ model: `lab/${provider}`, ...more }));
 const sentTo = (provider: Decider, last = 1): Json[] => scene.at(provider).requests.slice(-last);
 
 describe("the same questions in every interface", () => {
@@ -252,7 +252,8 @@ describe("log-probabilities over chat", () => {
   test("DEC-10 what the provider read from its cache costs what the catalogue says of that, in one request and in several", async () => {
     const { lit } = QUESTIONS;
     const usage = { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 30 } };
-    for (const _ of ["lit", "still"]) scene.at("delta").next({ json: chatTold({ Yes: 0.9, No: 0.09 }, { usage }) });
+    for (const _ of ["lit", "still"])
+      scene.at("delta").next({ json: chatWithLogprobs({ Yes: 0.9, No: 0.09 }, { usage }) });
     const several = await ask("delta", { questions: { lit, still: lit } });
     expect(several.body.usage.cost).toBeCloseTo(2 * (20 * 400e-6 + 30 * 40e-6 + 1000e-6), 9);
     const answers = [{ type: "predicate", name: "lit", probability: 0.9 }];
@@ -278,8 +279,8 @@ describe("log-probabilities over chat", () => {
   });
 
   test.each<[keyof typeof QUESTIONS, Json]>([
-    ["room.name", chatTold({ The: 0.7, A: 0.2, B: 0.05, C: 0.01 })],
-    ["bright_2", chatTold({ The: 0.7, "2": 0.2, "1": 0.05, "0": 0.01 })],
+    ["room.name", chatWithLogprobs({ The: 0.7, A: 0.2, B: 0.05, C: 0.01 })],
+    ["bright_2", chatWithLogprobs({ The: 0.7, "2": 0.2, "1": 0.05, "0": 0.01 })],
   ])("DEC-06 nor are labels of %s that had hardly any of the model's mind an answer", async (key, json) => {
     scene.at("delta").next({ json });
     expect((await ask("delta", { questions: { [key]: QUESTIONS[key] } })).status).toBe(502);
@@ -287,18 +288,18 @@ describe("log-probabilities over chat", () => {
 
   const lit = { questions: { lit: QUESTIONS.lit } };
   test.each<[string, Json]>([
-    ["the labels have hardly any of the model's mind", chatTold({ The: 0.7, Yes: 0.2, No: 0.05 })],
-    ["no label is among them", chatTold({ The: 0.7, It: 0.2 })],
-    ["a label is missing that might be likely", chatTold({ Yes: 0.6, The: 0.3 })],
+    ["the labels have hardly any of the model's mind", chatWithLogprobs({ The: 0.7, Yes: 0.2, No: 0.05 })],
+    ["no label is among them", chatWithLogprobs({ The: 0.7, It: 0.2 })],
+    ["a label is missing that might be likely", chatWithLogprobs({ Yes: 0.6, The: 0.3 })],
     [
       "there are none",
       {
-        ...chatTold({ Yes: 1 }),
+        ...chatWithLogprobs({ Yes: 1 }),
         choices: [{ index: 0, message: { role: "assistant", content: "Yes" }, logprobs: null, finish_reason: "stop" }],
       },
     ],
-    ["they are no log-probabilities", chatTold({ Yes: 3, No: 2 })],
-    ["nothing says what was used", chatTold({ Yes: 0.9, No: 0.09 }, { usage: undefined })],
+    ["they are no log-probabilities", chatWithLogprobs({ Yes: 3, No: 2 })],
+    ["nothing says what was used", chatWithLogprobs({ Yes: 0.9, No: 0.09 }, { usage: undefined })],
   ])("DEC-06 it is no answer when %s", async (_name, json) => {
     scene.at("delta").next({ json });
     const answer = await ask("delta", lit);
@@ -306,12 +307,12 @@ describe("log-probabilities over chat", () => {
   });
 
   test("DEC-07 a label that is not told and cannot be likely counts as nothing", async () => {
-    scene.at("delta").next({ json: chatTold({ Yes: 0.9995, The: 0.0001 }) });
+    scene.at("delta").next({ json: chatWithLogprobs({ Yes: 0.9995, The: 0.0001 }) });
     expect((await ask("delta", lit)).body.answers.lit.noul).toBe(1);
   });
 
   test("DEC-07 alternatives by name, as older servers tell them, are read as well", async () => {
-    const json = chatTold({ Yes: 0.9 });
+    const json = chatWithLogprobs({ Yes: 0.9 });
     json.choices[0].logprobs = {
       tokens: ["Yes"],
       token_logprobs: [-0.1],
@@ -340,7 +341,7 @@ describe("a provider that declines", () => {
   const declined = async (provider: Decider, more: Record<string, unknown> = {}) => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
-    const answer = await scene.decide(mine.key, asked({ model: `lab/${provider}`, ...more }));
+    const answer = await scene.decide(mine.key, decisionBody({ model: `lab/${provider}`, ...more }));
     expect([answer.status, answer.body.error.code]).toEqual([422, "decision_refused"]);
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
     expect([row.status, row.error_code]).toEqual([422, "decision_refused"]);
@@ -386,7 +387,7 @@ describe("a provider that declines", () => {
   });
 
   test("DEC-08 over chat: a refusal in words, or an answer that was filtered", async () => {
-    const refusal = chatTold({ Yes: 1 });
+    const refusal = chatWithLogprobs({ Yes: 1 });
     refusal.choices[0] = {
       index: 0,
       message: { role: "assistant", content: null, refusal: "No." },
@@ -396,7 +397,7 @@ describe("a provider that declines", () => {
     scene.at("delta").next({ json: refusal });
     const { charged } = await declined("delta", { questions: { lit: QUESTIONS.lit } });
     expect(charged).toBeCloseTo(50 * 400e-6, 9);
-    const filtered = geminiTold({ Yes: 1 });
+    const filtered = geminiWithLogprobs({ Yes: 1 });
     filtered.candidates[0] = { finishReason: "SAFETY", index: 0 };
     scene.at("epsilon").next({ json: filtered });
     await declined("epsilon", { questions: { lit: QUESTIONS.lit } });

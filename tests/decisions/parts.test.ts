@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { chatTold, type DecisionScene, LABELS, openDecisions, QUESTIONS, STATE } from "../support/decisions.ts";
+import { chatWithLogprobs, type DecisionScene, LABELS, openDecisions, QUESTIONS, STATE } from "../support/decisions.ts";
 
 let scene: DecisionScene;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ test("HDR-03 LOG-01 DEC-07 an endpoint that had some of the questions is told wi
     gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
   await block(...OTHERS);
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-  at("delta").always({ json: chatTold(LABELS.yesNo), gate });
+  at("delta").always({ json: chatWithLogprobs(LABELS.yesNo), gate });
   const before = at("delta").requests.length;
   const questions = Object.fromEntries(Array.from({ length: 12 }, (_, place) => [`lit_${place}`, QUESTIONS.lit]));
   const call = scene.decide(tenant.key, { model: "lab/judge", state: STATE, questions });

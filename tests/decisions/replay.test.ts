@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { asked, type DecisionScene, openDecisions, QUESTIONS } from "../support/decisions.ts";
+import { type DecisionScene, decisionBody, openDecisions, QUESTIONS } from "../support/decisions.ts";
 
 let scene: DecisionScene;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ test("DEC-08 BILL-09 a declined call that is sent again has the status and the i
   scene.at("beta").next({
     json: { answers: [{ type: "refusal", name: "lit" }], usage: { input_tokens: 10, output_tokens: 0 } },
   });
-  const body = asked({ model: "lab/beta", questions: { lit: QUESTIONS.lit } });
+  const body = decisionBody({ model: "lab/beta", questions: { lit: QUESTIONS.lit } });
   const send = () =>
     scene.gateway.call(tenant.key, "/v1/decisions", { body, headers: { "idempotency-key": "declined" } });
   const first = await send();

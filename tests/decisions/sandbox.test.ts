@@ -1,12 +1,10 @@
-import { existsSync } from "node:fs";
-import path from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
-import { asked, QUESTIONS, RED, STATE } from "../support/decisions.ts";
+import { decisionBody, QUESTIONS, RED, STATE } from "../support/decisions.ts";
 import { eventually } from "../support/eventually.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { allProven, honestly, systemOne } from "../support/proofs.ts";
+import { SEED_CATALOGUE } from "../support/recordings.ts";
 import { connectedTo } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
@@ -28,7 +26,7 @@ const blocking = async (...blocked_providers: string[]): Promise<Tenant> => {
   return tenant;
 };
 const decide = ({ key }: Tenant, more: Record<string, unknown> = {}) =>
-  gateway.call(key, "/v1/decisions", { body: asked({ model: "sandbox/decide", ...more }) });
+  gateway.call(key, "/v1/decisions", { body: decisionBody({ model: "sandbox/decide", ...more }) });
 
 const PROVIDERS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
 const others = (provider: string) => PROVIDERS.filter((one) => one !== provider);
@@ -102,19 +100,22 @@ describe("sandbox/decide", () => {
   });
 });
 
-const SEED = path.resolve(PROJECT_ROOT, "../shared/catalogue");
-describe.skipIf(!existsSync(SEED))("a catalogue of seven files", () => {
+describe("a catalogue of seven files", () => {
   test("DEC-07 its deciding endpoints are asked as the shipped ones are", async () => {
     const upstream = await startUpstream(systemOne(honestly));
     const env = {
       ...connectedTo(new Map([["perplexity", upstream]])),
-      GATEWAY_CATALOGUE_DIR: SEED,
+      GATEWAY_CATALOGUE_DIR: SEED_CATALOGUE,
       GATEWAY_SANDBOX: "off",
     };
     const own = await startGateway({ env, prepare: allProven });
     try {
       const { key } = await own.tenant();
-      const body = asked({ model: "perplexity/pplx-decider-v1.2", images: [RED], questions: { lit: QUESTIONS.lit } });
+      const body = decisionBody({
+        model: "perplexity/pplx-decider-v1.2",
+        images: [RED],
+        questions: { lit: QUESTIONS.lit },
+      });
       const answer = await own.call(key, "/v1/decisions", { body });
       expect([answer.status, answer.body.answers.lit.noul]).toEqual([200, 0.98]);
       const [sent] = upstream.requests;

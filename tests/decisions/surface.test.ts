@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { asked, type DecisionScene, JPEG, openDecisions, QUESTIONS, RED, STATE } from "../support/decisions.ts";
+import { type DecisionScene, decisionBody, JPEG, openDecisions, QUESTIONS, RED, STATE } from "../support/decisions.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 
 let scene: DecisionScene;
@@ -19,11 +19,11 @@ const refusedBefore = async (body: unknown, status: number, code: string, param?
   return answer.body.error;
 };
 const noul = { type: "noul", instructions: "Is it?" };
-const withQuestion = (question: unknown) => asked({ questions: { q: question } });
+const withQuestion = (question: unknown) => decisionBody({ questions: { q: question } });
 
 describe("the model", () => {
   test.each(["auto", "@team-1/fast"])("DEC-01 %s is refused: nobody chooses among models here", async (model) => {
-    await refusedBefore(asked({ model }), 400, "router_not_supported", "model");
+    await refusedBefore(decisionBody({ model }), 400, "router_not_supported", "model");
   });
 
   test.each([
@@ -31,17 +31,22 @@ describe("the model", () => {
     ["lab/chat", "does not decide, though its provider has models that do"],
     ["lab/unpriced", "has no price"],
   ])("DEC-01 %s %s: 404 model_not_found", async (model) => {
-    await refusedBefore(asked({ model }), 404, "model_not_found", "model");
+    await refusedBefore(decisionBody({ model }), 404, "model_not_found", "model");
   });
 
   test("DEC-01 none of the model's providers has the interface at all: 501, before 404", async () => {
-    const error = await refusedBefore(asked({ model: "lab/plain" }), 501, "decisions_not_supported", "model");
+    const error = await refusedBefore(decisionBody({ model: "lab/plain" }), 501, "decisions_not_supported", "model");
     expect(error.message).toContain("zeta");
   });
 
   test("DEC-01 ERR-10 a bad field is told before a router, a router before an unknown model", async () => {
-    await refusedBefore(asked({ model: "auto", state: 7 }), 400, "invalid_value", "state");
-    await refusedBefore(asked({ model: "auto", stream: true, state: 7 }), 400, "unsupported_parameter", "stream");
+    await refusedBefore(decisionBody({ model: "auto", state: 7 }), 400, "invalid_value", "state");
+    await refusedBefore(
+      decisionBody({ model: "auto", stream: true, state: 7 }),
+      400,
+      "unsupported_parameter",
+      "stream",
+    );
   });
 
   test("DEC-01 ERR-10 a deployment without decisions answers 404 decisions_not_enabled, lists none, and asks for the key and its scope before, for its window after", async () => {
@@ -52,9 +57,9 @@ describe("the model", () => {
       for (const path of ["/v1/decisions", "/openai/v1/decisions"]) {
         const answer = await off.gateway.call(mine.key, path, { body: "no JSON at all" });
         expect([answer.status, answer.body.error.code]).toEqual([404, "decisions_not_enabled"]);
-        const scoped = await off.gateway.call(narrow.key, path, { body: asked() });
+        const scoped = await off.gateway.call(narrow.key, path, { body: decisionBody() });
         expect([scoped.status, scoped.body.error.code]).toEqual([403, "insufficient_scope"]);
-        expect((await off.gateway.call("", path, { body: asked() })).status).toBe(401);
+        expect((await off.gateway.call("", path, { body: decisionBody() })).status).toBe(401);
       }
       expect((await off.gateway.call(mine.key, "/v1/models/lab/judge")).status).toBe(429);
       expect((await off.gateway.call(off.gateway.key, "/v1/models/lab/judge")).status).toBe(404);
@@ -71,7 +76,7 @@ describe("the fields", () => {
     ["provider", { provider: { only: ["alpha"] } }],
     ["constructor", { constructor: 1 }],
   ])("DEC-03 %s is not listed, so it is refused by name", async (param, more) => {
-    await refusedBefore(asked(more), 400, "unsupported_parameter", param);
+    await refusedBefore(decisionBody(more), 400, "unsupported_parameter", param);
   });
 
   test("DEC-03 a question field that its type does not take is refused by name", async () => {
@@ -88,7 +93,7 @@ describe("the fields", () => {
   });
 
   test("DEC-03 a field that is taken and says nothing is none", async () => {
-    const answer = await scene.decide(tenant.key, asked({ images: null }));
+    const answer = await scene.decide(tenant.key, decisionBody({ images: null }));
     expect(answer.status).toBe(200);
   });
 
@@ -98,17 +103,17 @@ describe("the fields", () => {
   const many = Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`q${at}`, noul]));
 
   test.each<[string, unknown, string]>([
-    ["no model", { ...asked(), model: undefined }, "model"],
-    ["no state", { ...asked(), state: undefined }, "state"],
-    ["a list as state", asked({ state: ["a"] }), "state"],
-    ["a number as state", asked({ state: 3 }), "state"],
-    ["an empty state", asked({ state: "" }), "state"],
-    ["no questions", { ...asked(), questions: undefined }, "questions"],
-    ["a list of questions", asked({ questions: [noul] }), "questions"],
-    ["not one question", asked({ questions: {} }), "questions"],
-    ["33 questions", asked({ questions: many }), "questions"],
-    ["a name with a space", asked({ questions: { "a b": noul } }), "questions.a b"],
-    ["an empty name", asked({ questions: { "": noul } }), "questions."],
+    ["no model", { ...decisionBody(), model: undefined }, "model"],
+    ["no state", { ...decisionBody(), state: undefined }, "state"],
+    ["a list as state", decisionBody({ state: ["a"] }), "state"],
+    ["a number as state", decisionBody({ state: 3 }), "state"],
+    ["an empty state", decisionBody({ state: "" }), "state"],
+    ["no questions", { ...decisionBody(), questions: undefined }, "questions"],
+    ["a list of questions", decisionBody({ questions: [noul] }), "questions"],
+    ["not one question", decisionBody({ questions: {} }), "questions"],
+    ["33 questions", decisionBody({ questions: many }), "questions"],
+    ["a name with a space", decisionBody({ questions: { "a b": noul } }), "questions.a b"],
+    ["an empty name", decisionBody({ questions: { "": noul } }), "questions."],
     ["a question that is a text", withQuestion("Is it?"), "questions.q"],
     ["a type of its own", withQuestion({ ...noul, type: "box" }), "questions.q.type"],
     ["no type", withQuestion({ instructions: "Is it?" }), "questions.q.type"],
@@ -147,9 +152,9 @@ describe("the fields", () => {
     const options1001 = { ...choice, criteria: options(1001) };
     const weighed = { ...many, q: { ...noul, weight: 2 } };
     const crowd = { ...noul, criteria: options(1001) };
-    await refusedBefore(asked({ questions: many, stream: true }), 400, "unsupported_parameter", "stream");
+    await refusedBefore(decisionBody({ questions: many, stream: true }), 400, "unsupported_parameter", "stream");
     await refusedBefore({ ...withQuestion(options1001), stream: true }, 400, "unsupported_parameter", "stream");
-    await refusedBefore(asked({ questions: weighed }), 400, "unsupported_parameter", "questions.q.weight");
+    await refusedBefore(decisionBody({ questions: weighed }), 400, "unsupported_parameter", "questions.q.weight");
     await refusedBefore(withQuestion(crowd), 400, "unsupported_parameter", "questions.q.criteria");
   });
 
@@ -162,20 +167,20 @@ describe("the fields", () => {
         usage: { input_tokens: 1, output_tokens: 1 },
       },
     }));
-    const answer = await scene.decide(tenant.key, asked({ questions }));
+    const answer = await scene.decide(tenant.key, decisionBody({ questions }));
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body.answers).sort()).toEqual(Object.keys(questions).sort());
   });
 
   test("DEC-04 what no endpoint has room for is refused by the field, before anyone is asked", async () => {
     const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
-    const body = asked({ questions: { q: { type: "score", instructions: "How?", criteria } } });
+    const body = decisionBody({ questions: { q: { type: "score", instructions: "How?", criteria } } });
     const error = await refusedBefore(body, 400, "invalid_value", "questions.q.criteria");
     expect(error.message).toContain("10 levels");
     const four = Object.fromEntries(["a", "b", "c", "d"].map((key) => [key, noul]));
-    await refusedBefore(asked({ model: "lab/kappa", questions: four }), 400, "invalid_value", "questions");
-    await refusedBefore(asked({ state: "word ".repeat(20_000) }), 400, "context_length_exceeded", "state");
-    const long = asked({ model: "lab/kappa", state: "x".repeat(21_000) });
+    await refusedBefore(decisionBody({ model: "lab/kappa", questions: four }), 400, "invalid_value", "questions");
+    await refusedBefore(decisionBody({ state: "word ".repeat(20_000) }), 400, "context_length_exceeded", "state");
+    const long = decisionBody({ model: "lab/kappa", state: "x".repeat(21_000) });
     await refusedBefore(long, 400, "invalid_value", "state");
   });
 });
@@ -191,12 +196,12 @@ describe("images", () => {
     ["five of them", [RED, RED, RED, RED, RED], "images"],
     ["one that is no text", [{ url: RED }], "images.0"],
   ])("DEC-05 %s is refused", async (_name, images, param) => {
-    await refusedBefore(asked({ images }), 400, "invalid_value", param);
+    await refusedBefore(decisionBody({ images }), 400, "invalid_value", param);
   });
 
   test("DEC-05 MOD-02 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
     const before = scene.at("epsilon").requests.length;
-    const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", images: [RED] }));
+    const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/epsilon", images: [RED] }));
     const { code, param } = answer.body.error;
     expect([answer.status, code, param]).toEqual([400, "image_input_not_supported", "images"]);
     expect(scene.at("epsilon").requests.length).toBe(before);
@@ -212,13 +217,13 @@ describe("images", () => {
     const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
     const questions = { q: { type: "score", instructions: "How much?", criteria } };
     const error = await refusedBefore(
-      asked({ model, images: [RED], questions }),
+      decisionBody({ model, images: [RED], questions }),
       400,
       "invalid_value",
       "questions.q.criteria",
     );
     expect(error.message).toContain("takes at most 10 levels");
-    const answer = await scene.decide(tenant.key, asked({ model, images: [RED] }));
+    const answer = await scene.decide(tenant.key, decisionBody({ model, images: [RED] }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
   });
 
@@ -227,20 +232,20 @@ describe("images", () => {
     const before = scene.at("epsilon").requests.length;
     const answer = await scene.decide(
       tenant.key,
-      asked({ model: "lab/judge", images: [RED, JPEG], questions: { lit: QUESTIONS.lit } }),
+      decisionBody({ model: "lab/judge", images: [RED, JPEG], questions: { lit: QUESTIONS.lit } }),
     );
     expect(answer.status).toBe(502);
     expect(scene.at("epsilon").requests.length).toBe(before);
   });
 
   test("DEC-05 more than a server takes is refused before it is asked", async () => {
-    await refusedBefore(asked({ model: "lab/kappa", images: [RED, RED, JPEG] }), 400, "invalid_value", "images");
+    await refusedBefore(decisionBody({ model: "lab/kappa", images: [RED, RED, JPEG] }), 400, "invalid_value", "images");
   });
 });
 
 describe("the answer", () => {
   test("DEC-13 the body is exactly model, answers and usage, and every answer exactly its fields", async () => {
-    const answer = await scene.decide(tenant.key, asked());
+    const answer = await scene.decide(tenant.key, decisionBody());
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.body)).toEqual(["model", "answers", "usage"]);
     expect(answer.body.model).toBe("lab/alpha");
@@ -257,12 +262,12 @@ describe("the answer", () => {
   ])("DEC-12 a score passes the provider's fields through as it sent them: %s", async (_which, more) => {
     const sent = { type: "score", score: 1.55, probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 }, ...more };
     scene.at("alpha").next({ json: { answers: { bright_2: sent }, usage: { input_tokens: 9, output_tokens: 2 } } });
-    const answer = await scene.decide(tenant.key, asked({ questions: { bright_2: QUESTIONS.bright_2 } }));
+    const answer = await scene.decide(tenant.key, decisionBody({ questions: { bright_2: QUESTIONS.bright_2 } }));
     expect(answer.body.answers.bright_2).toEqual(sent);
   });
 
   test("DEC-14 the headers are those of the last rule and no other of the service's", async () => {
-    const answer = await scene.decide(tenant.key, asked());
+    const answer = await scene.decide(tenant.key, decisionBody());
     const own = [...answer.headers.keys()].filter(
       (name) => name.startsWith("x-svc-") || name.startsWith("x-ratelimit-"),
     );
@@ -284,7 +289,7 @@ describe("the answer", () => {
 
   test("a base address without the version, or with one too many, is answered all the same", async () => {
     for (const path of ["/decisions", "/v1/v1/decisions"])
-      expect((await scene.gateway.call(tenant.key, path, { body: asked() })).status).toBe(200);
+      expect((await scene.gateway.call(tenant.key, path, { body: decisionBody() })).status).toBe(200);
   });
 });
 
@@ -292,10 +297,10 @@ describe("policy", () => {
   test("DEC-09 a policy that keeps the model's country out refuses with its code and says why", async () => {
     const strict = await scene.gateway.tenant();
     await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { countries: ["FR"] });
-    const answer = await scene.decide(strict.key, asked());
+    const answer = await scene.decide(strict.key, decisionBody());
     expect([answer.status, answer.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
     expect(answer.body.error.message).toContain("alpha:one:lab/alpha");
-    const other = await scene.decide(strict.key, asked({ model: "lab/judge" }));
+    const other = await scene.decide(strict.key, decisionBody({ model: "lab/judge" }));
     expect([other.status, other.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
   });
 
@@ -309,7 +314,7 @@ describe("policy", () => {
     const strict = await scene.gateway.tenant();
     await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, policy);
     const before = scene.at("alpha").requests.length;
-    const answer = await scene.decide(strict.key, asked());
+    const answer = await scene.decide(strict.key, decisionBody());
     expect([answer.status, answer.body.error.code]).toEqual([403, code]);
     expect(scene.at("alpha").requests.length).toBe(before);
   });
@@ -317,8 +322,8 @@ describe("policy", () => {
   test("SCOPE-01 a key needs inference:decisions, on both paths", async () => {
     const chat = await scene.gateway.tenant({ key: { scopes: ["inference:chat"] } });
     const decides = await scene.gateway.tenant({ key: { scopes: ["inference:decisions"] } });
-    expect((await scene.decide(chat.key, asked())).body.error.code).toBe("insufficient_scope");
-    expect((await scene.decide(decides.key, asked())).status).toBe(200);
+    expect((await scene.decide(chat.key, decisionBody())).body.error.code).toBe("insufficient_scope");
+    expect((await scene.decide(decides.key, decisionBody())).status).toBe(200);
   });
 });
 
@@ -326,18 +331,21 @@ describe("money", () => {
   test("DEC-10 input is charged at catalogue price, output where it is priced, and usage says it", async () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
-    const answer = await scene.decide(mine.key, asked());
+    const answer = await scene.decide(mine.key, decisionBody());
     // 120 tokens at 100 a million; the 57 that were written have no price.
     expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, cost: 0.012, currency: "EUR" });
     expect(before - (await scene.balance(mine))).toBeCloseTo(0.012, 9);
   });
 
   test("DEC-10 a price per request is taken once, and one of what was written where a server counts that", async () => {
-    const answer = await scene.decide(tenant.key, asked({ model: "lab/gamma" }));
+    const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/gamma" }));
     expect(answer.body.usage.cost).toBeCloseTo(140 * 300e-6 + 0.5, 9);
     const lit = { type: "yes_no", probabilities: { yes: 0.9, no: 0.1 }, label_mass: 1 };
     scene.at("gamma").next({ json: { answers: { lit }, usage: { prompt_tokens: 140, completion_tokens: 5 } } });
-    const written = await scene.decide(tenant.key, asked({ model: "lab/gamma", questions: { lit: QUESTIONS.lit } }));
+    const written = await scene.decide(
+      tenant.key,
+      decisionBody({ model: "lab/gamma", questions: { lit: QUESTIONS.lit } }),
+    );
     expect(written.body.usage.cost).toBeCloseTo(140 * 300e-6 + 5 * 600e-6 + 0.5, 9);
   });
 
@@ -345,7 +353,7 @@ describe("money", () => {
     scene.at("alpha").next({
       json: { answers: { lit: { type: "noul", noul: 0.5 } }, usage: { input_tokens: 10, output_tokens: 0, cost: 42 } },
     });
-    const answer = await scene.decide(tenant.key, asked({ questions: { lit: QUESTIONS.lit } }));
+    const answer = await scene.decide(tenant.key, decisionBody({ questions: { lit: QUESTIONS.lit } }));
     expect(answer.body.usage.cost).toBe(0.001);
   });
 
@@ -355,7 +363,7 @@ describe("money", () => {
       key: "own-key-of-the-workspace",
       skip_test: true,
     });
-    const answer = await scene.decide(mine.key, asked());
+    const answer = await scene.decide(mine.key, decisionBody());
     expect(answer.status).toBe(200);
     expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, currency: "USD" });
     expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
@@ -381,17 +389,20 @@ describe("money", () => {
     // Once it is about 1,250 tokens at 400 a million; twenty times it is about ten units.
     const mine = await scene.gateway.tenant({ credit: "5" });
     const before = scene.at("delta").requests.length;
-    const answer = await scene.decide(mine.key, asked({ model: "lab/delta", state, questions }));
+    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/delta", state, questions }));
     expect([answer.status, answer.body.error.code]).toEqual([402, "insufficient_credits"]);
     expect(scene.at("delta").requests.length).toBe(before);
-    const one = await scene.decide(mine.key, asked({ model: "lab/delta", state, questions: { lit: QUESTIONS.lit } }));
+    const one = await scene.decide(
+      mine.key,
+      decisionBody({ model: "lab/delta", state, questions: { lit: QUESTIONS.lit } }),
+    );
     expect(one.status).toBe(200);
   });
 });
 
 describe("the log", () => {
   test("DEC-11 it has the number and the types of questions, and nothing that was said", async () => {
-    const secret = { ...asked(), state: { note: "canary-state-81" } };
+    const secret = { ...decisionBody(), state: { note: "canary-state-81" } };
     const answer = await scene.decide(tenant.key, secret);
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
     expect(row.surface).toBe("decisions");
@@ -405,7 +416,7 @@ describe("the log", () => {
   test("DEC-11 a capture window keeps the JSON of request and answer", async () => {
     const mine = await scene.gateway.tenant();
     await scene.gateway.manage("POST", `/workspaces/${mine.slug}/capture-windows`, { minutes: 5 });
-    const body = asked();
+    const body = decisionBody();
     const answer = await scene.decide(mine.key, body);
     const id = answer.headers.get("x-svc-request-id") ?? "";
     const { captured } = await scene.gateway.manage("GET", `/requests/${id}`);
@@ -416,9 +427,9 @@ describe("the log", () => {
   test("DEC-06 BILL-09 an Idempotency-Key works here too: one charge, and the second call fails, because nothing is answered in part", async () => {
     const mine = await scene.gateway.tenant();
     const headers = { "idempotency-key": "decide-once" };
-    const first = await scene.decide(mine.key, asked(), headers);
+    const first = await scene.decide(mine.key, decisionBody(), headers);
     const before = scene.at("alpha").requests.length;
-    const again = await scene.decide(mine.key, asked(), headers);
+    const again = await scene.decide(mine.key, decisionBody(), headers);
     expect(first.status).toBe(200);
     expect([again.status, again.body.error.code]).toEqual([409, "idempotent_replay"]);
     expect(again.body.error.message).toContain(`GET /v1/requests/${first.headers.get("x-svc-request-id")}.`);
@@ -431,7 +442,7 @@ describe("the log", () => {
 describe("the state", () => {
   test("DEC-07 reaches the provider as it was said", async () => {
     const state = { b: 1, a: [true, null, "ü"], deep: { constructor: "x" } };
-    await scene.decide(tenant.key, asked({ state }));
+    await scene.decide(tenant.key, decisionBody({ state }));
     const sent: Json = scene.at("alpha").requests.at(-1)?.json;
     expect(sent.state).toEqual(state);
     expect(STATE).not.toBe(sent.state);
@@ -442,7 +453,10 @@ describe("the state", () => {
   test.each(["alpha", "beta", "gamma", "delta", "epsilon"] as const)(
     "DEC-07 its numbers keep all their digits on the way to %s",
     async (provider) => {
-      const body = JSON.stringify(asked({ model: `lab/${provider}`, state: "STATE" })).replace('"STATE"', NUMBERS);
+      const body = JSON.stringify(decisionBody({ model: `lab/${provider}`, state: "STATE" })).replace(
+        '"STATE"',
+        NUMBERS,
+      );
       const answer = await scene.gateway.call(tenant.key, "/v1/decisions", { body });
       expect(answer.status).toBe(200);
       expect(scene.at(provider).requests.at(-1)?.raw.toString().replaceAll("\\", "")).toContain(NUMBERS);

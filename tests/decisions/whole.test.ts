@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { asked, type DecisionScene, OD_ANSWER, openDecisions, SO_ANSWER } from "../support/decisions.ts";
+import { type DecisionScene, decisionBody, OD_ANSWER, openDecisions, SO_ANSWER } from "../support/decisions.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import type { Script } from "../support/upstream.ts";
 
@@ -45,7 +45,7 @@ describe("an answer that is not whole", () => {
     const mine = await scene.gateway.tenant();
     const before = await scene.balance(mine);
     scene.at("alpha").next({ json });
-    const answer = await scene.decide(mine.key, asked({ model: "lab/judge" }));
+    const answer = await scene.decide(mine.key, decisionBody({ model: "lab/judge" }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
     expect(answer.body.answers.lit).toEqual({ type: "noul", noul: 0.98 });
     // Charged once, by who answered.
@@ -63,7 +63,7 @@ describe("an answer that is not whole", () => {
       const mine = await scene.gateway.tenant();
       const before = await scene.balance(mine);
       scene.at("alpha").next({ json });
-      const answer = await scene.decide(mine.key, asked());
+      const answer = await scene.decide(mine.key, decisionBody());
       expect([answer.status, answer.body.error.code, answer.body.error.type]).toEqual([
         502,
         "upstream_invalid_answer",
@@ -75,7 +75,7 @@ describe("an answer that is not whole", () => {
 
   test("DEC-02 where the provider reports no usage nothing is ever estimated: it is no answer", async () => {
     scene.at("beta").next({ json: { ...OD_ANSWER, usage: undefined } });
-    const answer = await scene.decide(tenant.key, asked({ model: "lab/beta" }));
+    const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/beta" }));
     expect(answer.body.error.code).toBe("upstream_invalid_answer");
     expect(answer.body.error.message).toBe(
       "The provider beta gave no usable answer of lab/beta (the provider did not report what it used), and no other endpoint is left. Try again, or ask another model.",
@@ -94,7 +94,7 @@ describe("an answer that is not whole", () => {
     const questions = Object.fromEntries(keys.map((key) => [key, { type: "noul", instructions: "Is it open?" }]));
     const answers = Object.fromEntries(keys.map((key) => [key, lit]));
     scene.at("alpha").next({ json: { ...SO_ANSWER, answers, usage: { input_tokens: 42_000, output_tokens: 0 } } });
-    const answer = await scene.decide(mine.key, asked({ state, questions }));
+    const answer = await scene.decide(mine.key, decisionBody({ state, questions }));
     expect(answer.status).toBe(200);
     expect(before - (await scene.balance(mine))).toBeCloseTo(42_000 * 100e-6, 9);
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
@@ -104,7 +104,7 @@ describe("an answer that is not whole", () => {
   test("DEC-06 an answer in another format altogether, and a page of HTML", async () => {
     for (const script of [{ json: OD_ANSWER }, { body: "<html>Bad gateway</html>" }]) {
       scene.at("alpha").next(script);
-      const answer = await scene.decide(tenant.key, asked({ model: "lab/judge" }));
+      const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/judge" }));
       expect(answer.headers.get("x-svc-provider")).toBe("beta");
     }
   });
@@ -122,7 +122,7 @@ describe("an answer that is not whole", () => {
       bright_2: { ...bright, probabilities: { "0": 0.11, "1": 0.24, "2": 0.64 }, score: 1.54 },
     };
     scene.at("alpha").next({ json: { ...SO_ANSWER, answers } });
-    const { status, body } = await scene.decide(tenant.key, asked());
+    const { status, body } = await scene.decide(tenant.key, decisionBody());
     expect(status).toBe(200);
     expect(body.answers["room.name"]).toEqual({ type: "choice", choice: "cellar", confidence: 0.01 });
     expect(body.answers.bright_2.score).toBe(1.54);
@@ -131,7 +131,7 @@ describe("an answer that is not whole", () => {
   test("DEC-06 failures of any other kind move on as everywhere, through all interfaces", async () => {
     scene.at("alpha").next({ status: 500 });
     scene.at("beta").next({ end: { is: "cut", after: "after_headers" }, json: {} });
-    const answer = await scene.decide(tenant.key, asked({ model: "lab/judge" }));
+    const answer = await scene.decide(tenant.key, decisionBody({ model: "lab/judge" }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
   });
 
@@ -147,7 +147,7 @@ describe("an answer that is not whole", () => {
     const judged = async (alpha: Script, beta: Script) => {
       scene.at("alpha").next(alpha);
       scene.at("beta").next(beta);
-      const { status, body } = await scene.decide(two.key, asked({ model: "lab/judge" }));
+      const { status, body } = await scene.decide(two.key, decisionBody({ model: "lab/judge" }));
       return [status, body.error.code];
     };
 
@@ -170,7 +170,7 @@ describe("an answer that is not whole", () => {
 
   test("RATE-07 a provider's 429 with nobody left stays one", async () => {
     scene.at("alpha").next({ status: 429, headers: { "retry-after": "30" }, json: { detail: "slow down" } });
-    const answer = await scene.decide(tenant.key, asked());
+    const answer = await scene.decide(tenant.key, decisionBody());
     expect([answer.status, answer.body.error.code, answer.headers.get("retry-after")]).toEqual([
       429,
       "rate_limit_exceeded",

@@ -5,7 +5,7 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
-import { problemsOf, readEnvFile } from "../support/deployed.ts";
+import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
 
 type Service = {
   readonly image: string;

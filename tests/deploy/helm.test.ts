@@ -4,7 +4,7 @@ import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
-import { problemsOf } from "../support/deployed.ts";
+import { problemsOf } from "../support/deployment-env.ts";
 import type { Json } from "../support/gateway.ts";
 import { openChart } from "../support/helm.ts";
 

@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
-import { problemsOf, readEnvFile } from "../support/deployed.ts";
+import { problemsOf, readEnvFile } from "../support/deployment-env.ts";
 
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
 const isThere = (program: string) => spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;

@@ -5,16 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { chatMessages, chatRequest, messageOf, plain, recordedAnswer } from "../support/converse-recorded.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadExchange, scriptOf } from "../support/replay.ts";
+import { loadBytes, loadExchange, scriptOf } from "../support/replay.ts";
 import {
   chunksOf,
+  contentOf,
   costNanos,
   credentialOf,
   eventsOf,
   nanosOf,
   openScene,
   type Scene,
-  saidIn,
 } from "../support/scene.ts";
 
 /** Recorded traffic of Bedrock's Converse, asked for by chat clients: each under a model that Bedrock serves in the EU. */
@@ -31,8 +31,6 @@ const RECORDINGS: [name: string, model: string][] = [
   ["tool-choice-any", "anthropic/claude-sonnet-4-5"],
 ];
 
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
-
 function upstreamModel(model: string): string {
   const file = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "catalogue/providers/aws-bedrock.json"), "utf8"));
   return file.endpoints.find((one: Json) => one.model === model).upstream_model;
@@ -45,7 +43,7 @@ function sampledOnce({ inferenceConfig: { topP: _topP, ...inferenceConfig } = {}
 
 const FINISH: Record<string, string> = { end_turn: "stop", tool_use: "tool_calls", max_tokens: "length" };
 
-describe.skipIf(!fixturesPresent)("recordings of Converse through a running gateway", () => {
+describe("recordings of Converse through a running gateway", () => {
   let scene: Scene;
   let tenant: Tenant;
   let client: OpenAI;
@@ -85,7 +83,7 @@ describe.skipIf(!fixturesPresent)("recordings of Converse through a running gate
   }
 
   const cases = RECORDINGS.flatMap(([name, model]) =>
-    fixturesPresent ? rawOf(name).map((_: Json, turn: number) => ({ name, model, turn })) : [],
+    rawOf(name).map((_: Json, turn: number) => ({ name, model, turn })),
   );
 
   test.each(cases)("CHAT-01 CHAT-07 CHAT-08 $name, turn $turn", async ({ name, model, turn }) => {
@@ -195,7 +193,7 @@ describe.skipIf(!fixturesPresent)("recordings of Converse through a running gate
   });
 });
 
-describe.skipIf(!fixturesPresent)("invented streams that break", () => {
+describe("invented streams that break", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -216,7 +214,7 @@ describe.skipIf(!fixturesPresent)("invented streams that break", () => {
     async (name) => {
       const { status, text, headers } = await play(name);
       expect(status).toBe(200);
-      expect(saidIn(text)).toBe("Hello, grüße 你好");
+      expect(contentOf(text)).toBe("Hello, grüße 你好");
       expect(eventsOf(text)).not.toContain("[DONE]");
       expect(chunksOf(text).at(-1).error).toMatchObject({
         code: "upstream_error",

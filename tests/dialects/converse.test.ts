@@ -4,13 +4,13 @@ import { eventBytes, exceptionBytes, replyOf, streamOf, type Whole } from "../su
 import type { Json, Tenant } from "../support/gateway.ts";
 import {
   chunksOf,
+  contentOf,
   costNanos,
   credentialOf,
   eventsOf,
   nanosOf,
   openScene,
   type Scene,
-  saidIn,
 } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
@@ -73,7 +73,7 @@ describe("an answer of Converse", () => {
     for (const include_usage of [true, false]) {
       bedrock().next({ ...streamScript(streamOf(ANSWER)), slices: "bytes" });
       const { text, headers } = await ask({ stream: true, stream_options: { include_usage } });
-      expect(saidIn(text)).toBe("Grüße, 世界");
+      expect(contentOf(text)).toBe("Grüße, 世界");
       const chunks = chunksOf(text);
       expect(chunks[0].choices[0].delta).toMatchObject({ role: "assistant" });
       expect(chunks.filter(({ choices }) => choices[0]?.finish_reason === "stop")).toHaveLength(1);
@@ -134,7 +134,7 @@ describe("an answer of Converse", () => {
     const frames = streamOf({ ...ANSWER, content: [{ text: "Rain." }] });
     bedrock().next(streamScript(frames.toSpliced(2, 0, source)));
     const { text } = await ask({ stream: true });
-    expect(saidIn(text)).toBe("Rain.");
+    expect(contentOf(text)).toBe("Rain.");
     expect(chunksOf(text).flatMap(({ choices }) => choices[0]?.delta.annotations ?? [])).toEqual(message.annotations);
   });
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS, type Column } from "../support/columns.ts";
+import { DIALECT_SCRIPTS, type DialectScript } from "../support/dialect-scripts.ts";
 import type { Tenant } from "../support/gateway.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
 import { responseJson } from "../support/responses-native.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 /** Each of them is another number once it was held as a number of JavaScript. */
@@ -67,10 +67,10 @@ const ASKED: Readonly<Record<string, Asked>> = {
   },
 };
 
-type Row = { readonly columns: Readonly<Record<string, Column>>; readonly env: () => Record<string, string> };
+type Row = { readonly columns: Readonly<Record<string, DialectScript>>; readonly env: () => Record<string, string> };
 /** Who speaks responses alone has models of the others as well, so it stands by itself. */
 const ROWS: readonly Row[] = [
-  { columns: COLUMNS, env: () => ({}) },
+  { columns: DIALECT_SCRIPTS, env: () => ({}) },
   { columns: { responses: { ...RESPONSES_COLUMN, whole: () => ({ json: responseJson() }) } }, env: responsesAlone },
 ];
 
@@ -90,7 +90,7 @@ describe.each(ROWS)("numbers of schemas that JavaScript cannot hold", ({ columns
   const ask = ({ surface, text }: Asked, model: string, schema: string) =>
     scene.gateway.call(tenant.key, `/v1/${surface}`, { body: text(model, schema) });
 
-  async function received({ provider, model }: Column, asked: Asked, schema: string): Promise<string> {
+  async function received({ provider, model }: DialectScript, asked: Asked, schema: string): Promise<string> {
     const answer = await ask(asked, model, schema);
     expect(answer.status, answer.text).toBe(200);
     return scene.at(provider).requests.at(-1)?.raw.toString() ?? "";

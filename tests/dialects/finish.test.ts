@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS, type Said } from "../support/columns.ts";
+import { DIALECT_SCRIPTS, type ModelOutput } from "../support/dialect-scripts.ts";
 import type { Tenant } from "../support/gateway.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { chunksOf, openScene, type Scene } from "../support/scene.ts";
 
-const TEXT: Said = { text: "Hello." };
-const CALLS: Said = {
+const TEXT: ModelOutput = { text: "Hello." };
+const CALLS: ModelOutput = {
   text: "Let me see.",
   calls: [{ id: "call_1", name: "weather", input: { city: "Paris" } }],
 };
@@ -13,7 +13,7 @@ const TOOLS = [{ type: "function", function: { name: "weather", parameters: { ty
 
 /** What each provider says, and what the caller is told. */
 const REASONS: Readonly<
-  Record<keyof typeof COLUMNS | "responses", readonly (readonly [string | undefined, Said, string])[]>
+  Record<keyof typeof DIALECT_SCRIPTS | "responses", readonly (readonly [string | undefined, ModelOutput, string])[]>
 > = {
   D1: [
     ["stop", TEXT, "stop"],
@@ -54,7 +54,7 @@ const REASONS: Readonly<
   ],
 };
 
-describe.each(Object.entries({ ...COLUMNS, responses: RESPONSES_COLUMN }))(
+describe.each(Object.entries({ ...DIALECT_SCRIPTS, responses: RESPONSES_COLUMN }))(
   "%s",
   (dialect, { provider, model, whole, streamed }) => {
     let scene: Scene;

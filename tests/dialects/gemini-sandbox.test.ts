@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
-import { chunksOf, saidIn } from "../support/scene.ts";
+import { chunksOf, contentOf } from "../support/scene.ts";
 import { messages, sdkForFile, sdkTests, time } from "../support/sdk-suite.ts";
 
 const sdk = sdkForFile();
@@ -54,7 +54,7 @@ describe("the official SDK and a simulated provider that speaks Gemini", () => {
     const deltas = chunksOf(text).map((chunk) => chunk.choices[0].delta);
     const streamed = {
       role: "assistant",
-      content: saidIn(text),
+      content: contentOf(text),
       reasoning_content: deltas.map((delta: Json) => delta.reasoning_content ?? "").join(""),
       reasoning_details: deltas.flatMap((delta: Json) => delta.reasoning_details ?? []),
     };

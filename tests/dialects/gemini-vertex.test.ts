@@ -10,7 +10,7 @@ import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { chunk, frame, frames, whole } from "../support/gemini.ts";
-import { saidIn } from "../support/scene.ts";
+import { contentOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", {
@@ -135,7 +135,7 @@ describe("Vertex AI", () => {
   test("CHAT-01 a stream takes the same road, and a token is fetched once for all requests", async () => {
     vertex.next({ frames: frames([{ text: "Hello" }, { text: " there" }]) });
     const { text } = await chat({ stream: true });
-    expect(saidIn(text)).toBe("Hello there");
+    expect(contentOf(text)).toBe("Hello there");
     expect(vertex.requests.at(-1)?.path).toMatch(/:streamGenerateContent\?alt=sse$/);
     await Promise.all([chat(), chat(), chat()]);
     expect(authority.requests).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
-import { chunksOf, costNanos, credentialOf, eventsOf, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { chunksOf, contentOf, costNanos, credentialOf, eventsOf, openScene, type Scene } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
 const OLD = "google/gemini-2.5-flash";
@@ -237,7 +237,7 @@ describe("a stream", () => {
     expect(received().path).toBe("/v1/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
     const chunks = chunksOf(text);
     expect(chunks[0].choices[0].delta).toEqual({ role: "assistant", content: "", refusal: null });
-    expect(saidIn(text)).toBe("Hello there");
+    expect(contentOf(text)).toBe("Hello there");
     expect(chunks.map((one) => one.choices[0].finish_reason)).toEqual([null, null, null, "stop"]);
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
     expect(text).not.toContain("usage");
@@ -260,7 +260,7 @@ describe("a stream", () => {
   test("CHAT-08 a reason on every chunk reaches the client once, at the end", async () => {
     const { text } = await ask({ frames: [whole([{ text: "a" }]), whole([{ text: "b" }])].map(frame) }, stream);
     expect(chunksOf(text).map((one) => one.choices[0].finish_reason)).toEqual([null, null, null, "stop"]);
-    expect(saidIn(text)).toBe("ab");
+    expect(contentOf(text)).toBe("ab");
   });
 
   test("CHAT-08 a blocked prompt, and an empty answer that ran out of tokens, are streams with an end", async () => {

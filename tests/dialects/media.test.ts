@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { answering, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
@@ -20,7 +20,7 @@ const PARTS = {
 type PartName = keyof typeof PARTS;
 
 type Case = {
-  readonly dialect: keyof typeof COLUMNS;
+  readonly dialect: keyof typeof DIALECT_SCRIPTS;
   readonly provider: Provider;
   readonly model: string;
   /** What the provider receives in the place of the part; a part that is not here is refused. */
@@ -107,7 +107,7 @@ const rows = CASES.flatMap((one) =>
 describe("parts beside text", () => {
   test.each(rows)("CHAT-02 $dialect $model: $name $outcome", async ({ dialect, provider, model, name, part, seen }) => {
     await only(provider);
-    scene.at(provider).always(COLUMNS[dialect].whole({ text: "Seen." }));
+    scene.at(provider).always(DIALECT_SCRIPTS[dialect].whole({ text: "Seen." }));
     const before = callsOf();
     const content = [{ type: "text", text: "Look." }, part];
     const { status, body } = await scene.chat(tenant.key, { model, messages: [{ role: "user", content }] });
@@ -173,7 +173,7 @@ describe("how closely a picture is looked at", () => {
   ])(
     "RESP-02 PARAM-04 %s of a responses caller at an endpoint of chat completions",
     async (detail, image_url, note) => {
-      scene.at("deepinfra").next(COLUMNS.D1.whole({ text: "x" }));
+      scene.at("deepinfra").next(DIALECT_SCRIPTS.D1.whole({ text: "x" }));
       const answer = await respond("alibaba/qwen3.5-397b-a17b", detail);
       expect(await noteOf(answer)).toBe(note);
       expect(sentTo("deepinfra").messages[0].content).toEqual([{ type: "image_url", image_url }]);
@@ -181,7 +181,7 @@ describe("how closely a picture is looked at", () => {
   );
 
   test("PARAM-04 a dialect without a word for it does without, and the log says so", async () => {
-    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "x" }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "x" }));
     expect(await noteOf(await respond("anthropic/claude-sonnet-4-6", "low"))).toBe("answered whole; left out: detail");
     expect(JSON.stringify(sentTo("anthropic"))).not.toContain("detail");
   });

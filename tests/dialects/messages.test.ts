@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson, messageStream, WEATHER } from "../support/messages.ts";
-import { chunksOf, costNanos, credentialOf, eventsOf, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { chunksOf, contentOf, costNanos, credentialOf, eventsOf, openScene, type Scene } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
 /** Told to think by a budget, and takes every parameter. */
@@ -283,7 +283,7 @@ describe("a stream", () => {
   test("CHAT-01 byte by byte it is the same", async () => {
     upstream().next({ ...streamed(messageJson([{ type: "text", text: "Grüße \u{1F600}" }]), 2), slices: "bytes" });
     const { text } = await ask({ stream: true });
-    expect(saidIn(text)).toBe("Grüße \u{1F600}");
+    expect(contentOf(text)).toBe("Grüße \u{1F600}");
   });
 
   test("ERR-02 BILL-02 without its end marker it is broken: an error frame, no [DONE], no charge", async () => {
@@ -291,7 +291,7 @@ describe("a stream", () => {
     const [cut = ""] = messageStream(TEXT, 3).toString().split("event: message_stop");
     upstream().next({ body: cut, headers: EVENT_STREAM });
     const { text } = await scene.chat(payer.key, { model: MODEL, stream: true });
-    expect(saidIn(text)).toBe("Hello.");
+    expect(contentOf(text)).toBe("Hello.");
     expect(chunksOf(text).at(-1).error.code).toBe("upstream_error");
     expect(text).not.toContain("[DONE]");
     expect(await scene.charges(payer)).toEqual([]);

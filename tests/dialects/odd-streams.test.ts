@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
 import { expectByDocument } from "../support/openai-document.ts";
@@ -8,7 +8,7 @@ import { openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, sse } from "../support/upstream.ts";
 
 /** Streams of almost-compatible servers, as the callers of the two other dialects see them. */
-const { provider, model } = COLUMNS.D1;
+const { provider, model } = DIALECT_SCRIPTS.D1;
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {

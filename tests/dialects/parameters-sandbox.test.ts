@@ -3,7 +3,7 @@ import { DIALECTS } from "../../src/domain/catalogue/catalogue.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
 import { FIELD_TABLES } from "../../src/language/dialects/field-tables.ts";
-import { SANDBOX_MODELS } from "../support/columns.ts";
+import { SANDBOX_MODELS } from "../support/dialect-scripts.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
 const COLUMNS = DIALECTS.map((id) => [id, { fields: FIELD_TABLES[id].fields, model: SANDBOX_MODELS[id] }] as const);

@@ -9,7 +9,7 @@ import { replyOf } from "../support/converse.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { whole } from "../support/gemini.ts";
 import { messageJson } from "../support/messages.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { type Answering, chatJson } from "../support/upstream.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
 import { foldMessage, messageEvents } from "../support/message-stream.ts";
-import { callOf, framesOf, itemEvents, wordsOf } from "../support/responses-column.ts";
 import { frameOf, responseJson } from "../support/responses-native.ts";
-import { chunksOf, eventsOf, saidIn } from "../support/scene.ts";
+import { callOf, framesOf, itemEvents, wordsOf } from "../support/responses-script.ts";
+import { chunksOf, contentOf, eventsOf } from "../support/scene.ts";
 import {
   THINKING_WITH_TOOLS as ASKED,
   answering,
@@ -95,7 +95,7 @@ describe("what holds on every lane", () => {
       upstream().next(streaming(...SPOKEN));
       const answer = await chat({ stream: true });
       expect(answer.status, answer.text).toBe(200);
-      expect(saidIn(answer.text)).toBe("Let me see.");
+      expect(contentOf(answer.text)).toBe("Let me see.");
       const { attempts } = await scene().row(answer.headers.get("x-svc-request-id") ?? "");
       expect(attempts.map(({ outcome }: Json) => outcome)).toEqual([expect.stringMatching(/next|retry/), "served"]);
       expect(
@@ -138,7 +138,7 @@ describe("an upstream that breaks its word", () => {
     async (_what, script) => {
       upstream().next(script);
       const { text } = await chat({ stream: true });
-      expect(saidIn(text)).toContain("Let");
+      expect(contentOf(text)).toContain("Let");
       const last = JSON.parse(eventsOf(text).at(-1) ?? "");
       expect(last.error).toBeDefined();
       expect(text).not.toContain("[DONE]");

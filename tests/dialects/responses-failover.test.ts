@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
-import { openScene, type Provider, type Scene, saidIn } from "../support/scene.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
+import { contentOf, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
 
 /** One model, served over chat completions by one provider and over responses by another. */
@@ -41,7 +41,7 @@ test.each([
     provider: { order: [first, second] },
   });
   expect(status, text).toBe(200);
-  expect(how === "streamed" ? saidIn(text) : body.choices[0].message.content).toBe("Hello there");
+  expect(how === "streamed" ? contentOf(text) : body.choices[0].message.content).toBe("Hello there");
   expect(headers.get("x-svc-provider")).toBe(second);
   expect(headers.get("x-svc-upstream-surface")).toBe(second === "scaleway" ? "responses" : "chat");
   const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");

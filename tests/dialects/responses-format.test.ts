@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Called } from "../support/gateway.ts";
-import { wordsOf } from "../support/responses-column.ts";
+import { wordsOf } from "../support/responses-script.ts";
 import { openScene } from "../support/scene.ts";
 import { answering, THINKING_WITH_TOOLS, throughResponses } from "../support/through-responses.ts";
 

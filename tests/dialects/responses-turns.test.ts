@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
-import { RESPONSES_COLUMN, wordsOf } from "../support/responses-column.ts";
+import { RESPONSES_COLUMN, wordsOf } from "../support/responses-script.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { answering, HELLO, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
 import { chatJson } from "../support/upstream.ts";

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
 import { expectRequestByDocument } from "../support/openai-document.ts";
-import { framesOf, thoughtOf, wordsOf } from "../support/responses-column.ts";
 import { responseJson } from "../support/responses-native.ts";
-import { chunksOf, eventsOf, saidIn } from "../support/scene.ts";
+import { framesOf, thoughtOf, wordsOf } from "../support/responses-script.ts";
+import { chunksOf, contentOf, eventsOf } from "../support/scene.ts";
 import { answering, CALLS, HELLO, SCHEMA, SPOKEN, streaming, throughResponses } from "../support/through-responses.ts";
 
 /** Models that are whole on their provider's responses API alone, for callers of the other two dialects. */
@@ -43,7 +43,7 @@ describe("thinking with tools", () => {
     expect(sent()).toMatchObject({ stream: true, store: false });
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
     const chunks = chunksOf(text);
-    expect(saidIn(text)).toBe("Let me see.");
+    expect(contentOf(text)).toBe("Let me see.");
     const deltas = chunks.map((chunk) => chunk.choices[0]?.delta ?? {});
     expect(deltas.map((delta) => delta.reasoning_content ?? "").join("")).toBe("I should look.");
     expect(deltas.flatMap((delta) => delta.reasoning_details ?? [])).toEqual(choice.message.reasoning_details);

@@ -1,25 +1,20 @@
-import { existsSync, readFileSync } from "node:fs";
-import path from "node:path";
+import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject } from "../../src/kit/json.ts";
-import { COLUMNS, type Said } from "../support/columns.ts";
+import { DIALECT_SCRIPTS, type ModelOutput } from "../support/dialect-scripts.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { messageJson, messageStream } from "../support/messages.ts";
+import { OPENAI_DOCUMENT } from "../support/recordings.ts";
 import { chunksOf, openScene, type Scene } from "../support/scene.ts";
-
-const FILE = path.resolve(import.meta.dirname, "../../../shared/fixtures/openai-openapi.yaml");
-const isHere = existsSync(FILE);
-if (!isHere)
-  process.stderr.write("skipped: ../shared/fixtures is absent, answers are not held against OpenAI's document\n");
 
 const TOOLS = [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: {} } } }];
 const CALLS = [
   { id: "call_1", name: "weather", input: { city: "Paris" } },
   { id: "call_2", name: "weather", input: {} },
 ];
-const SAID: Readonly<Record<string, Said>> = {
+const SAID: Readonly<Record<string, ModelOutput>> = {
   "a text": { text: "Grüße, 世界" },
   "calls of tools": { text: "Let me see.", calls: CALLS },
   "calls without a word": { calls: CALLS },
@@ -36,11 +31,11 @@ function withoutNullable(value: unknown): unknown {
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }
 
-describe.skipIf(!isHere)("answers are valid by OpenAI's own document", () => {
+describe("answers are valid by OpenAI's own document", () => {
   let completion: ValidateFunction;
   let chunk: ValidateFunction;
   beforeAll(() => {
-    const { components } = parse(readFileSync(FILE, "utf8"), { maxAliasCount: -1 });
+    const { components } = parse(readFileSync(OPENAI_DOCUMENT, "utf8"), { maxAliasCount: -1 });
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
     ajv.addSchema({ $id: "openai", components: { schemas: withoutNullable(components.schemas) } });
     const compiled = (name: string) => ajv.compile({ $ref: `openai#/components/schemas/${name}` });
@@ -81,7 +76,7 @@ describe.skipIf(!isHere)("answers are valid by OpenAI's own document", () => {
     expect(chunk({ ...piece, choices: [{ index: 0, delta: { tool_calls: [{}] }, finish_reason: null }] })).toBe(false);
   });
 
-  describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model, whole, streamed }) => {
+  describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (_dialect, { provider, model, whole, streamed }) => {
     let scene: Scene;
     let tenant: Tenant;
     beforeAll(async () => {
@@ -106,7 +101,7 @@ describe.skipIf(!isHere)("answers are valid by OpenAI's own document", () => {
   test("CHAT-08 a refusal and a citation, whole and in a stream", async () => {
     const scene = await openScene(["anthropic"]);
     const tenant = await scene.gateway.tenant();
-    const { model } = COLUMNS.D2;
+    const { model } = DIALECT_SCRIPTS.D2;
     const location = { type: "web_search_result_location", url: "https://a.example/", title: "A", cited_text: "c" };
     const answers = [
       messageJson([], { stop_reason: "refusal", stop_details: { type: "refusal", explanation: "Not that." } }),

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS } from "../../src/language/canon/parameters.ts";
 import { ALIASES } from "../../src/language/dialects/chat/fields.ts";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 
-const PROVIDERS = Object.values(COLUMNS).map(({ provider }) => provider);
+const PROVIDERS = Object.values(DIALECT_SCRIPTS).map(({ provider }) => provider);
 const TOOLS = ["one", "two"].map((name) => ({ type: "function", function: { name } }));
 
 let scene: Scene;
@@ -14,13 +14,14 @@ let tenant: Tenant;
 beforeAll(async () => {
   scene = await openScene(PROVIDERS);
   tenant = await scene.gateway.tenant();
-  for (const { provider, whole } of Object.values(COLUMNS)) scene.at(provider).always(whole({ text: "Hello." }));
+  for (const { provider, whole } of Object.values(DIALECT_SCRIPTS))
+    scene.at(provider).always(whole({ text: "Hello." }));
 });
 afterAll(() => scene.close());
 
 const callsOf = () => PROVIDERS.map((provider) => scene.at(provider).requests.length);
 const received = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
-const { provider: CHAT, model: CHAT_MODEL } = COLUMNS.D1;
+const { provider: CHAT, model: CHAT_MODEL } = DIALECT_SCRIPTS.D1;
 
 /** A model of several providers is asked at one. */
 async function only(provider: Provider): Promise<void> {
@@ -180,7 +181,7 @@ describe("several places that say how hard to think", () => {
   });
 });
 
-describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
+describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model }) => {
   test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
     await only(provider);
     expect((await scene.chat(tenant.key, { model })).status).toBe(200);
@@ -355,7 +356,7 @@ describe("one model on two dialects", () => {
       scene.at(provider).always({ status: 503, json: {} });
       const { status, headers } = await ask({ temperature: 0.5 });
       expect([status, headers.get("x-svc-provider")]).toEqual([200, other]);
-      const { whole } = provider === "anthropic" ? COLUMNS.D2 : COLUMNS.D4;
+      const { whole } = provider === "anthropic" ? DIALECT_SCRIPTS.D2 : DIALECT_SCRIPTS.D4;
       scene.at(provider).always(whole({ text: "Hello." }));
     }
   });

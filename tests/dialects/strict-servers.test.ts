@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { responseFrames, responseJson } from "../support/responses-native.ts";
-import { MODEL, openScene, type Provider, type Scene, saidIn } from "../support/scene.ts";
+import { contentOf, MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
 /** Servers of chat completions that refuse what others take: what they receive of conversations that clients do send. */
@@ -304,7 +304,9 @@ describe("an answer by a schema at DeepSeek, which refuses it over chat completi
       max_output_tokens: 50,
     });
     scene.at("deepseek").next({ frames: responseFrames(["{", "}"]) });
-    expect(saidIn((await scene.chat(tenant.key, { model, provider, response_format, stream: true })).text)).toBe("{}");
+    expect(contentOf((await scene.chat(tenant.key, { model, provider, response_format, stream: true })).text)).toBe(
+      "{}",
+    );
     for (const more of [{}, { response_format: { type: "json_object" } }]) {
       expect((await scene.chat(tenant.key, { model, provider, ...more })).status).toBe(200);
       expect(path()).toBe("/v1/chat/completions");

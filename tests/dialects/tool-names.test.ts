@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS as CHAT_COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS as CHAT_COLUMNS } from "../support/dialect-scripts.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
 import { foldResponse, responseEvents } from "../support/responses-fold.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 const COLUMNS = { ...CHAT_COLUMNS, responses: RESPONSES_COLUMN } as const;

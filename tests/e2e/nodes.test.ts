@@ -5,10 +5,10 @@ import {
   createNode,
   type LocalServer,
   localForTest,
-  nodeIs,
   type RunningAgent,
   startAgent,
   startLocal,
+  waitForNodeState,
 } from "../support/nodes.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
@@ -100,7 +100,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
       const { token } = await createNode(portal.gateway, "demo", name, { country });
       if (at < 2) {
         void connect(token);
-        await nodeIs(portal.gateway, "demo", name, "connected");
+        await waitForNodeState(portal.gateway, "demo", name, "connected");
       }
     }
     const page = await portal.page("member");
@@ -109,7 +109,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await row.getByText("connected").waitFor();
     await page.getByRole("row").filter({ hasText: "lab-vienna" }).getByText("never seen").waitFor();
     await screenshot(page, "nodes");
-    expect(await page.getByRole("button", { name: "Add a node" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Add node" }).count()).toBe(0);
     await page.setViewportSize({ width: 380, height: 800 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await page.goto(portal.at("nodes?node=studio-lyon"));
@@ -127,7 +127,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     const { token } = await createNode(portal.gateway, slug, "rack");
     const { url } = await localForTest({ models: [model] });
     agentForTest(portal.gateway.url, token, url);
-    await nodeIs(portal.gateway, slug, "rack", "connected");
+    await waitForNodeState(portal.gateway, slug, "rack", "connected");
     const body = { model: `node/rack/${model}`, messages: [{ role: "user", content: "Hello." }] };
     const answer = await portal.gateway.call(key, "/v1/chat/completions", { body });
     expect(answer.status).toBe(200);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { doorOf, OWN } from "../support/own-keys.ts";
+import { OWN, requireKey } from "../support/own-keys.ts";
 import { credentialOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 import { expectAccessible } from "./support/accessible.ts";
@@ -13,7 +13,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
   const letIn = new Set([OWN("good")]);
   beforeAll(async () => {
     upstream = await startUpstream();
-    doorOf(upstream, letIn);
+    requireKey(upstream, letIn);
     portal = await openPortal({
       PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl,
       PROVIDER_NEBIUS_API_KEY: credentialOf("nebius"),

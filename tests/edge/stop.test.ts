@@ -7,8 +7,8 @@ import { expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import { chatFrames, chatJson } from "../support/chat-bodies.ts";
 import { startGateway } from "../support/gateway.ts";
-import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
-import { connectedTo, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
+import { connectedTo, contentOf, eventsOf, MODEL, openChat } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 /** What becomes of a connection to a port that nobody listens at any more. */
@@ -100,19 +100,19 @@ test("OPS-01, NODE-02 what only a node can serve is told so as well when the dra
   const { key, slug } = await gateway.tenant();
   const { token } = await createNode(gateway, slug, "rack");
   agentForTest(gateway.url, token, local.url, { finishMs: 1 });
-  await nodeIs(gateway, slug, "rack", "connected");
+  await waitForNodeState(gateway, slug, "rack", "connected");
   const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "x" }] };
   const asked = gateway.call(key, "/v1/chat/completions", { body });
   const stream = await openChat(gateway.url, key, { ...body, stream: true });
   await stream.until("Hello");
-  await expect.poll(() => local.asked.length).toBe(2);
+  await expect.poll(() => local.received.length).toBe(2);
   const [told] = await Promise.all([asked, stream.over, gateway.close()]);
   const stopped = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
   expect([told.status, told.body.error]).toMatchObject([503, stopped]);
   expect(told.headers.get("retry-after")).not.toBeNull();
-  expect(saidIn(stream.text)).toBe("Hello");
+  expect(contentOf(stream.text)).toBe("Hello");
   expect(JSON.parse(eventsOf(stream.text).at(-1) ?? "")).toMatchObject({ error: stopped });
-  expect(local.asked).toHaveLength(2);
+  expect(local.received).toHaveLength(2);
 
   const next = await startGateway({ env, dataDir });
   const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);

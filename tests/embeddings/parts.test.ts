@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { type EmbeddingScene, openaiList, openEmbeddings } from "../support/embeddings.ts";
-import { garbageCollector } from "../support/garbage.ts";
 import type { Called, Json } from "../support/gateway.ts";
+import { garbageCollector } from "../support/heap.ts";
 import { until } from "../support/peers.ts";
 
 let scene: EmbeddingScene;

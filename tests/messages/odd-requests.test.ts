@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -16,8 +16,8 @@ const TOOL = { name: "f", input_schema: { type: "object", properties: {} } };
 
 type Asked = { readonly status: number; readonly sent: Json; readonly answer: Called };
 
-async function ask(dialect: keyof typeof COLUMNS, more: Record<string, unknown>): Promise<Asked> {
-  const { provider, model, whole } = COLUMNS[dialect];
+async function ask(dialect: keyof typeof DIALECT_SCRIPTS, more: Record<string, unknown>): Promise<Asked> {
+  const { provider, model, whole } = DIALECT_SCRIPTS[dialect];
   scene.at(provider).next(whole({ text: "Hello" }));
   const body = { model, max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more };
   const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
@@ -98,7 +98,7 @@ describe("a limit that no answer can reach", () => {
 
   test("MSG-02 a prompt takes its share of a window that it shares with the answer", async () => {
     const provider = "ovhcloud";
-    scene.at(provider).next(COLUMNS.D1.whole({ text: "Hello" }));
+    scene.at(provider).next(DIALECT_SCRIPTS.D1.whole({ text: "Hello" }));
     const model = "alibaba/qwen2.5-vl-72b-instruct";
     const content = "word ".repeat(8_000);
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", {
@@ -143,7 +143,7 @@ describe("MSG-02 HDR-06 not to think", () => {
   });
 
   test("is told in a stream as well", async () => {
-    scene.at("deepinfra").next(COLUMNS.D1.streamed({ text: "Hello" }));
+    scene.at("deepinfra").next(DIALECT_SCRIPTS.D1.streamed({ text: "Hello" }));
     const body = {
       model: thinks,
       max_tokens: 100,
@@ -162,7 +162,7 @@ describe("MSG-02 HDR-06 not to think", () => {
 
   test.each([
     ["never thinks", "meta/llama-3.3-70b-instruct"],
-    ["thinks and takes no word for it", COLUMNS.D1.model],
+    ["thinks and takes no word for it", DIALECT_SCRIPTS.D1.model],
   ])("is not told to a model that %s, which is asked all the same", async (_what, model) => {
     expect(heard(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
   });
@@ -170,7 +170,7 @@ describe("MSG-02 HDR-06 not to think", () => {
   test("is not told to a server that does not know the word, which is asked all the same", async () => {
     const only = { provider: { only: ["ovhcloud"] } };
     const body = { model: "openai/gpt-oss-20b", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
-    scene.at("ovhcloud").next(COLUMNS.D1.whole({ text: "Hello" }));
+    scene.at("ovhcloud").next(DIALECT_SCRIPTS.D1.whole({ text: "Hello" }));
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, ...off, ...only } });
     expect(answer.status, answer.text).toBe(200);
     const sent: Json = scene.at("ovhcloud").requests.at(-1)?.json;
@@ -191,7 +191,7 @@ test.each([
 });
 
 test("PARAM-04 MSG-03 a limit of null is no limit where tokens are counted", async () => {
-  const body = { model: COLUMNS.D1.model, max_tokens: null, messages: [{ role: "user", content: "Hello" }] };
+  const body = { model: DIALECT_SCRIPTS.D1.model, max_tokens: null, messages: [{ role: "user", content: "Hello" }] };
   const { status, body: counted, text } = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body });
   expect(status, text).toBe(200);
   expect(counted.input_tokens).toBeGreaterThan(0);

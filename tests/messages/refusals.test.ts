@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-const { D1, D3, D4 } = COLUMNS;
+const { D1, D3, D4 } = DIALECT_SCRIPTS;
 const HI = [{ role: "user", content: "Hi" }];
 const asked = (more: Record<string, unknown> = {}) => ({ model: D1.model, max_tokens: 10, messages: HI, ...more });
 

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
+import { loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
 /** What real servers of other dialects said, as a caller of this one gets it. */
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
-
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
@@ -26,7 +24,7 @@ const FOLDERS: Readonly<Record<Dialect, string>> = {
 };
 
 async function replayed(dialect: Dialect, script: Script, way: Way): Promise<Json> {
-  const { provider, model } = COLUMNS[dialect];
+  const { provider, model } = DIALECT_SCRIPTS[dialect];
   scene.at(provider).next(script);
   const body = {
     model,
@@ -47,7 +45,7 @@ function scriptsIn(dialect: Dialect, name: string, way: Way): Script[] {
     .map((interaction) => scriptOf(interaction));
 }
 
-describe.skipIf(!fixturesPresent)("recorded streams", () => {
+describe("recorded streams", () => {
   test.each<[Dialect, string]>([
     ["D1", "deepseek-stream-reasoning"],
     ["D1", "mistral-stream-thinking"],
@@ -89,7 +87,7 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
   });
 });
 
-describe.skipIf(!fixturesPresent)("recorded whole answers", () => {
+describe("recorded whole answers", () => {
   test.each<[Dialect, string]>([
     ["D1", "openai-parallel-tools"],
     ["D1", "openai-json-schema"],

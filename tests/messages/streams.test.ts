@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { foldMessage, messageEvents } from "../support/message-stream.ts";
 import { costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, type Script, sse } from "../support/upstream.ts";
-import { openMessage } from "../support/verbatim.ts";
+import { openMessage } from "../support/verbatim-json.ts";
 
 /** Streams of this dialect from a provider that speaks chat completions, with everything such a provider may do. */
-const { model } = COLUMNS.D1;
+const { model } = DIALECT_SCRIPTS.D1;
 
 let scene: Scene;
 let tenant: Tenant;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS as OTHERS, type Said } from "../support/columns.ts";
+import { type ModelOutput, DIALECT_SCRIPTS as OTHERS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
-import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { costNanos, openScene, type Scene } from "../support/scene.ts";
 
 /** Models that do not speak this dialect themselves: the same call shape on every other one. */
@@ -32,7 +32,7 @@ const post = (body: unknown, headers: Record<string, string> = {}): Promise<Call
   scene.gateway.call(tenant.key, "/v1/messages", { body, headers });
 
 /** The answer to a request, once whole and once put together from its stream; they must say the same. */
-async function bothWays(dialect: Dialect, said: Said, more: Record<string, unknown> = {}): Promise<Json> {
+async function bothWays(dialect: Dialect, said: ModelOutput, more: Record<string, unknown> = {}): Promise<Json> {
   const { provider, whole, streamed } = COLUMNS[dialect];
   scene.at(provider).next(whole(said));
   const answer = await post(asked(dialect, more));

@@ -4,18 +4,16 @@ import { SseReader } from "../../src/kit/sse.ts";
 import { exceptionBytes } from "../support/converse.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson, messageStream } from "../support/messages.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadExchange } from "../support/replay.ts";
+import { loadBytes, loadExchange } from "../support/replay.ts";
 import { costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
-import { openMessage, packedEvent } from "../support/verbatim.ts";
+import { openMessage, packedEvent } from "../support/verbatim-json.ts";
 
 /** Claude on Bedrock: the native body through InvokeModel, so that a floor of L1 costs no feature. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const SEGMENT = "eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0";
 const HELLO = [{ role: "user", content: "Hello" }];
 const BINARY = { "content-type": "application/vnd.amazon.eventstream" };
-
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
 
 let scene: Scene;
 let tenant: Tenant;
@@ -244,7 +242,7 @@ describe("under a floor of L1", () => {
     expect((await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO })).text).toContain("event: error");
   });
 
-  test.skipIf(!fixturesPresent).each([
+  test.each([
     ["bad-crc", 502],
     ["truncated", 502],
     ["unmodeled-error", 502],
@@ -262,9 +260,7 @@ describe("under a floor of L1", () => {
     expect(received()?.path).toBe(`/v1/model/${SEGMENT}/converse`);
   });
 
-  test
-    .skipIf(!fixturesPresent)
-    .each(["stream-thinking", "stream-tools", "stream-redacted-thinking", "web-search", "stream-citations"])(
+  test.each(["stream-thinking", "stream-tools", "stream-redacted-thinking", "web-search", "stream-citations"])(
     "MSG-01 the recorded stream %s, packed as Bedrock does",
     async (name) => {
       for (const recorded of loadExchange(`d2-anthropic-messages/${name}`).interactions) {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { messageJson, messageStream } from "../support/messages.ts";
-import { saidIn } from "../support/scene.ts";
+import { contentOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 /** Claude on Vertex: the same bodies through rawPredict, for both ways in. */
@@ -112,7 +112,7 @@ describe("Claude on Vertex", () => {
     const stream = await gateway.call(key, "/v1/chat/completions", {
       body: { model: MODEL, messages: HELLO, stream: true },
     });
-    expect(saidIn(stream.text)).toBe("Hello there");
+    expect(contentOf(stream.text)).toBe("Hello there");
     expect(received()?.path).toBe(`${PLACE}/claude-sonnet-5-5:streamRawPredict`);
   });
 

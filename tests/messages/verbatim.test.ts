@@ -5,17 +5,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson, messageStream } from "../support/messages.ts";
 import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
+import { loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
-import { openMessage, unknownMembers } from "../support/verbatim.ts";
+import { openMessage, unknownMembers } from "../support/verbatim-json.ts";
 
 /** Claude models over the messages API: what goes in comes out at the other side, both ways. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const UPSTREAM_MODEL = "claude-sonnet-4-5";
 const HELLO = [{ role: "user", content: "Hello" }];
 const EVENTS = { "content-type": "text/event-stream; charset=utf-8" };
-
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
 
 let scene: Scene;
 let tenant: Tenant;
@@ -362,13 +360,7 @@ describe("what goes wrong", () => {
   });
 
   test("ERR-02 an error after the first words ends the stream with an error event, and is not billed", async () => {
-    const bytes = fixturesPresent
-      ? loadBytes("synthetic/anthropic-midstream-overloaded.sse.txt")
-      : Buffer.from(
-          messageEvent({ type: "message_start", message: messageJson([]) }) +
-            messageEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hel" } }) +
-            messageEvent({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
-        );
+    const bytes = loadBytes("synthetic/anthropic-midstream-overloaded.sse.txt");
     scene.at("anthropic").next({ headers: EVENTS, body: bytes });
     const { text, status, headers } = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
     expect(status).toBe(200);
@@ -394,7 +386,7 @@ describe("what goes wrong", () => {
   });
 });
 
-describe.skipIf(!fixturesPresent)("recorded traffic", () => {
+describe("recorded traffic", () => {
   const RECORDINGS = [
     "cache-write-1h",
     "output-config-json-schema",

@@ -3,7 +3,7 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { filesWith } from "../edge/child.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
-import { callerWith, gate } from "../support/kept.ts";
+import { callerWith, gate } from "../support/response-callers.ts";
 import { chatBody, costNanos, MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 

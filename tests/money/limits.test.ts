@@ -3,8 +3,8 @@ import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
-import { callerWith } from "../support/kept.ts";
 import { awayFromMidnight, decimal, holdNanos, limitsOf, setLimits } from "../support/limits.ts";
+import { callerWith } from "../support/response-callers.ts";
 import { chatBody, connectedTo, costNanos, MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, startUpstream } from "../support/upstream.ts";
 

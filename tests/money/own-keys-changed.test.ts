@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
-import { gate } from "../support/kept.ts";
-import { inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
+import { inferences, keyOf, OWN, type OwnKeyScene, openOwnKeyScene } from "../support/own-keys.ts";
+import { gate } from "../support/response-callers.ts";
 import { credentialOf } from "../support/scene.ts";
 import type { Script, Upstream } from "../support/upstream.ts";
 
-let place: Place;
+let place: OwnKeyScene;
 let tenant: Tenant;
 beforeAll(async () => {
-  place = await openPlace({ GATEWAY_QUEUE_CONCURRENCY: "1" });
+  place = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1" });
 });
 afterAll(() => place.close());
 beforeEach(async () => {

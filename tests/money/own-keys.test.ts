@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { inferences, keyOf, OWN, openPlace, type Place, STREAM, USAGE } from "../support/own-keys.ts";
-import { chatBody, chunksOf, credentialOf, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
+import { inferences, keyOf, OWN, type OwnKeyScene, openOwnKeyScene, STREAM, USAGE } from "../support/own-keys.ts";
+import { chatBody, chunksOf, contentOf, credentialOf, eventsOf, MODEL, openChat } from "../support/scene.ts";
 
-let place: Place;
+let place: OwnKeyScene;
 beforeAll(async () => {
-  place = await openPlace();
+  place = await openOwnKeyScene();
 });
 afterAll(() => place.close());
 
@@ -189,7 +189,7 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 GET /models lists what becomes callable by an own key, and only to that workspace", async () => {
-    const lonely = await openPlace({ PROVIDER_NEBIUS_API_KEY: "" });
+    const lonely = await openOwnKeyScene({ PROVIDER_NEBIUS_API_KEY: "" });
     try {
       const [tenant, other] = [await lonely.tenant(), await lonely.tenant()];
       lonely.letIn.add(OWN("m"));
@@ -208,7 +208,7 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("ROUTE-09 who has an own key at a real provider is not served by a simulated model unasked", async () => {
-    const simulated = await openPlace({ PROVIDER_NEBIUS_API_KEY: "", GATEWAY_SANDBOX: "on" });
+    const simulated = await openOwnKeyScene({ PROVIDER_NEBIUS_API_KEY: "", GATEWAY_SANDBOX: "on" });
     try {
       const [tenant, other] = [await simulated.tenant(), await simulated.tenant()];
       simulated.letIn.add(OWN("r"));
@@ -241,7 +241,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     await place.put(tenant, "deepinfra", { key: OWN("all") });
     const { gateway } = place;
     const stream = await place.chat(tenant, { stream: true, stream_options: { include_usage: true } });
-    expect(saidIn(stream.text)).toBe("Hello.");
+    expect(contentOf(stream.text)).toBe("Hello.");
     const usage = chunksOf(stream.text).at(-1)?.usage;
     expect(usage).toMatchObject({ prompt_tokens: 9 });
     expect(usage).not.toHaveProperty("cost");
@@ -339,7 +339,7 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 an own key that fails again and again sets nobody else's endpoint aside", async () => {
-    const strict = await openPlace({ GATEWAY_ASIDE_FAILURES: "2", GATEWAY_ASIDE_MS: "60000" });
+    const strict = await openOwnKeyScene({ GATEWAY_ASIDE_FAILURES: "2", GATEWAY_ASIDE_MS: "60000" });
     try {
       const [tenant, other] = [await strict.tenant(), await strict.tenant()];
       await strict.put(tenant, "nebius", { key: OWN("broken"), use: "only", skip_test: true });

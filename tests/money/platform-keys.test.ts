@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
-import { gate } from "../support/kept.ts";
-import { doorOf, inferences, keyOf, openPlace, type Place } from "../support/own-keys.ts";
+import { inferences, keyOf, type OwnKeyScene, openOwnKeyScene, requireKey } from "../support/own-keys.ts";
+import { gate } from "../support/response-callers.ts";
 import { chatBody, chunksOf, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
 import { chatFrames, sse, startUpstream, type Upstream } from "../support/upstream.ts";
 
@@ -17,9 +17,9 @@ const lastKey = (upstream: Upstream) => keyOf(inferences(upstream).at(-1) ?? { h
 afterAll(cleanUp);
 
 describe("PORTAL-10 the platform's own credential, connected while the gateway runs", () => {
-  let place: Place;
+  let place: OwnKeyScene;
   beforeAll(async () => {
-    place = await openPlace();
+    place = await openOwnKeyScene();
   });
   afterAll(() => place.close());
 
@@ -183,7 +183,7 @@ test("OPS-04 it is there after a restart and after a new master key, and takes o
   timeout: 60_000,
 }, async () => {
   const upstream = await startUpstream();
-  doorOf(upstream, new Set([STORED("kept"), credentialOf("deepinfra")]));
+  requireKey(upstream, new Set([STORED("kept"), credentialOf("deepinfra")]));
   const { PROVIDER_DEEPINFRA_API_KEY: setting = "", ...settings } = connectedTo(new Map([["deepinfra", upstream]]));
   const env = { ...settings, ...QUIET };
   const dataDir = temporaryFolder();

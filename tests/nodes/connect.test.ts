@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { gatewayForTest, runCli, startGateway } from "../support/gateway.ts";
-import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
 import { COMPILED, PROGRAM } from "../support/program.ts";
 
 /** `gateway node connect` as a process of its own. */
@@ -72,9 +72,9 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
   const { token } = await createNode(gateway, tenant.slug, "rack");
   const local = await localForTest({ held: true });
   agentForTest(gateway.url, token, local.url);
-  await nodeIs(gateway, tenant.slug, "rack", "connected");
+  await waitForNodeState(gateway, tenant.slug, "rack", "connected");
   const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
-  await until(() => local.asked.length === 1);
+  await until(() => local.received.length === 1);
   // Its request has begun to come, so it is heard to the end.
   const late = connect(Number(new URL(gateway.url).port), "127.0.0.1");
   await once(late, "connect");
@@ -102,10 +102,13 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const node = runNode(["--url", gateway.url, "--upstream", local.url, "--capacity", "2"], {
       GATEWAY_NODE_TOKEN: token,
     });
-    expect(await nodeIs(gateway, tenant.slug, "rack", "connected")).toMatchObject({ capacity: 2, models: ["tiny"] });
+    expect(await waitForNodeState(gateway, tenant.slug, "rack", "connected")).toMatchObject({
+      capacity: 2,
+      models: ["tiny"],
+    });
     await until(() => node.said.stdout.includes(`connected to ${gateway.url} · 1 model, 0 running`));
     const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
-    await until(() => local.asked.length === 1);
+    await until(() => local.received.length === 1);
     node.kill("SIGTERM");
     await until(() => node.said.stdout.includes("stopping"));
     local.release();
@@ -159,12 +162,12 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const { token } = await createNode(first, slug, "rack");
     const local = await localForTest();
     const node = runNode(["--url", first.url, "--upstream", local.url, "--json"], { GATEWAY_NODE_TOKEN: token });
-    await nodeIs(first, slug, "rack", "connected");
+    await waitForNodeState(first, slug, "rack", "connected");
     await first.close();
     await until(() => node.said.stdout.includes('"state":"waiting"'));
     const second = await startGateway({ dataDir, env: { PORT: new URL(first.url).port } });
     onTestFinished(() => second.close());
-    expect(await nodeIs(second, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
+    expect(await waitForNodeState(second, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
     node.kill("SIGINT");
     expect(await node.exited).toBe(0);
     const lines = node.said.stdout
@@ -184,8 +187,8 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const args = ["--url", gateway.url.replace("127.0.0.1", "gateway.invalid"), "--upstream", local.url];
     const node = runNode(args, { GATEWAY_NODE_TOKEN: token, HTTP_PROXY: proxy.url });
     // Its name is known to the proxy alone, and the way to the local server does not lead through it.
-    await nodeIs(gateway, slug, "rack", "connected");
-    expect(proxy.asked).toEqual([`gateway.invalid:${new URL(gateway.url).port}`]);
+    await waitForNodeState(gateway, slug, "rack", "connected");
+    expect(proxy.received).toEqual([`gateway.invalid:${new URL(gateway.url).port}`]);
     node.kill("SIGTERM");
     expect(await node.exited).toBe(0);
   });
@@ -200,8 +203,8 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const where = ["--url", `https://gateway.invalid:${tls.port}`, "--upstream", local.url];
     const env = { GATEWAY_NODE_TOKEN: token, HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: tls.certificate };
     const node = runNode(where, env);
-    expect(await nodeIs(gateway, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
-    expect(proxy.asked).toEqual([`gateway.invalid:${tls.port}`]);
+    expect(await waitForNodeState(gateway, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
+    expect(proxy.received).toEqual([`gateway.invalid:${tls.port}`]);
     node.kill("SIGTERM");
     expect(await node.exited).toBe(0);
     // Whoever's certificate is not known gets no token.
@@ -264,5 +267,8 @@ async function connectProxy() {
     server.close();
   });
   const address: AddressInfo | string | null = server.address();
-  return { asked, url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}` };
+  return {
+    received: asked,
+    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
+  };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
-import { eventsOf, MODEL, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
+import { contentOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -21,7 +21,7 @@ async function withNode(tenant: Tenant, options: { local?: Local; node?: Json; c
   const local = await localForTest(options.local);
   const node = await createNode(scene.gateway, tenant.slug, "rack", options.node);
   const agent = agentForTest(scene.gateway.url, node.token, local.url, { ...ABRUPT, capacity: options.capacity ?? 8 });
-  await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+  await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
   return { local, node, agent };
 }
 
@@ -47,11 +47,14 @@ test("NODE-02 ERR-02 the gateway's own limit for a request is no failure of the 
     const { key, slug } = await brief.gateway.tenant();
     const { token } = await createNode(brief.gateway, slug, "rack");
     agentForTest(brief.gateway.url, token, local.url, ABRUPT);
-    await nodeIs(brief.gateway, slug, "rack", "connected");
+    await waitForNodeState(brief.gateway, slug, "rack", "connected");
     const { text } = await brief.chat(key, { model: OWN, stream: true });
-    expect(saidIn(text)).toBe("Hello");
+    expect(contentOf(text)).toBe("Hello");
     expect(JSON.parse(eventsOf(text).at(-1) ?? "")).toMatchObject({ error: { code: "upstream_timeout" } });
-    expect(await nodeIs(brief.gateway, slug, "rack", "connected")).toMatchObject({ last_error: null, set_aside: null });
+    expect(await waitForNodeState(brief.gateway, slug, "rack", "connected")).toMatchObject({
+      last_error: null,
+      set_aside: null,
+    });
   } finally {
     await brief.close();
   }
@@ -63,7 +66,7 @@ describe("a connection that is lost", () => {
     const { local, agent } = await withNode(tenant, { node: MAPPED, local: { held: true } });
     scene.at("deepinfra").next({ json: chatJson({ content: "from elsewhere" }) });
     const asked = scene.chat(tenant.key);
-    await until(() => local.asked.length === 1);
+    await until(() => local.received.length === 1);
     await agent.stop();
     const { status, body, headers } = await asked;
     expect([status, body.choices[0].message.content]).toEqual([200, "from elsewhere"]);
@@ -75,14 +78,14 @@ describe("a connection that is lost", () => {
     ]);
     expect(row.attempts[0]).toMatchObject({ reason: "broken: the connection to the node broke", maybe_accepted: true });
     // It is not set aside for that: it is away, and may come back.
-    expect(await nodeIs(scene.gateway, tenant.slug, "rack", "offline")).toMatchObject({ set_aside: null });
+    expect(await waitForNodeState(scene.gateway, tenant.slug, "rack", "offline")).toMatchObject({ set_aside: null });
   });
 
   test("NODE-02 a model that only the node has ends in 502, is in no list while the node is away, and serves when it is back", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const { local, agent, node } = await withNode(tenant, { local: { held: true } });
     const asked = scene.chat(tenant.key, { model: OWN });
-    await until(() => local.asked.length === 1);
+    await until(() => local.received.length === 1);
     await agent.stop();
     const broken = await asked;
     expect([broken.status, broken.body.error.code]).toEqual([502, "upstream_error"]);
@@ -94,7 +97,7 @@ describe("a connection that is lost", () => {
     expect((await scene.gateway.call(tenant.key, `/v1/models/${OWN}`)).status).toBe(404);
     const again = await localForTest();
     agentForTest(scene.gateway.url, node.token, again.url);
-    await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
     expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
   });
 
@@ -116,7 +119,7 @@ describe("a connection that is lost", () => {
     await opened.until("Half a ");
     await agent.stop();
     await opened.over;
-    expect(saidIn(opened.text)).toBe("Half a ");
+    expect(contentOf(opened.text)).toBe("Half a ");
     const last = eventsOf(opened.text).at(-1) ?? "";
     expect(JSON.parse(last).error.code).toBe("upstream_error");
     expect(scene.at("deepinfra").requests.length).toBe(before);
@@ -145,7 +148,7 @@ describe("keys of the workspace's own beside its nodes", () => {
       ["node-rack", false],
       ["deepinfra", true],
     ]);
-    expect(local.asked).toHaveLength(1);
+    expect(local.received).toHaveLength(1);
   });
 });
 
@@ -154,7 +157,7 @@ describe("capacity", () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: MAPPED, capacity: 1, local: { held: true } });
     const first = scene.chat(tenant.key, { model: OWN });
-    await until(() => local.asked.length === 1);
+    await until(() => local.received.length === 1);
     expect(await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`)).toMatchObject({ running: 1 });
     const busy = await scene.chat(tenant.key, { model: OWN });
     expect([busy.status, busy.body.error.code]).toEqual([429, "rate_limit_exceeded"]);

@@ -9,12 +9,19 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
-import { agentForTest, chatAnswer, createNode, localForTest, type MadeNode, nodeIs } from "../support/nodes.ts";
+import {
+  agentForTest,
+  type CreatedNode,
+  chatAnswer,
+  createNode,
+  localForTest,
+  waitForNodeState,
+} from "../support/nodes.ts";
 import { forwarding, until } from "../support/peers.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { COMPILED, PROGRAM } from "../support/program.ts";
 import { hasRedis } from "../support/redis.ts";
-import { eventsOf, openChat, saidIn } from "../support/scene.ts";
+import { contentOf, eventsOf, openChat } from "../support/scene.ts";
 import { unusedPort } from "../support/upstream.ts";
 
 const OWN = "node/rack/tiny";
@@ -62,9 +69,9 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const tenant = await a.tenant();
     const open: ServerResponse[] = [];
     const local = await localForTest({ answer: answering(open) });
-    const node: MadeNode = await createNode(a, tenant.slug, "rack", more);
+    const node: CreatedNode = await createNode(a, tenant.slug, "rack", more);
     const agent = agentForTest(at, node.token, local.url, { finishMs: 5_000, capacity });
-    const shown = await nodeIs(a, tenant.slug, "rack", "connected");
+    const shown = await waitForNodeState(a, tenant.slug, "rack", "connected");
     return { tenant, open, local, node, agent, shown };
   }
 
@@ -72,7 +79,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const b = await fleet.add();
     // Its token was made elsewhere a moment ago, and opens the door here.
     const { tenant, node, agent, local, shown, open } = await withNode(b.url);
-    const there = await nodeIs(b, tenant.slug, "rack", "connected");
+    const there = await waitForNodeState(b, tenant.slug, "rack", "connected");
     expect(shown).toMatchObject({ models: ["tiny"], capacity: 8, agent: "test", address: "127.0.0.1" });
     expect([shown.instance, shown.connected_at]).toEqual([there.instance, there.connected_at]);
     const answer = await chat(a, tenant);
@@ -81,7 +88,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect(answer.headers.get("x-svc-served-by")).toBe("own-resource");
     expect(answer.headers.get("x-svc-node-id")).toBe(node.id);
     const stream = await chat(a, tenant, asking("hi", { stream: true }));
-    expect([saidIn(stream.text), eventsOf(stream.text).at(-1)]).toEqual(["Hello there.", "[DONE]"]);
+    expect([contentOf(stream.text), eventsOf(stream.text).at(-1)]).toEqual(["Hello there.", "[DONE]"]);
     expect((await chat(b, tenant)).status).toBe(200);
 
     const row = await b.manage("GET", `/requests/${answer.body.id}`);
@@ -118,14 +125,14 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect(await agent.over).toContain("removed or its token revoked");
     const gone = await Promise.all([chat(a, tenant), chat(b, tenant)]);
     expect(gone.map(({ status }) => status)).toEqual([404, 404]);
-    expect(local.asked).toHaveLength(6);
+    expect(local.received).toHaveLength(6);
   });
 
   test("NODE-02 SCALE-02 a node with as many requests as it takes is busy at every instance: passed over, by name 429, and held against nobody", async () => {
     const b = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
     const c = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
     const { tenant, open, local } = await withNode(b.url, { mapping: { tiny: SANDBOX } }, 1);
-    await nodeIs(c, tenant.slug, "rack", "connected");
+    await waitForNodeState(c, tenant.slug, "rack", "connected");
     const mapped = { ...asking("hi"), model: SANDBOX };
     const waiting = await openChat(b.url, tenant.key, asking("wait", { stream: true }));
     await until(() => open.length === 1);
@@ -144,17 +151,17 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
         const [passed] = (await a.manage("GET", `/requests/${served.body.id}`)).attempts;
         expect(passed).toMatchObject({ provider: "node-rack", reason: expect.stringContaining("as many requests") });
       }
-      const shown = await nodeIs(instance, tenant.slug, "rack", "connected");
+      const shown = await waitForNodeState(instance, tenant.slug, "rack", "connected");
       expect(shown).toMatchObject({ last_error: null, set_aside: null });
     }
     for (const response of open) finish("tiny", response);
     await waiting.over;
     await eventually(async () => {
-      expect(await nodeIs(b, tenant.slug, "rack", "connected")).toMatchObject({ running: 0 });
+      expect(await waitForNodeState(b, tenant.slug, "rack", "connected")).toMatchObject({ running: 0 });
     });
     for (const instance of [b, c])
       expect((await chat(instance, tenant, mapped)).headers.get("x-svc-served-by")).toBe("own-resource");
-    expect(local.asked).toHaveLength(3);
+    expect(local.received).toHaveLength(3);
   });
 
   test("NODE-02 an instance that stops sends its nodes to another, and finishes what came through it", async () => {
@@ -168,11 +175,11 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     // Meanwhile every request has somebody who serves it.
     for (let instance = shown.instance; instance === shown.instance; ) {
       expect((await chat(a, tenant)).status).toBe(200);
-      ({ instance } = await nodeIs(a, tenant.slug, "rack", "connected"));
+      ({ instance } = await waitForNodeState(a, tenant.slug, "rack", "connected"));
     }
     for (const response of open) finish("tiny", response);
     await waiting.over;
-    expect(saidIn(waiting.text)).toBe("Hello there.");
+    expect(contentOf(waiting.text)).toBe("Hello there.");
     await stopped;
     expect((await chat(a, tenant)).status).toBe(200);
   });
@@ -191,7 +198,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const tenant = await a.tenant();
     const { token } = await createNode(a, tenant.slug, "rack", { mapping: { tiny: SANDBOX } });
     agentForTest(b.url, token, local.url, { finishMs: 5_000 });
-    await nodeIs(a, tenant.slug, "rack", "connected");
+    await waitForNodeState(a, tenant.slug, "rack", "connected");
     const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
     await until(() => waiting.text.includes("Hello"));
     const [only, mapped] = [chat(a, tenant), chat(a, tenant, { ...asking("hi"), model: SANDBOX })];
@@ -213,7 +220,10 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
       reason: "the instance that the node is connected to was told to stop",
       maybe_accepted: true,
     });
-    expect(await nodeIs(a, tenant.slug, "rack", "offline")).toMatchObject({ last_error: null, set_aside: null });
+    expect(await waitForNodeState(a, tenant.slug, "rack", "offline")).toMatchObject({
+      last_error: null,
+      set_aside: null,
+    });
   });
 
   test("NODE-02 an instance that is killed in the middle of an answer ends it with an error; then others serve, and the node is away", async () => {
@@ -233,7 +243,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
     expect((await chat(a, tenant)).status).toBe(502);
     const killedAtMs = Date.now();
-    const away = await nodeIs(a, tenant.slug, "rack", "offline");
+    const away = await waitForNodeState(a, tenant.slug, "rack", "offline");
     expect(Math.abs(Date.parse(away.last_seen_at) - killedAtMs)).toBeLessThan(30_000);
     expect(away.instance).toBeNull();
   });

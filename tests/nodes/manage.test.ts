@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
-import { heldBytes } from "../support/garbage.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { heldBytes } from "../support/heap.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -134,7 +134,7 @@ describe("a node that is connected", () => {
     const { token } = await createNode(gateway, slug, "rack", { mapping: { tiny: "sandbox/chat" } });
     const local = await localForTest({ models: ["tiny", "nomic-embed"] });
     agentForTest(gateway.url, token, local.url);
-    const node = await nodeIs(gateway, slug, "rack", "connected");
+    const node = await waitForNodeState(gateway, slug, "rack", "connected");
     expect(node).toMatchObject({
       models: ["tiny", "nomic-embed"],
       agent: "test",
@@ -164,21 +164,21 @@ describe("a node that is connected", () => {
     const { token } = await createNode(gateway, slug, "rack");
     const local = await localForTest();
     const agent = agentForTest(gateway.url, token, local.url);
-    await nodeIs(gateway, slug, "rack", "connected");
+    await waitForNodeState(gateway, slug, "rack", "connected");
     const rotated: Json = await gateway.manage("POST", `/workspaces/${slug}/nodes/rack/rotate`);
     // Not after a while: the answer to the change is there when it holds.
     expect((await ask("GET", `/workspaces/${slug}/nodes/rack`)).body.state).toBe("offline");
     expect(await agent.over).toContain("revoked");
     expect(await agentForTest(gateway.url, token, local.url).over).toContain("no valid token of a node");
     agentForTest(gateway.url, rotated.token, local.url);
-    await nodeIs(gateway, slug, "rack", "connected");
+    await waitForNodeState(gateway, slug, "rack", "connected");
   });
 
   test("NODE-01 a node that is removed is cut off at once, and its name is free again", async () => {
     const slug = await workspaceOf();
     const { token } = await createNode(gateway, slug, "rack");
     const agent = agentForTest(gateway.url, token, (await localForTest()).url);
-    await nodeIs(gateway, slug, "rack", "connected");
+    await waitForNodeState(gateway, slug, "rack", "connected");
     expect(await gateway.manage("DELETE", `/workspaces/${slug}/nodes/rack`)).toMatchObject({ removed: true });
     expect(await agent.over).toContain("removed");
     await createNode(gateway, slug, "rack");

@@ -306,7 +306,7 @@ describe("who may ask", () => {
       () => null,
     );
     expect([plain, b.refused]).toEqual([null, ["handshake", "handshake"]]);
-    expect(server.asked).toEqual([]);
+    expect(server.received).toEqual([]);
     expect((await ask(a).done).text).toBe("hello");
   });
 
@@ -326,7 +326,7 @@ describe("who may ask", () => {
     again.write(recorded);
     await once(again, "close");
     await until(() => b.refused.length > 0);
-    expect([b.refused, server.asked.length]).toEqual([["handshake"], 1]);
+    expect([b.refused, server.received.length]).toEqual([["handshake"], 1]);
   });
 
   test("NODE-02 a node is asked for its own workspace alone, on the paths of nodes alone, and only where it is connected", async () => {
@@ -348,7 +348,7 @@ describe("who may ask", () => {
     expect((await carried(links, { ...own, nodeId: "node_2" })).failure).toEqual(absent);
     expect((await carried(links, own, "/.node/announcement")).failure).toEqual(absent);
     expect(b.refused).toEqual(["node", "node", "path"]);
-    expect([(await carried(links, own)).text, server.asked.length]).toEqual(["hello", 1]);
+    expect([(await carried(links, own)).text, server.received.length]).toEqual(["hello", 1]);
     // Whose it is and where it is known is no matter of the node's server.
     expect(heads.filter((name) => name.startsWith("x-peer-"))).toEqual([]);
     const taken = b.nodes.entry(RACK.id);
@@ -420,7 +420,7 @@ describe("an instance that stops", () => {
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     const [silent, talking] = [ask(a), ask(a, { talk: true })];
-    await until(() => talking.got.text === "half" && server.asked.length === 2);
+    await until(() => talking.got.text === "half" && server.received.length === 2);
     const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };
     const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
@@ -431,7 +431,7 @@ describe("an instance that stops", () => {
     expect((await talking.done).failure).toMatchObject(leaving);
     // Who has not heard yet that the node went is told as well.
     expect((await carried(links, to)).failure).toMatchObject({ kind: "leaving", sent: false });
-    expect([b.refused, server.asked.length]).toEqual([[], 2]);
+    expect([b.refused, server.received.length]).toEqual([[], 2]);
     await b.peers.close();
   });
 

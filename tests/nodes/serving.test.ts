@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { setLimits } from "../support/limits.ts";
-import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
-import { chunksOf, eventsOf, MODEL, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
+import { chunksOf, contentOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { transcribe } from "../support/transcriptions.ts";
 import { chatJson } from "../support/upstream.ts";
 
@@ -23,7 +23,7 @@ async function withNode(options: { local?: Local; credit?: string; node?: Json; 
   const local = await localForTest(options.local);
   const node = await createNode(scene.gateway, tenant.slug, "rack", options.node);
   agentForTest(scene.gateway.url, node.token, local.url, { capacity: options.capacity ?? 8 });
-  await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+  await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
   return { tenant, local, node };
 }
 
@@ -63,7 +63,7 @@ describe("what a node serves", () => {
       "x-svc-request-id": body.id,
       "x-svc-upstream-surface": "chat",
     });
-    expect(local.asked).toEqual([{ model: "tiny", messages: hello, max_tokens: 50 }]);
+    expect(local.received).toEqual([{ model: "tiny", messages: hello, max_tokens: 50 }]);
     const row = await scene.row(body.id);
     expect(row).toMatchObject({ node_id: node.id, provider: "node-rack", model: OWN, cost: "0.00", own_key: false });
     expect(row).toMatchObject({ level: "L4", countries: ["DE"], attempts: [{ outcome: "served" }] });
@@ -80,7 +80,7 @@ describe("what a node serves", () => {
       { role: "tool", tool_call_id: "call_1", content: "Done." },
     ];
     expect((await scene.chat(tenant.key, { model: OWN, messages })).status).toBe(200);
-    expect(local.asked).toMatchObject([{ messages }]);
+    expect(local.received).toMatchObject([{ messages }]);
   });
 
   test("NODE-01 HDR-08 a stream of a node is relayed as it comes, without the headers that only whole answers have", async () => {
@@ -92,7 +92,7 @@ describe("what a node serves", () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    expect(saidIn(text)).toBe("Hello.");
+    expect(contentOf(text)).toBe("Hello.");
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
     expect(chunksOf(text).at(-1)?.usage).toMatchObject({ completion_tokens: 2, cost: 0 });
     expect(headers.get("x-svc-provider")).toBe("node-rack");
@@ -126,7 +126,7 @@ describe("what a node serves", () => {
     expect([vector.status, vector.body.data[0].embedding]).toEqual([200, [0.5, 1]]);
     expect(vector.body.usage).toMatchObject({ prompt_tokens: 3, cost: 0 });
     for (const { headers } of [message, response, vector]) expect(headers.get("x-svc-served-by")).toBe("own-resource");
-    expect(local.asked.map(({ model }) => model)).toEqual(["tiny", "tiny", "nomic-embed"]);
+    expect(local.received.map(({ model }) => model)).toEqual(["tiny", "tiny", "nomic-embed"]);
     // A model that gives vectors is no chat model.
     expect((await call("/v1/chat/completions", { model: "node/rack/nomic-embed", messages: hello })).status).toBe(404);
     expect((await call("/v1/embeddings", { model: "node/rack/nomic-embed", input: "a lie" })).status).toBe(502);
@@ -177,7 +177,7 @@ describe("money", () => {
     });
     scene.at("deepinfra").next({ json: chatJson({ content: "paid" }) });
     const asked = scene.chat(tenant.key);
-    await until(() => local.asked.length === 1);
+    await until(() => local.received.length === 1);
     expect((await scene.wallet(tenant)).held).not.toBe("0.00");
     local.release();
     const { body, headers } = await asked;

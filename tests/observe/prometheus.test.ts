@@ -274,8 +274,8 @@ function judged(folder: string, { series, minute, fires }: Scene): string {
     ],
   };
   writeFileSync(file, stringify({ rule_files: [ALERTS], evaluation_interval: "1m", tests: [scene] }));
-  const { isFine, said } = promtool(["test", "rules", file]);
-  return isFine ? "" : said;
+  const { isFine, output } = promtool(["test", "rules", file]);
+  return isFine ? "" : output;
 }
 
 describe.skipIf(!hasPrometheus)("alert rules, by Prometheus' own tool", () => {
@@ -283,15 +283,15 @@ describe.skipIf(!hasPrometheus)("alert rules, by Prometheus' own tool", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   test("OPS-02 it finds nothing wrong with them", () => {
-    const { isFine, said } = promtool(["check", "rules", ALERTS]);
-    expect(isFine, said).toBe(true);
+    const { isFine, output } = promtool(["check", "rules", ALERTS]);
+    expect(isFine, output).toBe(true);
   });
 
   test("OPS-02 nor with names, types and descriptions of what a gateway shows", async () => {
     const gateway = await startGateway();
     const { text } = await gateway.call("", "/metrics");
     await gateway.close();
-    expect(promtool(["check", "metrics"], text)).toEqual({ isFine: true, said: "" });
+    expect(promtool(["check", "metrics"], text)).toEqual({ isFine: true, output: "" });
   });
 
   test("OPS-02 every alert has a scene in which it fires", () => {

@@ -3,7 +3,7 @@ import { ROUTES } from "../../src/contract/routes.ts";
 import { exchange, only } from "../edge/wire.ts";
 import type { Json } from "../support/gateway.ts";
 import { gatewayForTest } from "../support/gateway.ts";
-import { ask, MANAGED, type Managed, openScene, paramsOf, pathOf, type Scene } from "./matrix-scene.ts";
+import { ask, MANAGED, type Managed, openScene, paramsOf, pathOf, type Scene } from "./permission-scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import {
   pathOf,
   type Scene,
   type Things,
-} from "./matrix-scene.ts";
+} from "./permission-scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { BLUE_SQUARE, RED_SQUARE } from "../../src/app/prober/decisions-proof.ts";
-import { asked, openDecisions } from "../support/decisions.ts";
+import { decisionBody, openDecisions } from "../support/decisions.ts";
 import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
@@ -188,7 +188,7 @@ describe("DEC-05 a server that takes pictures and ignores them", () => {
     const endpoint = "alpha:one:lab/alpha";
     const probe = () => scene.gateway.manage("POST", "/probes", { endpoint });
     const status = async (more: object) => {
-      const { status, body } = await scene.decide(key, asked({ model: "lab/alpha", ...more }));
+      const { status, body } = await scene.decide(key, decisionBody({ model: "lab/alpha", ...more }));
       return [status, body.error?.code];
     };
     const listed = async () => (await scene.gateway.call(key, "/v1/models/lab/alpha")).body;
@@ -250,13 +250,13 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("DEC-02 on %s"
       await probe();
       return tenant.key;
     });
-    const asked = upstream.requests.length;
+    const decisionBody = upstream.requests.length;
     const decide = (gateway: TestGateway) =>
       gateway.call(key, "/v1/decisions", {
         body: { model: MODEL, state: "A.", questions: { q: { type: "noul", instructions: "A?" } } },
       });
     expect((await run(upstream, decide)).status).toBe(200);
-    expect(upstream.requests).toHaveLength(asked + 1);
+    expect(upstream.requests).toHaveLength(decisionBody + 1);
     const elsewhere = await upstreamFor(systemOne(honestly));
     expect((await run(elsewhere, decide)).status).toBe(404);
     expect(elsewhere.requests).toHaveLength(0);

@@ -13,9 +13,9 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { callerWith } from "../support/kept.ts";
 import { roomWith } from "../support/master-key-suite.ts";
 import { COMPILED } from "../support/program.ts";
+import { callerWith } from "../support/response-callers.ts";
 
 const CHILD = path.join(import.meta.dirname, "master-key-child.ts");
 const A = Buffer.alloc(32, 1).toString("base64");

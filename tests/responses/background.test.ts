@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openResponse } from "../support/follow.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/kept.ts";
+import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import type { Script } from "../support/upstream.ts";
 
 describe.each(["translated", "native"] as const)("%s", (way: Way) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith } from "../support/kept.ts";
+import { type Caller, callerWith } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
@@ -26,7 +26,7 @@ const SENT = `${PROBLEM} Send the conversation without it.`;
 test.each(["D2", "D3", "D4"] as const)(
   "RESP-02 ERR-01 going on from it on %s is refused by the name of the call, with what to do",
   async (column) => {
-    const { model, provider: other, whole } = COLUMNS[column];
+    const { model, provider: other, whole } = DIALECT_SCRIPTS[column];
     const provider = { only: ["deepinfra"] };
     const first = await caller.post({ provider });
     const call = { id: "call_1", type: "function", function: { name: "weather", arguments: CUT } };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openResponse } from "../support/follow.ts";
 import type { Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, WAYS, type Way } from "../support/kept.ts";
+import { type Caller, callerWith, WAYS, type Way } from "../support/response-callers.ts";
 import { responseFrames, responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import { type Answering, chatFrames, chatJson } from "../support/upstream.ts";
 
 const ID = "9007199254740993";

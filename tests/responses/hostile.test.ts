@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
 import { eventually } from "../support/eventually.ts";
-import { openResponse } from "../support/follow.ts";
 import { startGateway, type Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
+import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
 import { eventsIn, frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
 import { connectedTo, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 let scene: Scene;

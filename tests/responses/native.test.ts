@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import "../support/seed.ts";
-import { openResponse } from "../support/follow.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
-import { gate } from "../support/kept.ts";
 import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
+import { gate } from "../support/response-callers.ts";
 import {
   eventsIn,
   frameOf,
@@ -17,6 +16,7 @@ import {
   UPSTREAM_RESPONSE_ID,
 } from "../support/responses-native.ts";
 import { costNanos, credentialOf, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import { chatFrames } from "../support/upstream.ts";
 
 let scene: Scene;

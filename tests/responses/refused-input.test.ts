@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 let scene: Scene;
 let tenant: Tenant;
-const { model } = COLUMNS.D2;
+const { model } = DIALECT_SCRIPTS.D2;
 beforeAll(async () => {
   scene = await openScene(["anthropic"]);
   tenant = await scene.gateway.tenant();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -52,7 +52,7 @@ const CASES: readonly Case[] = [
   ],
 ];
 
-describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model, whole }) => {
+describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model, whole }) => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {

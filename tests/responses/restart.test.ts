@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
 import { eventually } from "../support/eventually.ts";
-import { openResponse } from "../support/follow.ts";
 import type { Called, Json } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
+import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
+import { openResponse } from "../support/streaming-response.ts";
 import { type Script, startUpstream, type Upstream } from "../support/upstream.ts";
 
 // Each of them starts a gateway several times, and other tests have the machine too: their time is long.

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
-import { callerWith, saying } from "../support/kept.ts";
+import { callerWith, saying } from "../support/response-callers.ts";
 import { openScene } from "../support/scene.ts";
 
 afterAll(cleanUp);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerWith, gate, saying } from "../support/kept.ts";
+import { callerWith, gate, saying } from "../support/response-callers.ts";
 import { openScene } from "../support/scene.ts";
 
 test("KEY-04 RESP-04 a key that is revoked ends its background work at the next attempt: nobody else is asked", async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/kept.ts";
+import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 

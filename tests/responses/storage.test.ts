@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
+import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 

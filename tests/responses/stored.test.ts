@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { filesWith } from "../edge/child.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, saying, WAYS, type Way } from "../support/kept.ts";
+import { type Caller, callerWith, saying, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 

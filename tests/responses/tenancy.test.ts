@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, gate, saying } from "../support/kept.ts";
+import { type Caller, callerWith, gate, saying } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 let scene: Scene;

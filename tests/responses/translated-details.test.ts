@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
-import { COLUMNS } from "../support/columns.ts";
+import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { messageJson, messageStream } from "../support/messages.ts";
 import { expectByDocument } from "../support/openai-document.ts";
@@ -9,7 +9,7 @@ import { openScene, type Scene } from "../support/scene.ts";
 
 let scene: Scene;
 let tenant: Tenant;
-const { model } = COLUMNS.D2;
+const { model } = DIALECT_SCRIPTS.D2;
 beforeAll(async () => {
   scene = await openScene(["anthropic"]);
   tenant = await scene.gateway.tenant();
@@ -40,9 +40,9 @@ test("RESP-02 thoughts are sealed for the caller only when asked for", async () 
     [{}, false],
     [{ include: ["reasoning.encrypted_content"] }, true],
   ] as const) {
-    scene.at("anthropic").next(COLUMNS.D2.whole({ thoughts: "t", text: "x" }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ thoughts: "t", text: "x" }));
     expect("encrypted_content" in (await ask(more)).body.output[0]).toBe(has);
-    scene.at("anthropic").next(COLUMNS.D2.streamed({ thoughts: "t", text: "x" }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.streamed({ thoughts: "t", text: "x" }));
     expect((await ask({ ...more, stream: true })).text.includes("gw1:anthropic:sig+/=")).toBe(has);
   }
 });
@@ -50,7 +50,7 @@ test("RESP-02 thoughts are sealed for the caller only when asked for", async () 
 test("RESP-02 one call at a time is told to Claude in the tool choice", async () => {
   const tools = [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }];
   const choiceFor = async (more: JsonObject) => {
-    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "x" }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "x" }));
     expect((await ask({ tools, ...more })).status).toBe(200);
     const sent: Json = scene.at("anthropic").requests.at(-1)?.json;
     return sent.tool_choice;
@@ -88,10 +88,10 @@ test("RESP-02 a stream that breaks ends with an error and the failed response, a
 test("RESP-02 free text of a custom tool goes to the model as a function's argument, and comes back as it was", async () => {
   const tools = [{ type: "custom", name: "patch", description: "Patches files." }];
   const calls = [{ id: "call_1", name: "patch", input: { input: "*** Begin\n" } }];
-  scene.at("anthropic").next(COLUMNS.D2.streamed({ calls }));
+  scene.at("anthropic").next(DIALECT_SCRIPTS.D2.streamed({ calls }));
   const { output } = foldResponse(responseEvents((await ask({ tools, stream: true })).text));
   expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "call_1", name: "patch", input: "*** Begin\n" }]);
-  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Done." }));
+  scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "Done." }));
   const result = { type: "custom_tool_call_output", call_id: "call_1", output: "patched" };
   await ask({ tools, input: [{ role: "user", content: "Fix." }, ...output, result] });
   const sent: Json = scene.at("anthropic").requests.at(-1)?.json;
@@ -108,9 +108,9 @@ test("RESP-06 auto and a router of one's own answer here, whole and in a stream,
     ["auto", "anthropic/"],
     [own, model],
   ] as const) {
-    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "Hello." }));
     const chosen = await ask({ model: router });
-    scene.at("anthropic").next(COLUMNS.D2.streamed({ text: "Hello." }));
+    scene.at("anthropic").next(DIALECT_SCRIPTS.D2.streamed({ text: "Hello." }));
     const streamed = await ask({ model: router, stream: true });
     for (const [{ headers }, body] of [
       [chosen, chosen.body],
@@ -128,7 +128,7 @@ test("RESP-06 auto and a router of one's own answer here, whole and in a stream,
 });
 
 test("PARAM-04 a model that chooses its words by itself is asked without sampling, and the log says so", async () => {
-  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
+  scene.at("anthropic").next(DIALECT_SCRIPTS.D2.whole({ text: "Hello." }));
   const { status, headers, text } = await ask({ model: "anthropic/claude-opus-4-8", temperature: 0.2, top_p: 0.9 });
   expect(status, text).toBe(200);
   const sent: Json = scene.at("anthropic").requests.at(-1)?.json;

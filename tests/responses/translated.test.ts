@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
-import { COLUMNS, type Said } from "../support/columns.ts";
+import { DIALECT_SCRIPTS, type ModelOutput } from "../support/dialect-scripts.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { expectByDocument } from "../support/openai-document.ts";
 import { foldResponse, responseEvents, withId } from "../support/responses-fold.ts";
@@ -10,7 +10,7 @@ const CALLS = [
   { id: "call_1", name: "weather", input: { city: "Paris" } },
   { id: "call_2", name: "weather", input: {} },
 ];
-const SAID: Readonly<Record<string, Said>> = {
+const SAID: Readonly<Record<string, ModelOutput>> = {
   "a text": { text: "Grüße, 世界" },
   "calls of tools": { text: "Let me see.", calls: CALLS },
   "calls without a word": { calls: CALLS },
@@ -22,7 +22,7 @@ const TOOLS = [
 ];
 const NOW = { type: "function", name: "now" };
 
-const expectedOutput = ({ thoughts, text, calls = [] }: Said): JsonObject[] => [
+const expectedOutput = ({ thoughts, text, calls = [] }: ModelOutput): JsonObject[] => [
   ...(thoughts === undefined ? [] : [{ type: "reasoning", summary: [{ type: "summary_text", text: thoughts }] }]),
   ...(text === undefined ? [] : [{ type: "message", role: "assistant", content: [{ type: "output_text", text }] }]),
   ...calls.map(({ id, name, input }) => ({
@@ -37,7 +37,7 @@ const expectedOutput = ({ thoughts, text, calls = [] }: Said): JsonObject[] => [
 const readable = (output: readonly Json[]): Json[] =>
   output.filter((item) => item.type !== "reasoning" || item.summary.length > 0);
 
-describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model, whole, streamed }) => {
+describe.each(Object.entries(DIALECT_SCRIPTS))("%s", (dialect, { provider, model, whole, streamed }) => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {

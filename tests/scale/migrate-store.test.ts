@@ -13,7 +13,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { type Json, spawnCli, type TestGateway } from "../support/gateway.ts";
-import { listeningLog, tempFolder } from "../support/journal-room.ts";
+import { listeningLog, tempFolder } from "../support/journal-fixture.ts";
 import { OWN } from "../support/own-keys.ts";
 import { OWNER, PASSWORD, peopleGateway } from "../support/people.ts";
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";

@@ -1,6 +1,6 @@
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { PROVIDERS, revised } from "./catalogue.ts";
-import type { AdminAct } from "./shape.ts";
+import type { AdminAct } from "./fault-profile.ts";
 import { drawKeyPolicy, drawPolicy, drawRouterSpec, ROUTERS, routerKey } from "./tenants.ts";
 import type { World } from "./world.ts";
 

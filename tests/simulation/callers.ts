@@ -7,18 +7,18 @@ import { ROUTES } from "../../src/contract/routes.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
 import { authenticateKey, keyFault } from "../../src/edge/authenticate.ts";
 import { routerSlug } from "./checks.ts";
-import { ended } from "./ends.ts";
+import { CallerSink, type ClientRequest } from "./client-request.ts";
 import type { Process } from "./process.ts";
+import { drawHints, drawModel } from "./routing-hints.ts";
+import { ended } from "./settlement-checks.ts";
 import { routerKey, secretOf } from "./tenants.ts";
-import { CallerSink, type Visit } from "./visit.ts";
-import { drawModel, drawWishes } from "./wishes.ts";
 import type { World } from "./world.ts";
 
 const ADDRESS = "127.0.0.1";
 const ROUTE = ROUTES.find(({ id }) => id === "createChatCompletion");
 
 /** Someone with a key asks for something. */
-export function ask(world: World, when: Visit["when"]): void {
+export function ask(world: World, when: ClientRequest["when"]): void {
   const { process } = world;
   if (process === undefined) {
     world.note("nobody answers the door");
@@ -33,7 +33,7 @@ export function ask(world: World, when: Visit["when"]): void {
     world.note(`${visit.mark} has no valid key`);
     return;
   }
-  world.note(`${visit.mark} ${visit.keyId} wants ${visit.model} ${JSON.stringify(visit.wishes)}`);
+  world.note(`${visit.mark} ${visit.keyId} wants ${visit.model} ${JSON.stringify(visit.hints)}`);
   visit.state = "running";
   world.checks.activeChanged();
   enter(world, process, visit, { headers, principal });
@@ -44,7 +44,7 @@ export function ask(world: World, when: Visit["when"]): void {
     });
 }
 
-function drawVisit(world: World, when: Visit["when"]): Visit {
+function drawVisit(world: World, when: ClientRequest["when"]): ClientRequest {
   const { chance, scheduler, inForce, shape } = world;
   const no = world.visits.length + 1;
   const key = chance.pick([...inForce.keys.values()]);
@@ -54,7 +54,7 @@ function drawVisit(world: World, when: Visit["when"]): Visit {
     () => !shape.isCalm && chance.is(shape.slowShare),
     (then) => void scheduler.after(chance.between(1, 300), then),
   );
-  const visit: Visit = {
+  const visit: ClientRequest = {
     no,
     id: `req_${no}`,
     mark: `<c${no}>`,
@@ -63,7 +63,7 @@ function drawVisit(world: World, when: Visit["when"]): Visit {
     currency: workspace.currency,
     keyId: key.id,
     model: drawModel(chance, workspace.slug),
-    wishes: drawWishes(chance),
+    hints: drawHints(chance),
     streaming: chance.is(0.5),
     maxTokens: chance.between(10, 300),
     sink,
@@ -95,7 +95,7 @@ function identified(headers: { authorization: string }, process: Process, world:
 type Known = { readonly headers: { authorization: string }; readonly principal: Principal };
 
 /** As the edge does it: the handler, and after it whatever is still to be said. */
-function enter(world: World, process: Process, visit: Visit, { headers, principal }: Known): void {
+function enter(world: World, process: Process, visit: ClientRequest, { headers, principal }: Known): void {
   const { scheduler } = world;
   if (ROUTE === undefined) throw new Error("there is no route for chat");
   const exchange: Exchange = {
@@ -118,7 +118,7 @@ function enter(world: World, process: Process, visit: Visit, { headers, principa
   run(process.gateway, "chat", exchange, visit.sink, (bytes) => decode(world, visit, bytes)).then(() => over(), over);
 }
 
-function arriving({ scheduler, chance }: World, process: Process, visit: Visit): Promise<Buffer> {
+function arriving({ scheduler, chance }: World, process: Process, visit: ClientRequest): Promise<Buffer> {
   const bytes = Buffer.from(bodyOf(visit));
   return new Promise((resolve) => {
     scheduler.after(chance.is(0.7) ? 0 : chance.between(1, 2500), () => {
@@ -127,13 +127,13 @@ function arriving({ scheduler, chance }: World, process: Process, visit: Visit):
   });
 }
 
-function bodyOf({ model, mark, streaming, maxTokens, wishes, no }: Visit): string {
+function bodyOf({ model, mark, streaming, maxTokens, hints, no }: ClientRequest): string {
   const messages = [{ role: "user", content: `${mark} ${"tell me more ".repeat(1 + (no % 5))}` }];
-  return JSON.stringify({ model, messages, stream: streaming, max_tokens: maxTokens, ...wishes });
+  return JSON.stringify({ model, messages, stream: streaming, max_tokens: maxTokens, ...hints });
 }
 
 /** Right after this the request is planned: what is in force now is what it is planned with. */
-function decode(world: World, visit: Visit, bytes: Buffer): DecodedRequest | Promise<DecodedRequest> {
+function decode(world: World, visit: ClientRequest, bytes: Buffer): DecodedRequest | Promise<DecodedRequest> {
   const { chance, scheduler } = world;
   const decoded: DecodedRequest = { ...decodeChat(bytes), ...afterwards(world) };
   const plan = () => {

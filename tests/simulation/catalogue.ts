@@ -19,11 +19,11 @@ export type PlainPrice = {
 };
 
 /** What the simulation itself knows of an endpoint, beside the row that the gateway reads. */
-export type Place = { readonly endpoint: Endpoint; readonly price: PlainPrice; readonly address: string };
+export type CataloguedEndpoint = { readonly endpoint: Endpoint; readonly price: PlainPrice; readonly address: string };
 
 export type Catalogue = {
   readonly snapshot: CatalogueSnapshot;
-  readonly places: ReadonlyMap<string, Place>;
+  readonly places: ReadonlyMap<string, CataloguedEndpoint>;
   /** Who answers at an address. */
   readonly byAddress: ReadonlyMap<string, string>;
 };
@@ -81,7 +81,7 @@ function drawFacts(chance: Chance): Sovereignty {
   };
 }
 
-function drawPlace(chance: Chance, provider: string, model: string, region: string): Place {
+function drawPlace(chance: Chance, provider: string, model: string, region: string): CataloguedEndpoint {
   const price = drawPrice(chance);
   const address = `http://${provider}.${region}.test/${chance.between(1, 9)}/v1`;
   const dialect = chance.is(0.7) ? "D1" : "D2";
@@ -105,7 +105,7 @@ export function drawCatalogue(chance: Chance): Catalogue {
   const models = MODELS.map((id) =>
     modelOf(id, { quality: chance.is(0.75) ? qualityOf(chance.between(1, 9) / 10) : null }),
   );
-  const places: Place[] = [];
+  const places: CataloguedEndpoint[] = [];
   for (const model of MODELS)
     for (const provider of chance.atLeastOne(PROVIDERS, 0.8))
       for (const region of chance.is(0.2) ? ["r1", "r2"] : ["r1"])
@@ -113,7 +113,7 @@ export function drawCatalogue(chance: Chance): Catalogue {
   return catalogueOf(models, places, 1);
 }
 
-function catalogueOf(models: readonly Model[], places: readonly Place[], version: number): Catalogue {
+function catalogueOf(models: readonly Model[], places: readonly CataloguedEndpoint[], version: number): Catalogue {
   const endpoints = places.map(({ endpoint }) => endpoint);
   const currency = (code: string, perEur: string) => ({
     code,
@@ -158,7 +158,7 @@ export function revised(catalogue: Catalogue, chance: Chance): Catalogue {
   return catalogueOf(models, places, Number(catalogue.snapshot.version) + 1);
 }
 
-function revisedPlace(place: Place, chance: Chance): Place {
+function revisedPlace(place: CataloguedEndpoint, chance: Chance): CataloguedEndpoint {
   const { endpoint, price } = place;
   if (chance.is(0.1)) return { ...place, endpoint: { ...endpoint, status: "retired" } };
   if (chance.is(0.2)) {

@@ -1,12 +1,12 @@
 import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/shared-state.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { JournalEntry } from "../../src/io/journal/journal.ts";
+import { type ClientRequest, priceWhenPlanned } from "./client-request.ts";
 import { eligibleFor } from "./eligible.ts";
 import { type Call, wasTurnedAwayAt } from "./network.ts";
 import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
 import { tokenOf } from "./process.ts";
 import { routerKey } from "./tenants.ts";
-import { priceWhenPlanned, type Visit } from "./visit.ts";
 import type { World } from "./world.ts";
 
 type Arrival = { readonly address: string; readonly authorization: string | undefined };
@@ -29,7 +29,7 @@ export class Checks {
   }
 
   /** What is in force for a request at this moment. */
-  layersOf(visit: Visit): Layers | undefined {
+  layersOf(visit: ClientRequest): Layers | undefined {
     const { inForce } = this.#world;
     const workspace = inForce.workspaces.get(visit.workspaceId);
     if (workspace === undefined) return undefined;
@@ -37,11 +37,11 @@ export class Checks {
     const now = slug === undefined ? undefined : inForce.routers.get(routerKey(visit.workspaceId, slug));
     const routers = [visit.planned?.router, now?.spec].filter((spec) => spec !== undefined);
     const key = inForce.keys.get(visit.keyId)?.policy ?? null;
-    return { workspace: workspace.policy, key, routers, wishes: visit.wishes };
+    return { workspace: workspace.policy, key, routers, hints: visit.hints };
   }
 
   /** A request reaches an endpoint. */
-  asked(visit: Visit, call: Call, arrival: Arrival): void {
+  onUpstreamCall(visit: ClientRequest, call: Call, arrival: Arrival): void {
     const { endpointId, trouble, provider } = call;
     this.#world.note(`${visit.mark} asks ${endpointId} (${trouble})`);
     const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
@@ -59,13 +59,13 @@ export class Checks {
   }
 
   /** Long enough ago that the request cannot have been let in before; credentials that fail take their time each. */
-  #wasRevoked({ keyId }: Visit): boolean {
+  #wasRevoked({ keyId }: ClientRequest): boolean {
     const { revokedAtMs, shape, scheduler } = this.#world;
     const sinceMs = scheduler.monotonicMs() - (revokedAtMs.get(keyId) ?? scheduler.monotonicMs());
     return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
   }
 
-  #mayBeAsked(visit: Visit, endpointId: string, { address }: Arrival, say: Say): void {
+  #mayBeAsked(visit: ClientRequest, endpointId: string, { address }: Arrival, say: Say): void {
     const { catalogue, connected } = this.#world;
     const layers = this.layersOf(visit);
     const why = layers === undefined ? "its workspace is gone" : forbidden(endpointId, catalogue, layers);
@@ -75,8 +75,8 @@ export class Checks {
   }
 
   /** The model that was asked for, or one that the caller's own router may choose. */
-  #isAskedFor(visit: Visit, endpointId: string, say: Say): void {
-    const { planned, model, wishes, workspaceSlug } = visit;
+  #isAskedFor(visit: ClientRequest, endpointId: string, say: Say): void {
+    const { planned, model, hints, workspaceSlug } = visit;
     const served = planned?.catalogue.snapshot.endpoints.get(endpointId)?.model;
     if (planned === undefined || served === undefined) {
       say("model", "it was not there when it was planned");
@@ -89,12 +89,12 @@ export class Checks {
     if (planned.router !== undefined && !isGoodEnough(served, planned.catalogue, planned.router))
       say("model", "below the quality floor");
     const price = priceWhenPlanned(visit, endpointId);
-    if (price === undefined || !isCheapEnough(price, wishes)) say("model", "dearer than the request allows");
+    if (price === undefined || !isCheapEnough(price, hints)) say("model", "dearer than the request allows");
   }
 
-  #isWithinBounds(visit: Visit, { endpointId, isFurther }: Call, say: Say): void {
+  #isWithinBounds(visit: ClientRequest, { endpointId, isFurther }: Call, say: Say): void {
     const { shape, network, visits } = this.#world;
-    const { calls, wishes } = visit;
+    const { calls, hints } = visit;
     if (network.isBusyFor(visit)) say("retry", "two attempts at once");
     const before = calls.filter((call) => call.endpointId === endpointId).length;
     if (before > 0 && !wasTurnedAwayAt(visit, endpointId)) say("retry", "asked twice, and it may have been accepted");
@@ -102,7 +102,7 @@ export class Checks {
     if (calls.some(({ trouble }) => trouble === "400" || trouble === "content_policy"))
       say("retry", "the request itself had been refused");
     const others = calls.filter((call) => call.endpointId !== endpointId).length;
-    if (others > 0 && wishes.provider?.allow_fallbacks === false) say("retry", "the request allows no fallbacks");
+    if (others > 0 && hints.provider?.allow_fallbacks === false) say("retry", "the request allows no fallbacks");
     if (calls.length + 1 > shape.attemptsMax + 1 || others + 1 > shape.attemptsMax) say("retry", "too many attempts");
     const further = network.furtherOpen + 1;
     const most = Math.max(BUDGET.least, Math.floor(BUDGET.share * this.#mostActive()));
@@ -114,14 +114,14 @@ export class Checks {
   }
 
   /** Who is set aside is asked last: never first while somebody is there with whom nothing was ever wrong. */
-  #isNotAside(visit: Visit, { endpointId }: Call, say: Say): void {
-    const { aside, shape, changedAtMs, scheduler } = this.#world;
+  #isNotAside(visit: ClientRequest, { endpointId }: Call, say: Say): void {
+    const { circuits, shape, changedAtMs, scheduler } = this.#world;
     const plannedAtMs = visit.planned?.atMs ?? 0;
-    const sinceMs = aside.since(endpointId, scheduler.monotonicMs());
+    const sinceMs = circuits.since(endpointId, scheduler.monotonicMs());
     if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
     // Others may have been passed over for reasons that are not seen here.
     if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
-    const better = eligibleFor(this.#world, visit).find((id) => aside.isSpotless(id));
+    const better = eligibleFor(this.#world, visit).find((id) => circuits.isSpotless(id));
     if (better !== undefined) say("aside", `it is set aside, and ${better} was not asked`);
   }
 
@@ -218,20 +218,20 @@ export class Checks {
   }
 
   /** A conversation is known to its own workspace only. */
-  #isOwnSession({ no, workspaceId, wishes }: Visit, { decision }: RequestRecord, say: Say): void {
+  #isOwnSession({ no, workspaceId, hints }: ClientRequest, { decision }: RequestRecord, say: Say): void {
     const session = decision?.session;
     if (session === undefined) return;
     const isKnown = this.#world.visits.some(
       (one) =>
         one.no !== no &&
         one.workspaceId === workspaceId &&
-        one.wishes.session_id === wishes.session_id &&
+        one.hints.session_id === hints.session_id &&
         one.calls.some(({ endpointId }) => endpointId === session.endpoint),
     );
     if (!isKnown) say("tenancy", "a conversation of another workspace");
   }
 
-  #isPriced(visit: Visit, { status, errorCode, charge, endpoint }: RequestRecord, say: Say): void {
+  #isPriced(visit: ClientRequest, { status, errorCode, charge, endpoint }: RequestRecord, say: Say): void {
     const isAnswer = status === 200 && errorCode === null;
     if (charge === null) {
       if (isAnswer) say("money", "an answer that nobody pays for");
@@ -255,7 +255,7 @@ export class Checks {
     if (nanos > worth && nanos > heldNanos) say("money", `charged ${nanos}, worth ${worth}, held ${heldNanos}`);
   }
 
-  #visit(requestId: string): Visit | undefined {
+  #visit(requestId: string): ClientRequest | undefined {
     return this.#world.visits[Number(requestId.slice("req_".length)) - 1];
   }
 }
@@ -263,7 +263,7 @@ export class Checks {
 export type Say = (rule: string, what: string) => void;
 
 /** The router that a request is led by; undefined for a plain model. */
-export function routerSlug({ model }: Visit): string | undefined {
+export function routerSlug({ model }: ClientRequest): string | undefined {
   if (model === "auto") return "auto";
   return model.startsWith("@") ? model.slice(model.indexOf("/") + 1) : undefined;
 }

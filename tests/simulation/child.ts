@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";
-import type { Found } from "./seeds.ts";
+import type { RunResult } from "./seeds.ts";
 
 const CHILD = path.join(import.meta.dirname, "simulate-child.ts");
 /** Garbage of many short lives: a larger nursery halves its cost. */
 const NODE_FLAGS = ["--max-semi-space-size=32"];
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 
-export type Line = { readonly mutant: string } & (Found | { readonly problem: string });
+export type Line = { readonly mutant: string } & (RunResult | { readonly problem: string });
 
 /** Runs seeds in a process of their own and answers what it says of each program. */
 export async function runChild(args: readonly string[]): Promise<Line[]> {

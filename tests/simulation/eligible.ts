@@ -1,12 +1,12 @@
+import type { ClientRequest } from "./client-request.ts";
 import { forbidden, isCheapEnough, isGoodEnough } from "./oracle.ts";
-import type { Visit } from "./visit.ts";
 import type { World } from "./world.ts";
 
 /** Everyone who may serve the request, found by looking at everyone. */
-export function eligibleFor(world: World, visit: Visit): string[] {
+export function eligibleFor(world: World, visit: ClientRequest): string[] {
   const { catalogue, connected, checks } = world;
   const layers = checks.layersOf(visit);
-  const { model, workspaceSlug, planned, wishes } = visit;
+  const { model, workspaceSlug, planned, hints } = visit;
   if (layers === undefined || planned === undefined) return [];
   const isRouted = model === "auto" || model.startsWith("@");
   if (model.startsWith("@") && (!model.startsWith(`@${workspaceSlug}/`) || planned.router === undefined)) return [];
@@ -14,7 +14,7 @@ export function eligibleFor(world: World, visit: Visit): string[] {
   for (const [id, { endpoint, price }] of catalogue.places) {
     if (!isRouted && endpoint.model !== model) continue;
     if (!connected.has(endpoint.provider) || forbidden(id, catalogue, layers) !== undefined) continue;
-    if (!isCheapEnough(price, wishes)) continue;
+    if (!isCheapEnough(price, hints)) continue;
     if (planned.router !== undefined && !isGoodEnough(endpoint.model, catalogue, planned.router)) continue;
     found.push(id);
   }

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Line, runChild } from "./child.ts";
 import { MONEY_MUTANTS } from "./money/mutants.ts";
-import type { Found } from "./seeds.ts";
+import type { RunResult } from "./seeds.ts";
 
 /** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak -- --of money`. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
@@ -46,7 +46,7 @@ const MET = [
 ];
 
 describe("money at several instances that die, hear nothing, and are told everything twice", () => {
-  let found: Found;
+  let found: RunResult;
 
   beforeAll(async () => {
     const range = ["--from", FROM, "--seeds", String(SEEDS_MOST), "--least", String(SEEDS_LEAST)];

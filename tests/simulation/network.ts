@@ -5,9 +5,9 @@ import type {
   UpstreamRequest,
   UpstreamResponseHandler,
 } from "../../src/io/upstream/transport.ts";
-import { type Answer, drawAnswer, LIES } from "./answers.ts";
-import { mayBeAskedAgain, type Patience, type Step, scriptOf, type Trouble } from "./script.ts";
-import type { Visit } from "./visit.ts";
+import type { ClientRequest } from "./client-request.ts";
+import { type Answer, drawAnswer, LIES } from "./replies.ts";
+import { mayRetrySameEndpoint, type Patience, type Step, scriptOf, type Trouble } from "./script.ts";
 import type { World } from "./world.ts";
 
 const PATIENCE: Patience = { connectMs: 700, firstByteMs: 2500, idleMs: 2000 };
@@ -55,7 +55,7 @@ export class Network {
   }
 
   /** Whether a request still listens to someone. */
-  isBusyFor(visit: Visit): boolean {
+  isBusyFor(visit: ClientRequest): boolean {
     return visit.calls.some((call) => this.#open.has(call));
   }
 
@@ -77,7 +77,10 @@ export class Network {
       return { abort() {}, resume() {} };
     }
     const call = this.#begin(visit, endpointId, body);
-    world.checks.asked(visit, call, { address, authorization: headers["authorization"] ?? headers["x-api-key"] });
+    world.checks.onUpstreamCall(visit, call, {
+      address,
+      authorization: headers["authorization"] ?? headers["x-api-key"],
+    });
     visit.calls.push(call);
     this.#open.add(call);
     const steps = scriptOf(
@@ -96,7 +99,7 @@ export class Network {
     return wire;
   }
 
-  #begin(visit: Visit, endpointId: string, body: string): Call {
+  #begin(visit: ClientRequest, endpointId: string, body: string): Call {
     const { chance, shape, scheduler } = this.#world;
     const provider = endpointId.split(":")[0] ?? "";
     const trouble = shape.troubleFor(provider, scheduler.monotonicMs());
@@ -115,14 +118,16 @@ export class Network {
 }
 
 /** Whether a request may ask an endpoint once more that it asked before. */
-export function wasTurnedAwayAt(visit: Visit, endpointId: string): boolean {
-  return visit.calls.filter((call) => call.endpointId === endpointId).every(({ trouble }) => mayBeAskedAgain(trouble));
+export function wasTurnedAwayAt(visit: ClientRequest, endpointId: string): boolean {
+  return visit.calls
+    .filter((call) => call.endpointId === endpointId)
+    .every(({ trouble }) => mayRetrySameEndpoint(trouble));
 }
 
 /** Plays a script to its listener, held back and cut short as it is told. */
 class Wire {
   readonly #world: World;
-  readonly #visit: Visit;
+  readonly #visit: ClientRequest;
   readonly #call: Call;
   readonly #steps: readonly Step[];
   readonly #listener: UpstreamResponseHandler;
@@ -136,7 +141,7 @@ class Wire {
 
   constructor(
     world: World,
-    visit: Visit,
+    visit: ClientRequest,
     call: Call,
     steps: readonly Step[],
     listener: UpstreamResponseHandler,
@@ -163,7 +168,7 @@ class Wire {
   abort(): void {
     if (this.#call.state === "over") return;
     this.#closed();
-    this.#world.aside.unclear(this.#call.endpointId);
+    this.#world.circuits.unclear(this.#call.endpointId);
     const failure: UpstreamFailure = { kind: "aborted", sent: this.#sent, why: "aborted" };
     if (this.#world.chance.is(0.5)) this.#fail(failure);
     else this.#world.scheduler.after(this.#world.chance.between(0, 80), () => this.#fail(failure));
@@ -210,9 +215,9 @@ class Wire {
   }
 
   #close(): void {
-    const { aside, scheduler } = this.#world;
-    if (this.#visit.sink.disconnected) aside.unclear(this.#call.endpointId);
-    else aside.ended(this.#call, scheduler.monotonicMs());
+    const { circuits, scheduler } = this.#world;
+    if (this.#visit.sink.disconnected) circuits.unclear(this.#call.endpointId);
+    else circuits.ended(this.#call, scheduler.monotonicMs());
     this.#call.state = "over";
     this.#closed();
   }

@@ -2,7 +2,7 @@ import type { Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import type { Policy } from "../../src/domain/tenancy/policy.ts";
 import type { RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Catalogue, PlainPrice } from "./catalogue.ts";
-import type { RawWishes } from "./wishes.ts";
+import type { RawHints } from "./routing-hints.ts";
 
 /**
  * The rules once more, in the plainest way there is, and apart from the gateway's own code: layers are not combined,
@@ -15,7 +15,7 @@ export type Layers = {
   readonly key: Partial<Policy> | null;
   /** The router as it was when the request was planned, and as it is now. */
   readonly routers: readonly RouterSpec[];
-  readonly wishes: RawWishes;
+  readonly hints: RawHints;
 };
 
 /** Why this endpoint may not see the request; undefined when it may. */
@@ -23,14 +23,14 @@ export function forbidden(endpointId: string, catalogue: Catalogue, layers: Laye
   const endpoint = catalogue.snapshot.endpoints.get(endpointId);
   if (endpoint === undefined) return "the catalogue has no such endpoint";
   if (endpoint.status === "retired") return "it is retired";
-  const { workspace, key, routers, wishes } = layers;
+  const { workspace, key, routers, hints } = layers;
   const { sovereignty, model, provider, region } = endpoint;
   const names = [provider, `${provider}/${region}`, endpointId];
   return (
     byPolicy("workspace", workspace, sovereignty, provider, model) ??
     byPolicy("key", key ?? {}, sovereignty, provider, model) ??
     first(routers, (spec) => byRouter(spec, sovereignty, provider, model)) ??
-    byWishes(wishes, sovereignty, names)
+    excludedByHints(hints, sovereignty, names)
   );
 }
 
@@ -65,7 +65,11 @@ function byRouter(spec: RouterSpec, facts: Sovereignty, provider: string, model:
   return byPolicy("router", { floor, countries, allowedModels }, facts, provider, model);
 }
 
-function byWishes({ provider: wish }: RawWishes, facts: Sovereignty, names: readonly string[]): string | undefined {
+function excludedByHints(
+  { provider: wish }: RawHints,
+  facts: Sovereignty,
+  names: readonly string[],
+): string | undefined {
   if (wish === undefined) return undefined;
   const isNamed = (list: readonly string[]) => list.some((name) => names.includes(name));
   if (wish.only !== undefined && !isNamed(wish.only)) return "request: not one of `only`";
@@ -97,7 +101,7 @@ export function isGoodEnough(model: string, catalogue: Catalogue, { qualityFloor
 }
 
 /** What the request allows an endpoint to cost, in US dollars. */
-export function isCheapEnough({ currency, input, output, perRequest }: PlainPrice, { provider }: RawWishes): boolean {
+export function isCheapEnough({ currency, input, output, perRequest }: PlainPrice, { provider }: RawHints): boolean {
   const most = provider?.max_price;
   if (most === undefined) return true;
   const usd = (nanos: number) => (currency === "USD" ? nanos : nanos * 1.25);

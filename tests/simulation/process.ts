@@ -45,7 +45,7 @@ export class Process {
     const { scheduler, shape, stored, disk } = world;
     disk.replay();
     world.checks.started();
-    world.aside.forget();
+    world.circuits.forget();
     const all = copyOf(stored);
     world.inForce = all;
     world.revokedAtMs.clear();

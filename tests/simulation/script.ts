@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from "../../src/io/upstream/transport.ts";
-import { type Answer, chatStream, chatWhole, messagesStream, messagesWhole, type Pieces } from "./answers.ts";
 import type { Chance } from "./chance.ts";
+import { type Answer, chatStream, chatWhole, messagesStream, messagesWhole, type Pieces } from "./replies.ts";
 
 /** Everything that can go wrong at a provider. */
 export const TROUBLES = [
@@ -47,7 +47,7 @@ export type Step = { readonly afterMs: number } & (
 export type Patience = { readonly connectMs: number; readonly firstByteMs: number; readonly idleMs: number };
 
 /** What an endpoint may be asked again after: it took nothing, or said itself when to come back. */
-export function mayBeAskedAgain(trouble: Trouble | "well"): boolean {
+export function mayRetrySameEndpoint(trouble: Trouble | "well"): boolean {
   return trouble === "refused" || trouble === "connect_timeout" || trouble === "429_soon" || trouble === "503_soon";
 }
 
@@ -66,7 +66,7 @@ const STATUSES: Partial<Record<Trouble | "well", { status: number; retryAfter?: 
   content_policy: { status: 403, error: { message: "not said here", type: "content_policy", code: "content_policy" } },
 };
 
-export type Asked = {
+export type CallShape = {
   readonly dialect: "D1" | "D2";
   readonly streaming: boolean;
   readonly answer: Answer;
@@ -76,7 +76,7 @@ export type Asked = {
 };
 
 /** How one call goes, step by step. */
-export function scriptOf(trouble: Trouble | "well", asked: Asked, chance: Chance): Step[] {
+export function scriptOf(trouble: Trouble | "well", asked: CallShape, chance: Chance): Step[] {
   const { patience } = asked;
   const thinksMs = chance.between(5, 400);
   const failure = (kind: UpstreamFailure["kind"], sent: boolean, afterMs: number): Step[] => [
@@ -115,7 +115,7 @@ function problem(
   ];
 }
 
-function answered(trouble: Trouble | "well", asked: Asked, chance: Chance, thinksMs: number): Step[] {
+function answered(trouble: Trouble | "well", asked: CallShape, chance: Chance, thinksMs: number): Step[] {
   const pieces = piecesOf(asked);
   const type = trouble === "html" ? "text/html" : pieces.type;
   const head: Step = {
@@ -170,7 +170,7 @@ function answered(trouble: Trouble | "well", asked: Asked, chance: Chance, think
 const CHAT_ERROR = `data: ${JSON.stringify({ error: { message: "overloaded", type: "server_error" } })}\n\n`;
 const MESSAGES_ERROR = `event: error\ndata: ${JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "overloaded" } })}\n\n`;
 
-function piecesOf({ dialect, streaming, answer }: Asked): Pieces {
+function piecesOf({ dialect, streaming, answer }: CallShape): Pieces {
   if (dialect === "D1") return streaming ? chatStream(answer) : chatWhole(answer);
   return streaming ? messagesStream(answer) : messagesWhole(answer);
 }

@@ -1,7 +1,7 @@
 import type { Outcome, simulate } from "./simulation.ts";
 
 /** What a run of many seeds found. */
-export type Found = {
+export type RunResult = {
   readonly seeds: number;
   readonly requests: number;
   readonly calls: number;
@@ -23,7 +23,7 @@ export type Range = {
 const TWICE_EVERY = 10;
 
 /** Seed after seed, until one breaks a rule or there were enough. */
-export async function runMany(program: typeof simulate, range: Range): Promise<Found> {
+export async function runMany(program: typeof simulate, range: Range): Promise<RunResult> {
   const { from, most, least, forMs, monotonicMs } = range;
   const startedMs = monotonicMs();
   const traceLimit = Error.stackTraceLimit;
@@ -31,7 +31,7 @@ export async function runMany(program: typeof simulate, range: Range): Promise<F
   Error.stackTraceLimit = 0;
   const tally: Record<string, number> = {};
   let [seeds, requests, calls, events] = [0, 0, 0, 0];
-  let broken: Found["broken"];
+  let broken: RunResult["broken"];
   while (seeds < most && (seeds < least || monotonicMs() - startedMs < forMs) && broken === undefined) {
     const seed = from + seeds;
     const outcome = await program(seed);
@@ -47,7 +47,7 @@ export async function runMany(program: typeof simulate, range: Range): Promise<F
   return { seeds, requests, calls, events, tally, ...(broken === undefined ? {} : { broken }) };
 }
 
-function firstOf({ seed, violations, hash }: Outcome, again: Outcome): Found["broken"] {
+function firstOf({ seed, violations, hash }: Outcome, again: Outcome): RunResult["broken"] {
   const [violation] = violations;
   if (violation !== undefined) return { seed, rule: violation.rule, what: violation.what };
   return again.hash === hash ? undefined : { seed, rule: "determinism", what: "two runs of one seed differ" };

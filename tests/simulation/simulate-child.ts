@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { allowVirtualTimers } from "../support/virtual-timers.ts";
-import { forbidTheRealWorld } from "./guard.ts";
+import { forbidTheRealWorld } from "./determinism-guard.ts";
+import { SEEN } from "./known-seeds.ts";
 import { MONEY_MUTANTS } from "./money/mutants.ts";
 import { MUTANTS } from "./mutants.ts";
 import { allowMutants } from "./mutate.ts";
-import { type Found, runMany } from "./seeds.ts";
-import { SEEN } from "./seen.ts";
+import { type RunResult, runMany } from "./seeds.ts";
 import type { simulate } from "./simulation.ts";
 
 /** Runs seeds in a process of their own, which has no other clock and no other luck than theirs. */
@@ -63,7 +63,7 @@ for (const [mutant, program] of programs) {
 }
 
 /** Where the mutant was noticed before, then everywhere. */
-async function search(mutant: string, program: typeof simulate): Promise<Found> {
+async function search(mutant: string, program: typeof simulate): Promise<RunResult> {
   const seen = SEEN[of][mutant];
   if (seen !== undefined) {
     const found = await runMany(program, { ...range, from: seen, most: 1 });
@@ -81,7 +81,7 @@ async function loaded(name: string): Promise<typeof simulate | string> {
   }
 }
 
-function print(line: { mutant: string } & (Found | { problem: string })): void {
+function print(line: { mutant: string } & (RunResult | { problem: string })): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { runChild } from "./child.ts";
-import type { Found } from "./seeds.ts";
+import type { RunResult } from "./seeds.ts";
 
 /** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak`. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
@@ -55,7 +55,7 @@ const MET = [
 ];
 
 describe("worlds in which everything fails and changes while requests are under way", () => {
-  let found: Found;
+  let found: RunResult;
 
   beforeAll(async () => {
     const range = ["--from", FROM, "--seeds", "1000000", "--least", String(SEEDS_LEAST), "--for-ms", String(FOR_MS)];

@@ -1,14 +1,14 @@
-import { Aside } from "./aside.ts";
 import { type Catalogue, drawCatalogue, PROVIDERS } from "./catalogue.ts";
 import { Chance } from "./chance.ts";
 import { Checks } from "./checks.ts";
+import { CircuitModel } from "./circuit-model.ts";
+import type { ClientRequest } from "./client-request.ts";
+import { FaultProfile } from "./fault-profile.ts";
 import { Disk } from "./journal.ts";
 import { Network } from "./network.ts";
 import type { Process } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Shape } from "./shape.ts";
 import { copyOf, drawTenancy, type Tenancy } from "./tenants.ts";
-import type { Visit } from "./visit.ts";
 
 /** What must never be, and was: which rule, and how. */
 export type Violation = { readonly rule: string; readonly what: string; readonly atMs: number };
@@ -17,14 +17,14 @@ export type Violation = { readonly rule: string; readonly what: string; readonly
 export class World {
   readonly chance: Chance;
   readonly scheduler: Scheduler;
-  readonly shape: Shape;
+  readonly shape: FaultProfile;
   readonly disk: Disk;
   readonly network: Network;
   readonly checks: Checks;
-  readonly aside = new Aside();
+  readonly circuits = new CircuitModel();
   /** When a rule, the catalogue or a connection changed last. */
   changedAtMs = 0;
-  readonly visits: Visit[] = [];
+  readonly visits: ClientRequest[] = [];
   readonly violations: Violation[] = [];
   /** Tenants as SQL has them, and as the running process has them. */
   readonly stored: Tenancy;
@@ -43,7 +43,7 @@ export class World {
     this.chance = new Chance(seed);
     this.trace = tracing === "traced" ? [] : undefined;
     this.scheduler = new Scheduler(this.chance);
-    this.shape = new Shape(this.chance);
+    this.shape = new FaultProfile(this.chance);
     this.#catalogue = drawCatalogue(this.chance);
     this.stored = drawTenancy(this.chance);
     this.inForce = copyOf(this.stored);
@@ -68,7 +68,7 @@ export class World {
     return this.#addresses.get(address);
   }
 
-  visitBy(mark: string): Visit | undefined {
+  visitBy(mark: string): ClientRequest | undefined {
     return this.visits[Number(mark.slice(2, -1)) - 1];
   }
 

@@ -185,7 +185,7 @@ export const QUESTIONS = {
   bright_2: { type: "score", instructions: "How bright is it?", criteria: ["dark", "dim", "bright"] },
 } as const;
 
-export const asked = (more: Record<string, unknown> = {}) => ({
+export const decisionBody = (more: Record<string, unknown> = {}) => ({
   model: "lab/alpha",
   state: STATE,
   questions: QUESTIONS,
@@ -267,10 +267,10 @@ const SG_ANSWER = {
   usage: { prompt_tokens: 140, total_tokens: 140 },
 };
 
-type Told = Readonly<Record<string, number>>;
+type TokenProbabilities = Readonly<Record<string, number>>;
 
 /** A chat completion of one token, with what else it might have been. */
-export function chatTold(told: Told, more: Record<string, unknown> = {}): Json {
+export function chatWithLogprobs(told: TokenProbabilities, more: Record<string, unknown> = {}): Json {
   const alternatives = Object.entries(told).map(([token, p]) => ({ token, logprob: Math.log(p), bytes: null }));
   const [first] = alternatives;
   return {
@@ -291,7 +291,7 @@ export function chatTold(told: Told, more: Record<string, unknown> = {}): Json {
   };
 }
 
-export function geminiTold(told: Told, more: Record<string, unknown> = {}): Json {
+export function geminiWithLogprobs(told: TokenProbabilities, more: Record<string, unknown> = {}): Json {
   const candidates = Object.entries(told).map(([token, p]) => ({ token, tokenId: 1, logProbability: Math.log(p) }));
   return {
     candidates: [
@@ -316,7 +316,7 @@ export const LABELS = {
 };
 
 /** By what is asked for in the text of a request. */
-function toldFor(body: unknown): Told {
+function probabilitiesFor(body: unknown): TokenProbabilities {
   const text = JSON.stringify(body);
   if (text.includes("yes or no only")) return LABELS.yesNo;
   return text.includes("letter of one option") ? LABELS.letters : LABELS.digits;
@@ -339,8 +339,8 @@ const ANSWERS: Readonly<Record<Decider, Answering>> = {
     const ids = Object.fromEntries(json.questions.map(({ id }: Json) => [id, true]));
     return { json: { ...SG_ANSWER, answers: only(SG_ANSWER.answers, ids) } };
   },
-  delta: ({ json }): Script => ({ json: chatTold(toldFor(json)) }),
-  epsilon: ({ json }): Script => ({ json: geminiTold(toldFor(json)) }),
+  delta: ({ json }): Script => ({ json: chatWithLogprobs(probabilitiesFor(json)) }),
+  epsilon: ({ json }): Script => ({ json: geminiWithLogprobs(probabilitiesFor(json)) }),
   kappa: ({ json }: { json: Json }): Script => ({
     json: {
       result: { ...SO_ANSWER, answers: only(SO_ANSWER.answers, json.questions) },

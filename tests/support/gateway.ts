@@ -7,7 +7,7 @@ import type { PrepareStore } from "../../src/bootstrap/gateway-components.ts";
 import { runCommandLine } from "../../src/cli/run-typed.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
-import { expectDocumented } from "./documented.ts";
+import { expectDocumented } from "./documented-responses.ts";
 import { COMPILED, PROGRAM } from "./program.ts";
 import { quietShell } from "./shell.ts";
 import { layTables } from "./tables.ts";

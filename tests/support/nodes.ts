@@ -10,7 +10,7 @@ export type LocalServer = {
   /** With `/v1`, as `--upstream` takes it. */
   readonly url: string;
   /** Bodies that it was asked with. */
-  readonly asked: Json[];
+  readonly received: Json[];
   /** Answers that wait are let go. */
   release(): void;
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export async function startLocal({ models = ["tiny"], answer, held = false }: Lo
   const port = typeof address === "object" && address !== null ? address.port : 0;
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    asked,
+    received: asked,
     release() {
       for (const go of waiting) go();
       waiting = [];
@@ -130,16 +130,21 @@ export function agentForTest(...args: Parameters<typeof startAgent>): RunningAge
   return agent;
 }
 
-export type MadeNode = { readonly id: string; readonly name: string; readonly token: string };
+export type CreatedNode = { readonly id: string; readonly name: string; readonly token: string };
 
 type Managed = Pick<TestGateway, "manage">;
 
-export function createNode(gateway: Managed, workspace: string, name: string, more: Json = {}): Promise<MadeNode> {
+export function createNode(gateway: Managed, workspace: string, name: string, more: Json = {}): Promise<CreatedNode> {
   return gateway.manage("POST", `/workspaces/${workspace}/nodes`, { name, country: "DE", ...more });
 }
 
 /** Waits until a node is in a state. */
-export async function nodeIs(gateway: Managed, workspace: string, name: string, state: string): Promise<Json> {
+export async function waitForNodeState(
+  gateway: Managed,
+  workspace: string,
+  name: string,
+  state: string,
+): Promise<Json> {
   for (let tries = 0; tries < 400; tries += 1) {
     const node: Json = await gateway.manage("GET", `/workspaces/${workspace}/nodes/${name}`);
     if (node.state === state) return node;

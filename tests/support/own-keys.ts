@@ -31,7 +31,7 @@ export const keyOf = ({ headers }: { headers: Record<string, unknown> }) =>
   String(headers["authorization"] ?? headers["x-api-key"] ?? headers["x-goog-api-key"]).replace("Bearer ", "");
 
 /** Lets in whoever has one of these keys, and no others. */
-export function doorOf(upstream: Upstream, keys: Set<string>): void {
+export function requireKey(upstream: Upstream, keys: Set<string>): void {
   upstream.always((request: Json): Script => {
     if (!keys.has(keyOf(request))) return REFUSED;
     if (request.method === "GET") return { json: { object: "list", data: [] } };
@@ -42,7 +42,7 @@ export function doorOf(upstream: Upstream, keys: Set<string>): void {
 /** A key of a workspace's own, which may never be seen again. */
 export const OWN = (name: string) => `own-canary-${name}-81f3b0c2d4e5`;
 
-export type Place = {
+export type OwnKeyScene = {
   readonly gateway: TestGateway;
   readonly deepinfra: Upstream;
   readonly nebius: Upstream;
@@ -59,12 +59,12 @@ export type Place = {
 };
 
 /** `deepinfra` and `nebius` serve one model; the operator has connected the second alone. */
-export async function openPlace(env: Record<string, string> = {}): Promise<Place> {
+export async function openOwnKeyScene(env: Record<string, string> = {}): Promise<OwnKeyScene> {
   const deepinfra = await startUpstream();
   const nebius = await startUpstream();
   const letIn = new Set<string>([credentialOf("deepinfra"), credentialOf("nebius")]);
-  doorOf(deepinfra, letIn);
-  doorOf(nebius, letIn);
+  requireKey(deepinfra, letIn);
+  requireKey(nebius, letIn);
   const { PROVIDER_DEEPINFRA_API_KEY, ...settings } = connectedTo(
     new Map<string, Upstream>([
       ["deepinfra", deepinfra],

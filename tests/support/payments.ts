@@ -17,12 +17,12 @@ export function signed(text: string, secret: string, atSeconds = Math.floor(Date
   return `t=${atSeconds},v1=${mac}`;
 }
 
-export type Sent = { readonly secret?: string; readonly signature?: string; readonly adapter?: string };
+export type PaymentSignature = { readonly secret?: string; readonly signature?: string; readonly adapter?: string };
 
 export function sendPayment(
   gateway: Pick<TestGateway, "call">,
   message: object | string,
-  sent: Sent = {},
+  sent: PaymentSignature = {},
 ): Promise<Called> {
   const text = typeof message === "string" ? message : JSON.stringify(message);
   const { adapter = "webhook", secret = adapter === "stripe" ? STRIPE_SECRET : SECRET } = sent;

@@ -1,7 +1,7 @@
 import { openBooks } from "./books.ts";
 import { type Json, startGateway, type TestGateway } from "./gateway.ts";
 
-export type Asked = { readonly status: number; readonly headers: Headers; readonly body: Json };
+export type BrowserResponse = { readonly status: number; readonly headers: Headers; readonly body: Json };
 
 /** A browser as far as cookies and the origin go: what is set is sent again, to the same gateway. */
 export class Browser {
@@ -14,7 +14,12 @@ export class Browser {
     this.#headers = headers;
   }
 
-  async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Asked> {
+  async ask(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<BrowserResponse> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const response = await fetch(`${this.#url}${path}`, {
       method,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import { tempFolder } from "./journal-room.ts";
+import { tempFolder } from "./journal-fixture.ts";
 import { type Cluster, hasPostgres, startCluster } from "./postgres.ts";
 
 type ForFile = Omit<Cluster, "close"> & {

@@ -17,9 +17,9 @@ export const hasPrometheus = spawnSync("/bin/sh", ["-c", "command -v promtool"],
 export function promtool(
   command: readonly string[],
   text?: string,
-): { readonly isFine: boolean; readonly said: string } {
+): { readonly isFine: boolean; readonly output: string } {
   const { status, stdout, stderr } = spawnSync("promtool", command, { input: text, encoding: "utf8" });
-  return { isFine: status === 0, said: `${stdout}${stderr}` };
+  return { isFine: status === 0, output: `${stdout}${stderr}` };
 }
 
 export type Prometheus = {

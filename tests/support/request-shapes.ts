@@ -69,7 +69,7 @@ function problemOf(schema: z.ZodType, body: JsonObject): string | undefined {
   return undefined;
 }
 
-export function followShapes(schema: z.ZodType, body: JsonObject, rows: readonly Row[]): void {
+export function expectShapes(schema: z.ZodType, body: JsonObject, rows: readonly Row[]): void {
   test("the body itself is taken", () => expect(problemOf(schema, body)).toBeUndefined());
   test.each(rows.map((row) => ({ row })))("ERR-10 $row.0", ({ row }) => {
     const [path, taken, refused, code = "invalid_value"] = row;

@@ -134,7 +134,7 @@ export function chunksOf(text: string): Json[] {
 }
 
 /** What the model said in a stream. */
-export function saidIn(text: string): string {
+export function contentOf(text: string): string {
   return chunksOf(text)
     .map((chunk) => chunk.choices?.[0]?.delta?.content ?? "")
     .join("");

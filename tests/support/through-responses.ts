@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Called, Json, Tenant } from "./gateway.ts";
-import { callOf, framesOf, thoughtOf, wordsOf } from "./responses-column.ts";
 import { responseJson } from "./responses-native.ts";
+import { callOf, framesOf, thoughtOf, wordsOf } from "./responses-script.ts";
 import { openScene, type Scene } from "./scene.ts";
 import { chatJson, type Script, type Upstream } from "./upstream.ts";
 

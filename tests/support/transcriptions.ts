@@ -2,7 +2,7 @@ import { type ClientRequest, request as httpRequest } from "node:http";
 import OpenAI, { toFile } from "openai";
 import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { parseMultipart } from "../../src/sandbox/transcriptions.ts";
-import { expectDocumented } from "./documented.ts";
+import { expectDocumented } from "./documented-responses.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 
 /** A sound that lasts so long. */

@@ -4,7 +4,7 @@ import { cleanUp } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
 import { MODEL } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
-import { type Crewed, openCrew, send } from "./scene.ts";
+import { send, startWorkerGateway, type WorkerGateway } from "./scene.ts";
 
 const WORKERS = 2;
 /** One for each core, where that makes several workers and not too many for a test. */
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 type Kept = { readonly key: string; readonly id: string };
 
-async function keep({ origin }: Crewed, key: string): Promise<Kept> {
+async function keep({ origin }: WorkerGateway, key: string): Promise<Kept> {
   const body = { model: MODEL, input: "Hi", max_output_tokens: 20 };
   const { status, text } = await send(origin, "/v1/responses", key, { body });
   expect([status, text]).toEqual([200, expect.any(String)]);
@@ -32,7 +32,7 @@ async function keep({ origin }: Crewed, key: string): Promise<Kept> {
 }
 
 /** Every worker is asked for each of them. */
-async function ends({ origin }: Crewed, all: readonly Kept[]): Promise<number[]> {
+async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<number[]> {
   const asked = all.flatMap(({ key, id }) =>
     OFTEN.map(() => send(origin, `/v1/responses/${id}`, key, { method: "GET" })),
   );
@@ -40,7 +40,7 @@ async function ends({ origin }: Crewed, all: readonly Kept[]): Promise<number[]>
 }
 
 test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start, with a worker for each core", async () => {
-  const crew = await openCrew(WORKERS, upstream);
+  const crew = await startWorkerGateway(WORKERS, upstream);
   const { dataDir } = crew.gateway;
   const kept: Kept[] = [];
   for (let round = 0; round < 3; round += 1) {
@@ -61,7 +61,7 @@ test("LOG-03 SCALE-04 the generated key is changed through any worker: all of th
   expect(views[0]?.keys).toEqual([{ id: expect.any(String), role: "current", data_keys: 3 * (2 + OFTEN.length) }]);
   expect(await crew.gateway.stop()).toBe(0);
 
-  const next = await openCrew(WORKERS, upstream, { DATA_DIR: dataDir, ...auto });
+  const next = await startWorkerGateway(WORKERS, upstream, { DATA_DIR: dataDir, ...auto });
   expect(next.workers()).toHaveLength("GATEWAY_WORKERS" in auto ? CORES : WORKERS);
   expect(await ends(next, kept)).toEqual([200]);
   expect(await next.gateway.stop()).toBe(0);

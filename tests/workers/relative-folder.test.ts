@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { spawnCli } from "../support/gateway.ts";
 import { startUpstream } from "../support/upstream.ts";
-import { openCrew } from "./scene.ts";
+import { startWorkerGateway } from "./scene.ts";
 
 afterAll(cleanUp);
 
@@ -13,7 +13,7 @@ test("OPS-01 OPS-04 a relative DATA_DIR is one folder below the project's root f
   const folder = temporaryFolder();
   const env = { DATA_DIR: path.relative(PROJECT_ROOT, folder) };
   const upstream = await startUpstream();
-  const { origin } = await openCrew(2, upstream, env);
+  const { origin } = await startWorkerGateway(2, upstream, env);
   const parts = ["admin-token", "gateway.sqlite", "workers/1/journal", "workers/2/journal"];
   expect(parts.filter((name) => !existsSync(path.join(folder, name)))).toEqual([]);
   const listed = await spawnCli(["workspace", "list", "--json"], { ...env, GATEWAY_URL: origin });

@@ -3,15 +3,15 @@ import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
-import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
 import { PROGRAM } from "../support/program.ts";
 import { chatBody, MODEL, openChat } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
-import { crewForFile, said, send } from "./scene.ts";
+import { send, waitForLog, workersForFile } from "./scene.ts";
 
 const WORKERS = 2;
 
-const { upstream, crew } = crewForFile(WORKERS);
+const { upstream, crew } = workersForFile(WORKERS);
 
 test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one, no request fails, also of a node, and streams end whole", async () => {
   upstream().always({ json: chatJson() });
@@ -24,7 +24,8 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
   const local = await localForTest();
   const { token } = await createNode(crew(), "rolling", "rack");
   agentForTest(crew().origin, token, local.url);
-  for (let worker = 0; worker < 3 * WORKERS; worker += 1) await nodeIs(crew(), "rolling", "rack", "connected");
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1)
+    await waitForNodeState(crew(), "rolling", "rack", "connected");
   let over = false;
   let answered = 0;
   const failed: string[] = [];
@@ -54,7 +55,7 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
   ];
   await eventually(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
   crew().gateway.child.kill("SIGHUP");
-  await said(crew().gateway, "workers: rolling restart finished");
+  await waitForLog(crew().gateway, "workers: rolling restart finished");
   const soFar = answered;
   await eventually(() => expect(answered).toBeGreaterThan(soFar + 30), { timeout: 20_000 });
   over = true;

@@ -8,7 +8,7 @@ import type { Json } from "../support/gateway.ts";
 import { chatBody, connectedTo } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-export type Crewed = {
+export type WorkerGateway = {
   readonly gateway: GatewayProcess;
   readonly origin: string;
   /** Process ids of the workers that run now. */
@@ -21,7 +21,11 @@ export type Crewed = {
 const SERVE_MS_MAX = 60_000;
 
 /** `gateway serve --workers N`, once all of them serve. */
-export async function openCrew(count: number, upstream: Upstream, env: Record<string, string> = {}): Promise<Crewed> {
+export async function startWorkerGateway(
+  count: number,
+  upstream: Upstream,
+  env: Record<string, string> = {},
+): Promise<WorkerGateway> {
   const gateway = spawnGateway({
     ...connectedTo(new Map([["deepinfra", upstream]])),
     GATEWAY_WORKERS: String(count),
@@ -31,9 +35,9 @@ export async function openCrew(count: number, upstream: Upstream, env: Record<st
     ...env,
   });
   const origin = await gateway.ready();
-  await said(gateway, "workers: all ready");
+  await waitForLog(gateway, "workers: all ready");
   const token = env["GATEWAY_ADMIN_TOKEN"] ?? readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
-  const manage: Crewed["manage"] = async (method, target, body) => {
+  const manage: WorkerGateway["manage"] = async (method, target, body) => {
     const answer = await send(origin, `/manage${target}`, token, { method, ...(body === undefined ? {} : { body }) });
     if (answer.status >= 300) throw new Error(`${method} ${target}: ${answer.status} ${answer.text}`);
     return answer.text === "" ? undefined : JSON.parse(answer.text);
@@ -52,12 +56,12 @@ export async function openCrew(count: number, upstream: Upstream, env: Record<st
 }
 
 /** An upstream and workers before it, while the tests of one file run. */
-export function crewForFile(count: number): { upstream(): Upstream; crew(): Crewed } {
+export function workersForFile(count: number): { upstream(): Upstream; crew(): WorkerGateway } {
   let upstream: Upstream | undefined;
-  let crew: Crewed | undefined;
+  let crew: WorkerGateway | undefined;
   beforeAll(async () => {
     upstream = await startUpstream();
-    crew = await openCrew(count, upstream);
+    crew = await startWorkerGateway(count, upstream);
   }, 90_000);
   afterAll(async () => {
     await cleanUp();
@@ -71,21 +75,21 @@ export function crewForFile(count: number): { upstream(): Upstream; crew(): Crew
 }
 
 /** Waits until the gateway has logged it once more than `before` times. */
-export function said(gateway: GatewayProcess, message: string, before = 0): Promise<void> {
+export function waitForLog(gateway: GatewayProcess, message: string, before = 0): Promise<void> {
   return eventually(
     () => {
-      if (timesSaid(gateway, message) <= before) throw new Error(`not said: ${message}\n${gateway.stderr()}`);
+      if (countInLog(gateway, message) <= before) throw new Error(`not said: ${message}\n${gateway.stderr()}`);
     },
     { timeout: SERVE_MS_MAX, interval: 25 },
   );
 }
 
-function timesSaid(gateway: GatewayProcess, message: string): number {
+function countInLog(gateway: GatewayProcess, message: string): number {
   return gateway.stderr().split(message).length - 1;
 }
 
 /** The primary process does nothing and stays connected, until this is called. */
-export async function primaryStandsStill({ gateway: { child } }: Crewed): Promise<() => void> {
+export async function suspendPrimary({ gateway: { child } }: WorkerGateway): Promise<() => void> {
   child.kill("SIGSTOP");
   await eventually(() => {
     if (!/^State:\s+T/m.test(readFileSync(`/proc/${child.pid}/status`, "utf8"))) throw new Error("it still runs");
@@ -99,9 +103,9 @@ export function childrenOf(pid: number): number[] {
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
-export type Sent = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
+export type RawResponse = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
 
-type Sending = {
+type RawRequest = {
   readonly method?: string;
   readonly body?: unknown;
   readonly agent?: Agent | false;
@@ -115,8 +119,8 @@ export function send(
   origin: string,
   target: string,
   token: string,
-  { method = "POST", body, agent = false, headers, wanted }: Sending = {},
-): Promise<Sent> {
+  { method = "POST", body, agent = false, headers, wanted }: RawRequest = {},
+): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const call = request(`${origin}${target}`, {
       method,
@@ -144,6 +148,6 @@ export function send(
 }
 
 /** A short answer, so that little has to be held for it. */
-export function chat(origin: string, key: string, agent: Agent | false = false): Promise<Sent> {
+export function chat(origin: string, key: string, agent: Agent | false = false): Promise<RawResponse> {
   return send(origin, "/v1/chat/completions", key, { body: chatBody({ max_tokens: 20 }), agent });
 }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { tempFolder } from "../../../tests/support/journal-room.ts";
+import { tempFolder } from "../../../tests/support/journal-fixture.ts";
 import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts";
 import { encodeBatch } from "../../domain/record/record-batch.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exchangeOf, principalWith } from "../../../tests/support/handled.ts";
+import { exchangeOf, principalWith } from "../../../tests/support/catalogue-handlers.ts";
 import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
 import { memoryState } from "../../io/state/memory-state.ts";

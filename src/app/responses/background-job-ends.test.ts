@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   begunJob,
-  type JobsRoom,
+  type JobsFixture,
   jobsWith,
-  openJobsRoom,
+  openJobsFixture,
   queuedJob,
   REQUEST,
-} from "../../../tests/support/jobs-room.ts";
+} from "../../../tests/support/jobs-fixture.ts";
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import { fault } from "../../contract/faults.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
@@ -16,12 +16,12 @@ import { BackgroundJob } from "./background-job.ts";
 import type { BackgroundJobs } from "./background-jobs.ts";
 import { endWork } from "./end-work.ts";
 
-let context: JobsRoom;
+let context: JobsFixture;
 let store: ResponseStore;
 let jobs: BackgroundJobs;
 
 beforeEach(async () => {
-  context = await openJobsRoom();
+  context = await openJobsFixture();
   ({ store, jobs } = context);
 });
 afterEach(() => context.close());

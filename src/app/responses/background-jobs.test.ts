@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { eventually } from "../../../tests/support/eventually.ts";
 import {
   begunJob,
-  type JobsRoom,
+  type JobsFixture,
   jobsWith,
-  openJobsRoom,
+  openJobsFixture,
   queuedJob,
   REQUEST,
-} from "../../../tests/support/jobs-room.ts";
+} from "../../../tests/support/jobs-fixture.ts";
 import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
@@ -22,12 +22,12 @@ import { followJob, followStored } from "./follow-response.ts";
 import { RemoteJobs } from "./remote-jobs.ts";
 import { eventOf, eventsAfter, eventsOf, missingDoneEvents } from "./response-events.ts";
 
-let context: JobsRoom;
+let context: JobsFixture;
 let store: ResponseStore;
 let jobs: BackgroundJobs;
 
 beforeEach(async () => {
-  context = await openJobsRoom();
+  context = await openJobsFixture();
   ({ store, jobs } = context);
 });
 afterEach(() => context.close());

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Answer, ask, refusal } from "../../../tests/support/handled.ts";
+import { type Answer, ask, refusal } from "../../../tests/support/catalogue-handlers.ts";
 import { firstEndpoint, memoryFiles, NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";
 import { LevelValue, SurfaceValue } from "../../contract/schemas/catalogue-values.ts";

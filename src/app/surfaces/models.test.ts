@@ -1,6 +1,6 @@
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Ask, ask, principalWith, refusal } from "../../../tests/support/handled.ts";
+import { type Ask, ask, principalWith, refusal } from "../../../tests/support/catalogue-handlers.ts";
 import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";

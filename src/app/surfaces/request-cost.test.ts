@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { principalWith } from "../../../tests/support/handled.ts";
+import { principalWith } from "../../../tests/support/catalogue-handlers.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { Fault } from "../../contract/faults.ts";
 import { REQUEST_ROUTES } from "../../contract/routes/requests.ts";

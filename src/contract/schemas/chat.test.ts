@@ -3,7 +3,7 @@ import {
   chars,
   closed,
   EPHEMERAL,
-  followShapes,
+  expectShapes,
   maybeChars,
   maybeFlag,
   maybeInt,
@@ -59,7 +59,7 @@ describe("/chat/completions", () => {
     provider: PREFERENCES,
   };
   const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-  followShapes(ChatRequest, body, [
+  expectShapes(ChatRequest, body, [
     ["messages", [[{ role: "user", content: "a" }]], [undefined, null, [], "a"]],
     ["messages.0.content", ["a", [{ type: "text", text: "a" }]], [undefined, null, []]],
     text("messages.0.content.0.text"),
@@ -172,7 +172,7 @@ describe("/chat/completions", () => {
   ]);
 
   describe("a choice among some tools", () =>
-    followShapes(ChatRequest, { ...body, tool_choice: { type: "allowed_tools", allowed_tools: {} } }, [
+    expectShapes(ChatRequest, { ...body, tool_choice: { type: "allowed_tools", allowed_tools: {} } }, [
       ["tool_choice.type", [], [undefined, "other"]],
       ["tool_choice.allowed_tools", [], [undefined, null, "a"]],
     ]));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { closed, followShapes, list, maybeList } from "../../../tests/support/request-shapes.ts";
+import { closed, expectShapes, list, maybeList } from "../../../tests/support/request-shapes.ts";
 import { decodeWith } from "../../app/request-input.ts";
 import { DecisionRequest } from "./decisions.ts";
 
@@ -17,7 +17,7 @@ describe("/decisions", () => {
       score: { type: "score", instructions: "a", criteria: ["a", "b"] },
     },
   };
-  followShapes(DecisionRequest, body, [
+  expectShapes(DecisionRequest, body, [
     ["state", ["a", { a: 1 }], [undefined, null, "", 7, []]],
     ["questions", [questions(1), questions(32)], [undefined, questions(0), questions(33), []]],
     ["questions.choice.criteria", [options(2), options(1000)], [undefined, options(1), options(1001), []]],

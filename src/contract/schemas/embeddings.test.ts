@@ -1,9 +1,9 @@
 import { describe } from "vitest";
-import { followShapes, maybeChars, maybeInt, maybeOneOf, PREFERENCES } from "../../../tests/support/request-shapes.ts";
+import { expectShapes, maybeChars, maybeInt, maybeOneOf, PREFERENCES } from "../../../tests/support/request-shapes.ts";
 import { EmbeddingsFields } from "./embeddings.ts";
 
 describe("/embeddings", () => {
-  followShapes(EmbeddingsFields, { model: "a/b", input: "a", provider: PREFERENCES }, [
+  expectShapes(EmbeddingsFields, { model: "a/b", input: "a", provider: PREFERENCES }, [
     maybeOneOf("encoding_format", "float", "base64"),
     maybeInt("dimensions", 1, 65_536),
     maybeChars("user", 512),

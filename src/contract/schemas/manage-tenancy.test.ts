@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import {
   chars,
   closed,
-  followShapes,
+  expectShapes,
   list,
   maybeList,
   maybeOneOf,
@@ -13,7 +13,7 @@ import { KeyCreate, PolicyPatch } from "./manage-tenancy.ts";
 
 describe("a key that is made", () => {
   const body = { name: "a", ip_allowlist: ["::1"], policy: { floor: "L1" } };
-  followShapes(KeyCreate, body, [
+  expectShapes(KeyCreate, body, [
     maybeOneOf("environment", "live", "test"),
     maybeWord("member", 254),
     maybeList("scopes", "inference:chat", 0, 16),
@@ -26,7 +26,7 @@ describe("a key that is made", () => {
 
 describe("a policy that is changed", () => {
   const body = { countries: ["DE"], blocked_providers: ["a"], allowed_models: ["a/b"] };
-  followShapes(PolicyPatch, body, [
+  expectShapes(PolicyPatch, body, [
     maybeOneOf("floor", "none", "L0", "L1", "L2", "L3", "L4"),
     maybeList("countries", "DE", 0, 300),
     ["countries.0", ["de", "DE"], ["D", "DEU", "D1", 7]],

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import {
   chars,
   EPHEMERAL,
-  followShapes,
+  expectShapes,
   maybeFlag,
   maybeInt,
   maybeList,
@@ -54,7 +54,7 @@ describe("/messages", () => {
   };
   const user = (at: number, path?: string) => ["messages.0.content", at, path ?? []].flat().join(".");
   const assistant = (at: number, path?: string) => ["messages.1.content", at, path ?? []].flat().join(".");
-  followShapes(MessagesRequest, body, [
+  expectShapes(MessagesRequest, body, [
     ["messages.0.role", ["user", "assistant", "system"], [undefined, null, "tool"]],
     text(user(0, "text")),
     ...[user(0), user(1), user(3), user(6), assistant(2)].map((block) => maybeObject(`${block}.cache_control`)),
@@ -124,7 +124,7 @@ describe("/messages", () => {
       { type: "document", source: { type: "url", url: "https://a.example/b.pdf" } },
       { type: "tool_result", tool_use_id: "t", content: [{ type: "image", source: { type: "url", url: "a" } }] },
     ];
-    followShapes(MessagesRequest, { ...body, messages: [{ role: "user", content }] }, [
+    expectShapes(MessagesRequest, { ...body, messages: [{ role: "user", content }] }, [
       word(user(0, "source.file_id")),
       word(user(1, "source.media_type")),
       word(user(1, "source.data")),

@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import {
   closed,
-  followShapes,
+  expectShapes,
   list,
   maybeChars,
   maybeObject,
@@ -45,7 +45,7 @@ describe("/openai/v1/decisions", () => {
     ],
     prompt_cache_options: {},
   };
-  followShapes(OpenaiDecisionRequest, body, [
+  expectShapes(OpenaiDecisionRequest, body, [
     ["input", ["a", [{ role: "developer", content: "a" }]], [undefined, null, "", []]],
     ["input.0.type", [undefined, "message"], [null, "other"]],
     ["input.0.content", ["a", [{ type: "input_text", text: "a" }]], [undefined, null, []]],

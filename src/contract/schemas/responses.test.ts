@@ -1,7 +1,7 @@
 import { describe } from "vitest";
 import {
   chars,
-  followShapes,
+  expectShapes,
   maybeChars,
   maybeFlag,
   maybeInt,
@@ -70,7 +70,7 @@ describe("/responses", () => {
   const itemId = (at: number) => maybeChars(`input.${at}.id`, 256);
   const callId = (at: number): Row => [`input.${at}.call_id`, ["a", chars(256)], [undefined, null, "", chars(257), 7]];
   const name = (path: string): Row => [path, ["f", chars(128), "a.b-C_9"], [undefined, "", chars(129), "a b"]];
-  followShapes(ResponsesRequest, body, [
+  expectShapes(ResponsesRequest, body, [
     text("input.0.content.0.text"),
     open("input.0.content.0"),
     maybeText("input.0.content.1.image_url"),
@@ -166,12 +166,12 @@ describe("/responses", () => {
 
   const choosing = (tool_choice: JsonObject) => ({ ...body, tool_choice });
   describe("a choice of a tool of one's own", () =>
-    followShapes(ResponsesRequest, choosing({ type: "custom", name: "g" }), [
+    expectShapes(ResponsesRequest, choosing({ type: "custom", name: "g" }), [
       word("tool_choice.name"),
       open("tool_choice"),
     ]));
   describe("a choice among some tools", () =>
-    followShapes(
+    expectShapes(
       ResponsesRequest,
       choosing({ type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] }),
       [

@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import {
   chars,
   closed,
-  followShapes,
+  expectShapes,
   maybeChars,
   maybeFlag,
   maybeInt,
@@ -18,7 +18,7 @@ describe("/audio/transcriptions", () => {
   const chunking_strategy = { type: "server_vad", threshold: 0.5 };
   const texts = (path: string) => maybeList(path, "a", 1, 100);
   const body = { model: "a/b", file: "a.wav", languages: ["a"], known_speaker_references: ["a"], chunking_strategy };
-  followShapes(TranscriptionRequest, body, [
+  expectShapes(TranscriptionRequest, body, [
     ["file", ["a.wav"], [undefined, 7]],
     maybeOneOf("response_format", "json", "text", "srt", "verbose_json", "vtt"),
     maybeWord("language", 64),

@@ -3,7 +3,7 @@ import path from "node:path";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../tests/support/eventually.ts";
-import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
+import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-fixture.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { decodeBatch } from "../../domain/record/record-batch.ts";

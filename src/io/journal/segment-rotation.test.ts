@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
+import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-fixture.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { openIngestPipeline } from "./ingest-pipeline.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Chance } from "../../simulation/chance.ts";
 import { startFleet, type TestFleet } from "./fleet.ts";
 import { judge, LIMIT, neverHappened, type Report, type World } from "./judge.ts";
-import { ask, type Caller, call, type Seen } from "./load.ts";
+import { ask, type Caller, type CallOutcome, call } from "./load.ts";
 
 export type ChaosOptions = {
   readonly seed: number;
@@ -67,7 +67,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
   const fleet = await startFleet({ instances: options.instances });
   try {
     const world = await settle(fleet);
-    const seen: Seen[] = [];
+    const seen: CallOutcome[] = [];
     const stop = new AbortController();
     const callers = world.callers.map((caller, at) =>
       call(fleet.balancer.url, caller, new Chance(options.seed * 1000 + at), seen, stop.signal),
@@ -86,7 +86,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
     await Promise.all(callers);
     await fleet.calm("moved");
     // Every instance, alone: nobody stayed behind in a state of its own.
-    const after: Seen[] = [];
+    const after: CallOutcome[] = [];
     for (const { url } of fleet.instances)
       after.push(await ask(url, { who: "rich", key: world.keys["rich"] ?? "" }, "json"));
     await fleet.calm("moved");
@@ -191,7 +191,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 /** Half-way, whatever happens at that moment, and not before the key was of use to anybody. */
-async function revoke(fleet: TestFleet, world: World, forMs: number, seen: readonly Seen[]): Promise<void> {
+async function revoke(fleet: TestFleet, world: World, forMs: number, seen: readonly CallOutcome[]): Promise<void> {
   await sleep(forMs / 2);
   await until(() => seen.some(({ who, outcome }) => who === "gone" && outcome === "whole"));
   world.revokingMs = performance.now();

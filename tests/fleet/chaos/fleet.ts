@@ -25,7 +25,7 @@ export type Instance = {
   /** Resident memory; undefined while it is down. */
   residentBytes(): number | undefined;
   /** What it has written to stderr since it was started first. */
-  said(): string;
+  logs(): string;
 };
 
 export type TestFleet = {
@@ -153,7 +153,7 @@ async function startInstance(name: string, shared: Record<string, string>): Prom
       const pid = running?.child.pid;
       return pid === undefined ? undefined : residentOf(pid);
     },
-    said: () => earlier + (running?.stderr() ?? ""),
+    logs: () => earlier + (running?.stderr() ?? ""),
     async stop() {
       await end("SIGKILL");
     },

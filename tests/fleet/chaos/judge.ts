@@ -1,5 +1,5 @@
 import type { Json, TestFleet } from "./fleet.ts";
-import type { Caller, Seen } from "./load.ts";
+import type { Caller, CallOutcome } from "./load.ts";
 
 export type World = {
   readonly keys: Readonly<Record<string, string>>;
@@ -29,8 +29,8 @@ export type Report = {
 
 type Evidence = World & {
   readonly fleet: TestFleet;
-  readonly seen: readonly Seen[];
-  readonly after: readonly Seen[];
+  readonly seen: readonly CallOutcome[];
+  readonly after: readonly CallOutcome[];
   readonly faults: Report["faults"];
   /** When instances began to be restarted one after the other, and how each of them ended. */
   readonly rolling: { readonly fromMs: number; readonly ends: readonly (number | string)[] };
@@ -100,11 +100,11 @@ export async function judge(evidence: Evidence): Promise<Report> {
   };
 }
 
-function missing(all: readonly Seen[], rows: ReadonlyMap<string, Json>): string[] {
+function missing(all: readonly CallOutcome[], rows: ReadonlyMap<string, Json>): string[] {
   return all.filter(({ outcome, requestId }) => outcome === "whole" && !rows.has(requestId ?? "")).map(sayOf);
 }
 
-function differing(all: readonly Seen[], rows: ReadonlyMap<string, Json>): string[] {
+function differing(all: readonly CallOutcome[], rows: ReadonlyMap<string, Json>): string[] {
   return all.flatMap((one) => {
     const row = rows.get(one.requestId ?? "");
     if (one.outcome !== "whole" || one.costNanos === undefined || row === undefined) return [];
@@ -123,7 +123,7 @@ function servedAfter({ seen, revokedMs }: Evidence): string[] {
 }
 
 /** 503 of the gateway says when to come back; 502 to 504 without its words are the balancer's, of an instance that died. */
-function unmeant(all: readonly Seen[], revokingMs: number): string[] {
+function unmeant(all: readonly CallOutcome[], revokingMs: number): string[] {
   return all
     .filter(({ who, outcome, status, code, retryAfter, startedMs, tookMs }) => {
       if (outcome !== "refused") return false;
@@ -134,14 +134,14 @@ function unmeant(all: readonly Seen[], revokingMs: number): string[] {
     .map(sayOf);
 }
 
-function noticed(seen: readonly Seen[], fromMs: number): string[] {
+function noticed(seen: readonly CallOutcome[], fromMs: number): string[] {
   return seen
     .filter(({ who, startedMs, outcome, status }) => startedMs > fromMs && outcome !== "whole" && status !== MEANT[who])
     .map(sayOf);
 }
 
 /** In any minute no more than the limit; a Redis that lost all it had begins a new count. */
-function limitBroken(seen: readonly Seen[], faults: Report["faults"]): string[] {
+function limitBroken(seen: readonly CallOutcome[], faults: Report["faults"]): string[] {
   const served = seen
     .filter(({ who, outcome }) => who === "often" && outcome === "whole")
     .map(({ startedMs }) => startedMs)
@@ -154,8 +154,8 @@ function limitBroken(seen: readonly Seen[], faults: Report["faults"]): string[] 
 }
 
 /** A run in which nothing was refused, and nobody ran out of money, would prove nothing. */
-export function neverHappened(seen: readonly Seen[]): string[] {
-  const had = (who: string, test: (one: Seen) => boolean) => seen.some((one) => one.who === who && test(one));
+export function neverHappened(seen: readonly CallOutcome[]): string[] {
+  const had = (who: string, test: (one: CallOutcome) => boolean) => seen.some((one) => one.who === who && test(one));
   return [
     ["rich was never served", had("rich", ({ outcome }) => outcome === "whole")],
     ["poor never ran out of money", had("poor", ({ status }) => status === 402)],
@@ -170,7 +170,7 @@ function some(what: string, examples: readonly string[]): string[] {
   return [`${what} (${examples.length}): ${examples.slice(0, EXAMPLES_MAX).join(" | ")}`];
 }
 
-function sayOf({ who, kind, outcome, status, code, requestId, tookMs }: Seen): string {
+function sayOf({ who, kind, outcome, status, code, requestId, tookMs }: CallOutcome): string {
   return `${who} ${kind} ${requestId ?? "without id"}: ${outcome} ${status ?? ""} ${code ?? ""} after ${Math.round(tookMs)} ms`;
 }
 

@@ -3,7 +3,7 @@ import type { Chance } from "../../simulation/chance.ts";
 import type { Json } from "./fleet.ts";
 
 /** What a caller saw of one request. */
-export type Seen = {
+export type CallOutcome = {
   readonly who: string;
   readonly kind: Kind;
   readonly startedMs: number;
@@ -31,7 +31,7 @@ export async function call(
   url: string,
   caller: Caller,
   chance: Chance,
-  seen: Seen[],
+  seen: CallOutcome[],
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -66,7 +66,7 @@ function requestOf(kind: Kind): { readonly path: string; readonly body: Json } {
 }
 
 /** One request, and everything that can be said about how it ended. */
-export async function ask(url: string, { who, key }: Pick<Caller, "who" | "key">, kind: Kind): Promise<Seen> {
+export async function ask(url: string, { who, key }: Pick<Caller, "who" | "key">, kind: Kind): Promise<CallOutcome> {
   const startedMs = performance.now();
   const { path, body } = requestOf(kind);
   const common = { who, kind, startedMs };

@@ -6,11 +6,11 @@ import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";
 import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";
 import type { Log } from "../../../src/kit/log.ts";
+import { FaultyLink } from "./faulty-link.ts";
 import { limitsIn } from "./limits.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 import type { SqlFate } from "./sql.ts";
-import { Till } from "./till.ts";
-import { Wire } from "./wire.ts";
+import { WalletModel } from "./wallet-model.ts";
 import type { World } from "./world.ts";
 
 /** Longer than a hold lasts, and less than twice as long. */
@@ -25,7 +25,7 @@ export class Instance {
   readonly name: string;
   readonly disk: MemoryDisk;
   readonly #world: World;
-  life: Life | undefined;
+  life: Incarnation | undefined;
   #restartMs = RESTART_MS;
 
   constructor(world: World, name: string) {
@@ -36,7 +36,7 @@ export class Instance {
 
   start(): void {
     if (this.life !== undefined) return;
-    const life = new Life(this.#world, this);
+    const life = new Incarnation(this.#world, this);
     this.life = life;
     const up = () => {
       this.#restartMs = RESTART_MS;
@@ -58,19 +58,19 @@ export class Instance {
     this.disk.diesAfterBytes = undefined;
     life.end();
     // What one process shares with nobody dies with it.
-    if (this.#world.instances.length === 1) this.#world.till = new Till(this.#world);
+    if (this.#world.instances.length === 1) this.#world.till = new WalletModel(this.#world);
     this.#world.scheduler.after(downMs, () => this.start());
     this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
   }
 }
 
 /** One life of a gateway: the real journal, replay, ingest and settlement, put together as main.ts does it. */
-export class Life {
+export class Incarnation {
   readonly directory = new Directory();
   readonly store: Store;
   readonly #world: World;
   readonly #instance: Instance;
-  readonly #wire: Wire;
+  readonly #wire: FaultyLink;
   #isAlive = true;
   #books: IngestPipeline | undefined;
   gateway: (AdmissionDeps & SettlementDeps) | undefined;
@@ -79,7 +79,7 @@ export class Life {
     this.#world = world;
     this.#instance = instance;
     this.store = sqlStore(world.sql.engine(() => this.#fate()));
-    this.#wire = new Wire(world, () => this.#isAlive);
+    this.#wire = new FaultyLink(world, () => this.#isAlive);
     const { workspaces, members, keys } = world;
     this.directory.load({
       workspaces: [...workspaces],
@@ -136,7 +136,7 @@ export class Life {
   }
 
   /** As at every start: what SQL says, once every journal is in it. */
-  async #fill(till: Till): Promise<void> {
+  async #fill(till: WalletModel): Promise<void> {
     if (till.isFilled) return;
     const wallets = await this.store.ledger.wallets();
     const spends = await recentSpend(this.store.rollups, this.directory, this.#world.scheduler.nowMs());

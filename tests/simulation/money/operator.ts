@@ -1,6 +1,6 @@
 import { entriesOf, type Transaction } from "../../../src/domain/billing/ledger.ts";
 import type { Workspace } from "../../../src/domain/tenancy/workspace.ts";
-import type { Till } from "./till.ts";
+import type { WalletModel } from "./wallet-model.ts";
 import type { World } from "./world.ts";
 
 const AGAIN_MS = 150;
@@ -42,10 +42,11 @@ export function book(world: World): void {
 }
 
 /** `absentFrom`: the state for which it is known that its books did not have it when it was filled from them. */
-async function say(world: World, posted: Posted, absentFrom: Till | undefined): Promise<void> {
+async function say(world: World, posted: Posted, absentFrom: WalletModel | undefined): Promise<void> {
   const { till, scheduler, chance } = world;
   const { life } = chance.pick(world.instances);
-  const again = (absent: Till | undefined) => void scheduler.after(AGAIN_MS, () => void say(world, posted, absent));
+  const again = (absent: WalletModel | undefined) =>
+    void scheduler.after(AGAIN_MS, () => void say(world, posted, absent));
   if (life?.gateway === undefined || !till.isFilled) return again(absentFrom);
   const { transaction, walletNanos } = posted;
   const isAbsent = absentFrom === till || (await life.store.ledger.find(transaction.id)) === undefined;

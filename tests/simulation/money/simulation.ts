@@ -1,11 +1,11 @@
 import { sqlStore } from "../../../src/io/store/sql/store.ts";
 import { useTimersOf } from "../../support/virtual-timers.ts";
 import type { Outcome } from "../simulation.ts";
+import { ask } from "./client-request.ts";
 import { Instance, LONG_DOWN_MS } from "./instance.ts";
 import { changeLimit } from "./limits.ts";
 import { book, postingOf } from "./operator.ts";
-import { ask } from "./order.ts";
-import { Till } from "./till.ts";
+import { WalletModel } from "./wallet-model.ts";
 import { World } from "./world.ts";
 
 const EVENTS_MAX = 50_000;
@@ -83,7 +83,7 @@ function cutPower(world: World): void {
   world.note("the power goes");
   world.count("power cut");
   for (const instance of world.instances) instance.kill();
-  world.till = new Till(world);
+  world.till = new WalletModel(world);
 }
 
 function calmDown(world: World): void {

@@ -9,12 +9,12 @@ import { endpointOf, modelOf, priceOf } from "../../support/routing.ts";
 import { Chance } from "../chance.ts";
 import { Scheduler } from "../scheduler.ts";
 import type { Violation } from "../world.ts";
-import { Examiner } from "./examiner.ts";
+import type { ClientRequest } from "./client-request.ts";
+import { FaultProfile } from "./fault-profile.ts";
 import type { Instance } from "./instance.ts";
-import type { Order } from "./order.ts";
-import { Shape } from "./shape.ts";
+import { LedgerAudit } from "./ledger-audit.ts";
 import { SharedSql } from "./sql.ts";
-import { Till } from "./till.ts";
+import { WalletModel } from "./wallet-model.ts";
 
 /** Per million tokens, in millionths of the price's currency: charges of one or a few tokens do not come out even. */
 export type Tariff = { readonly currency: string; readonly input: number; readonly output: number };
@@ -33,17 +33,17 @@ const ENDPOINT = endpointOf({
 export class World {
   readonly chance: Chance;
   readonly scheduler: Scheduler;
-  readonly shape: Shape;
+  readonly shape: FaultProfile;
   readonly sql = new SharedSql();
   readonly snapshot: CatalogueSnapshot;
   readonly workspaces: readonly Workspace[];
   readonly members: readonly Member[];
   readonly keys: readonly ApiKey[];
   readonly tariffs: readonly Tariff[];
-  readonly examiner: Examiner;
-  till: Till;
+  readonly examiner: LedgerAudit;
+  till: WalletModel;
   instances: readonly Instance[] = [];
-  readonly orders: Order[] = [];
+  readonly orders: ClientRequest[] = [];
   /** What SQL says of spend limits. */
   readonly limits = new Map<string, SpendLimits>();
   readonly violations: Violation[] = [];
@@ -55,7 +55,7 @@ export class World {
     this.chance = new Chance(seed);
     this.trace = tracing === "traced" ? [] : undefined;
     this.scheduler = new Scheduler(this.chance);
-    this.shape = new Shape(this.chance);
+    this.shape = new FaultProfile(this.chance);
     this.snapshot = SNAPSHOT;
     this.workspaces = WORKSPACES.map((slug) => workspaceOf(slug, this.chance.pick(CURRENCIES)));
     this.members = this.workspaces.map(({ id, slug }) => ({
@@ -76,11 +76,11 @@ export class World {
       input: this.chance.between(1, 3_000_000),
       output: this.chance.between(1, 9_000_000),
     }));
-    this.examiner = new Examiner(this);
-    this.till = new Till(this);
+    this.examiner = new LedgerAudit(this);
+    this.till = new WalletModel(this);
   }
 
-  orderOf(requestId: string): Order | undefined {
+  orderOf(requestId: string): ClientRequest | undefined {
     return this.orders[Number(requestId.slice("req_".length)) - 1];
   }
 

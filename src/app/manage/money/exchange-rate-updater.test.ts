@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { RateRegistry } from "../../../domain/catalogue/exchange-rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { MutationLock } from "../mutation-lock.ts";
 import { ExchangeRateUpdater } from "./exchange-rate-updater.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
 });
 afterAll(() => room.close());
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 const params = { workspace: "lab" };
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
   await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
 });
 afterAll(() => room.close());

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { NodeCreate } from "../../../contract/schemas/manage-nodes.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 let workspace: string;
 let count = 0;
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
 });
 afterAll(() => room.close());
 beforeEach(async () => {

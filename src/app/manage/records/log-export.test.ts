@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { LogStore } from "../../../domain/record/record.ts";
@@ -44,10 +44,10 @@ function slowSink(onWrite: (text: string) => void = () => {}) {
 }
 
 describe("an export of a long log", () => {
-  let room: ManageRoom;
+  let room: ManageFixture;
   let workspaceId = "";
   beforeAll(async () => {
-    room = await openRoom();
+    room = await openManageFixture();
     const { id } = await room.ask("manageCreateWorkspace", { body: { slug: "long" } });
     workspaceId = String(id);
     for (let n = 0; n < ROWS; n += 2000)

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 let keyId: string;
 let workspaceId: string;
 const params = { workspace: "lab" };
 
 beforeAll(async () => {
-  room = await openRoom([
+  room = await openManageFixture([
     { name: "sound", run: async () => ({ ok: true, detail: "fine" }) },
     { name: "journal", run: async () => Promise.reject(new Error("the disk is full")) },
   ]);
@@ -333,7 +333,7 @@ describe("operation", () => {
   });
 
   test("LOG-01 error codes that only appear in the log have an explanation too", async () => {
-    const other = await openRoom();
+    const other = await openManageFixture();
     onTestFinished(() => other.close());
     const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
     const ends = ["client_disconnected", "interrupted"];
@@ -346,7 +346,7 @@ describe("operation", () => {
   });
 
   test("BILL-07 doctor points to the journal of a killed instance if SQL lacks charges", async () => {
-    const other = await openRoom();
+    const other = await openManageFixture();
     onTestFinished(() => other.close());
     const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
     await other.state.credit(String(id), -5n);
@@ -357,7 +357,7 @@ describe("operation", () => {
 });
 
 test("management responses match their published schemas", async () => {
-  const said: Record<string, Parameters<ManageRoom["ask"]>[1]> = {
+  const said: Record<string, Parameters<ManageFixture["ask"]>[1]> = {
     manageShowKey: { params: { id: keyId } },
     manageShowRequest: { params: { id: "chatcmpl-1" } },
     manageListProviders: {},

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
   await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
 });
 afterAll(() => room.close());

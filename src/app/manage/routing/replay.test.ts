@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import type { ReplayResult } from "../../pipeline/replay-routing.ts";
 import { ReplayTally } from "./replay.ts";
@@ -63,11 +63,11 @@ describe("the sums", () => {
 });
 
 describe("many requests", () => {
-  let room: ManageRoom;
+  let room: ManageFixture;
   const params = { workspace: "lab", router: "auto" };
 
   beforeAll(async () => {
-    room = await openRoom();
+    room = await openManageFixture();
     const { id } = await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
     const records = Array.from({ length: 450 }, (_, at) =>
       finishedRecord(`chatcmpl-${at}`, {
@@ -112,7 +112,7 @@ describe("many requests", () => {
 });
 
 test("a surface without a decoder is rejected by name", async () => {
-  const room = await openRoom();
+  const room = await openManageFixture();
   try {
     await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
     const asked = { params: { workspace: "lab" }, body: { surface: "messages", request: {} } };

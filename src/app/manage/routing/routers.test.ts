@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { EffortName, RouterPut } from "../../../contract/schemas/manage-routing.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
   await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
   await room.ask("manageCreateWorkspace", { body: { slug: "other" } });
 });

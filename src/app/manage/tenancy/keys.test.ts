@@ -1,15 +1,15 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { keyValidityOf } from "../../../domain/tenancy/key.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { sha256Hex } from "../../../kit/secret.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
   await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
   await room.ask("manageAddMember", { params: { workspace: "lab" }, body: { email: "Ada@Example.eu" } });
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually } from "../../../../tests/support/eventually.ts";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
   await room.ask("manageCreateWorkspace", { body: { slug: "research" } });
 });
 afterAll(() => room.close());

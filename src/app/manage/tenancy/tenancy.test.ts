@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
 import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import { KeyView, PolicyView } from "../../../contract/schemas/manage-tenancy.ts";
 import { ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";
 
-let room: ManageRoom;
+let room: ManageFixture;
 
 beforeAll(async () => {
-  room = await openRoom();
+  room = await openManageFixture();
 });
 afterAll(() => room.close());
 

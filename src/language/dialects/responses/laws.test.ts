@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { CHAT_CALL, CHAT_FACTS } from "../../../../tests/support/chat.ts";
 import { cutInto, eventsIn, folded } from "../../../../tests/support/events.ts";
 import type { Json } from "../../../../tests/support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadChunks, loadExchange } from "../../../../tests/support/replay.ts";
-import { callOf, framesOf } from "../../../../tests/support/responses-column.ts";
+import { loadChunks, loadExchange } from "../../../../tests/support/replay.ts";
 import { responseJson } from "../../../../tests/support/responses-native.ts";
+import { callOf, framesOf } from "../../../../tests/support/responses-script.ts";
 import { Fault } from "../../../contract/faults.ts";
 import { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
@@ -353,11 +353,11 @@ describe("recordings decode to what passthrough shows", () => {
     expect(events.filter(({ is }) => is === "begin")).toEqual([{ is: "begin", upstreamId: last.response.id }]);
   }
 
-  test.skipIf(!fixturesPresent).each(STREAMS)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
+  test.each(STREAMS)("%s", (name) => {
     for (const { response } of loadExchange(`responses/${name}`).interactions) expectSame(response.body);
   });
 
-  test.skipIf(!fixturesPresent)(`stream-reasoning-summary ${fixturesPresent ? "" : FIXTURES_ABSENT}`, () => {
+  test("stream-reasoning-summary", () => {
     // Several answers, one after the other.
     const frames = framesIn(loadChunks("responses/stream-reasoning-summary"));
     const begins = frames.flatMap((frame, at) => (frame.includes('"response.created"') ? [at] : []));
@@ -366,26 +366,23 @@ describe("recordings decode to what passthrough shows", () => {
       expectSame(Buffer.from(frames.slice(begin, begins[at + 1]).join("\n\n")));
   });
 
-  test.skipIf(!fixturesPresent)(`stream-error ${fixturesPresent ? "" : FIXTURES_ABSENT} is a problem`, () => {
+  test("stream-error is a problem", () => {
     const events = read([Buffer.from(framesIn(loadChunks("responses/stream-error")).join("\n\n"))]);
     expect(events.filter(({ is }) => is === "problem").length).toBeGreaterThan(0);
     expect(events.some(({ is }) => is === "finish" || is === "end")).toBe(false);
   });
 
-  test.skipIf(!fixturesPresent).each(REPLIES)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
+  test.each(REPLIES)("%s", (name) => {
     for (const { response } of loadExchange(`responses/${name}`).interactions) {
       const events = responsesUpstream.decodeReply(response.body, ASKED) ?? [];
       expect(shownOf(events)).toEqual(shownIn(JSON.parse(response.body.toString())));
     }
   });
 
-  test.skipIf(!fixturesPresent)(
-    `background-poll ${fixturesPresent ? "" : FIXTURES_ABSENT}: only the end is an answer`,
-    () => {
-      for (const { response } of loadExchange("responses/background-poll").interactions) {
-        const { status } = JSON.parse(response.body.toString());
-        expect(responsesUpstream.decodeReply(response.body, ASKED) !== undefined).toBe(status === "completed");
-      }
-    },
-  );
+  test("background-poll: only the end is an answer", () => {
+    for (const { response } of loadExchange("responses/background-poll").interactions) {
+      const { status } = JSON.parse(response.body.toString());
+      expect(responsesUpstream.decodeReply(response.body, ASKED) !== undefined).toBe(status === "completed");
+    }
+  });
 });

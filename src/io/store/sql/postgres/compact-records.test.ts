@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { listeningLog } from "../../../../../tests/support/journal-fixture.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
-import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { listeningLog } from "../../../../../tests/support/journal-fixture.ts";
 import { APP_ROLE, hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";

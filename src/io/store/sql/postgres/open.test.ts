@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { listeningLog } from "../../../../../tests/support/journal-fixture.ts";
 import { expectChargesAdded } from "../../../../../tests/support/missing-charges.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
 import { eventually } from "../../../../../tests/support/eventually.ts";
-import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { listeningLog } from "../../../../../tests/support/journal-fixture.ts";
 import { hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/support/responses-column.ts";
 import { responseJson } from "../../../../../tests/support/responses-native.ts";
+import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/support/responses-script.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { ResponseReader } from "./stream.ts";

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"], { GATEWAY_ASIDE_MS: "600000" });
+});
+afterAll(() => scene.close());
+
+const OWN = "node/rack/tiny";
+
+const offline = async (tenant: Tenant) => {
+  await createNode(scene.gateway, tenant.slug, "rack");
+};
+
+/** One that told of another model than it was asked for. */
+async function setAside(tenant: Tenant): Promise<void> {
+  const { token } = await createNode(scene.gateway, tenant.slug, "rack");
+  const local = await localForTest({
+    answer(_body, response) {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(chatAnswer("secret-model")));
+    },
+  });
+  agentForTest(scene.gateway.url, token, local.url);
+  await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
+  expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(502);
+}
+
+/** Its agent is there and the server beside it is not, or has nothing loaded yet. */
+async function withoutServer(tenant: Tenant): Promise<void> {
+  const { token } = await createNode(scene.gateway, tenant.slug, "rack");
+  const local = await localForTest({ models: [] });
+  agentForTest(scene.gateway.url, token, local.url);
+  await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
+}
+
+const STATES = [
+  ["there without a server", withoutServer, "The node rack is connected, and its server has no model now"],
+  ["away", offline, "The node rack is not connected"],
+  ["set aside", setAside, "The node rack is set aside until"],
+] as const;
+
+describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
+  test("ERR-10 NODE-02 what policy and the request say of it comes before that it does not answer", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await makeSo(tenant);
+    const ask = async (more: Json = {}) => {
+      const { status, body } = await scene.chat(tenant.key, { model: OWN, ...more });
+      return { told: [status, body.error.code], message: body.error.message };
+    };
+    const under = async (policy: Json, more?: Json) => {
+      const where = `/workspaces/${tenant.slug}/policy`;
+      await scene.gateway.manage("PATCH", where, policy);
+      const { told, message } = await ask(more);
+      await scene.gateway.manage("PATCH", where, { allowed_models: null, blocked_providers: [], countries: null });
+      for (const inside of ["not connected", "is connected,", "set aside", "secret-model"])
+        expect(message).not.toContain(inside);
+      return told;
+    };
+    expect(await under({ allowed_models: ["openai/gpt-oss-120b"] })).toEqual([403, "model_not_permitted"]);
+    expect(await under({ blocked_providers: ["node-rack"] })).toEqual([403, "provider_blocked"]);
+    expect(await under({ countries: ["FR"] })).toEqual([403, "compute_country_not_allowed"]);
+    expect(await under({}, { provider: { only: ["deepinfra"] } })).toEqual([403, "no_eligible_endpoint"]);
+    // What no node takes goes before policy.
+    const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
+    const heard = { messages: [{ role: "user", content: [sound] }] };
+    expect(await under({ countries: ["FR"] }, heard)).toEqual([400, "unsupported_parameter"]);
+    const allowed = await ask();
+    expect([allowed.told, allowed.message]).toEqual([[502, "upstream_error"], expect.stringContaining(why)]);
+  });
+
+  test("NODE-02 nothing is held against it that nobody knows: pictures and tools wait for it as words do", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await offline(tenant);
+    const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
+    for (const more of [{ messages: [{ role: "user", content: [picture] }] }, { tools }]) {
+      const { status, body } = await scene.chat(tenant.key, { model: OWN, ...more });
+      expect([status, body.error.code]).toEqual([502, "upstream_error"]);
+    }
+  });
+});
+
+test("NODE-02 of a node that is set aside only the models that it has are waited for", async () => {
+  const tenant = await scene.gateway.tenant({ credit: "0" });
+  await setAside(tenant);
+  const { status, body } = await scene.chat(tenant.key, { model: "node/rack/other" });
+  expect([status, body.error.code]).toEqual([404, "model_not_found"]);
+});

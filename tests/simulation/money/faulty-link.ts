@@ -1,0 +1,104 @@
+import { fault } from "../../../src/contract/faults.ts";
+import type { SharedState } from "../../../src/domain/admission/shared-state.ts";
+import type { World } from "./world.ts";
+
+const ANSWER_WITHIN_MS = 100;
+const HOLD_TRIES = 3;
+
+type Message = { readonly carryOut: () => void; isThere: boolean };
+
+/**
+ * The way from an instance to the state that all share: messages are lost, come late and come twice, and so do their
+ * answers; whoever hears nothing asks again. What is said of one request arrives in the order in which it was said.
+ */
+export class FaultyLink {
+  readonly #world: World;
+  readonly #isAlive: () => boolean;
+  readonly #channels = new Map<string, Message[]>();
+
+  constructor(world: World, isAlive: () => boolean) {
+    this.#world = world;
+    this.#isAlive = isAlive;
+  }
+
+  /** The process is gone: some of what it had sent still arrives, now or never. */
+  cut(): void {
+    for (const channel of this.#channels.values())
+      for (const message of channel) if (!message.isThere && this.#world.chance.is(0.5)) this.#arrive(message);
+    this.#channels.clear();
+  }
+
+  state(): SharedState {
+    const world = this.#world;
+    return {
+      ...world.till.state,
+      hold: (request) =>
+        this.#ask(request.requestId, () => world.till.hold(request), HOLD_TRIES).then(
+          (verdict) => verdict,
+          () => {
+            throw fault("service_unavailable", { message: "What all instances share does not answer. Try again." });
+          },
+        ),
+      settle: (hold, nanos) =>
+        this.#ask(hold.requestId, () => world.till.settle(hold, nanos), Number.POSITIVE_INFINITY),
+    };
+  }
+
+  #ask<T>(requestId: string, work: () => T, triesMax: number): Promise<T> {
+    const { scheduler, chance, shape } = this.#world;
+    return new Promise((resolve, reject) => {
+      let answered = false;
+      const answer = (value: T) => {
+        if (this.#isAlive() && !answered) {
+          answered = true;
+          resolve(value);
+        }
+      };
+      const send = (tries: number) => {
+        if (!this.#isAlive() || answered) return;
+        const lost = !shape.isCalm && chance.is(shape.wire.lost);
+        const unheard = !shape.isCalm && chance.is(shape.wire.lostAnswers);
+        const times = !shape.isCalm && chance.is(shape.wire.twice) ? 2 : 1;
+        for (let time = 0; time < times && !lost; time += 1)
+          this.#send(requestId, () => {
+            const value = work();
+            if (unheard) this.#world.count("answer lost");
+            else scheduler.after(this.#delayMs(), () => answer(value));
+          });
+        scheduler.after(ANSWER_WITHIN_MS, () => {
+          if (answered || !this.#isAlive()) return;
+          if (tries < triesMax) send(tries + 1);
+          else reject(new Error("no answer"));
+        });
+      };
+      send(1);
+    });
+  }
+
+  #delayMs(): number {
+    const { chance, shape } = this.#world;
+    return !shape.isCalm && chance.is(shape.wire.slow) ? chance.between(20, 400) : chance.between(0, 3);
+  }
+
+  #send(requestId: string, carryOut: () => void): void {
+    const message = { carryOut, isThere: false };
+    const channel = this.#channels.get(requestId) ?? [];
+    this.#channels.set(requestId, channel);
+    channel.push(message);
+    this.#world.scheduler.after(this.#delayMs(), () => {
+      if (!this.#isAlive()) return;
+      // Whatever was sent before it is there before it.
+      for (const earlier of channel.slice(0, channel.indexOf(message) + 1)) this.#arrive(earlier);
+    });
+  }
+
+  #arrive(message: Message): void {
+    if (message.isThere) return;
+    message.isThere = true;
+    try {
+      message.carryOut();
+    } catch (error) {
+      this.#world.broken("hold", error instanceof Error ? error.message : String(error));
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import type { DailySpend } from "../../../src/domain/admission/shared-state.ts";
+import { readSegment } from "../../../src/io/journal/replay.ts";
+import { sqlStore } from "../../../src/io/store/sql/store.ts";
+import { type ClientRequest, usedBy } from "./client-request.ts";
+import type { Posted } from "./operator.ts";
+import type { Tariff, World } from "./world.ts";
+
+/** What an answer costs: exact fractions, and one rounding at the end. Written apart from the gateway's own code. */
+function worthOf({ tariff, ...order }: { readonly tariff: Tariff } & ClientRequest): bigint {
+  const { input, output } = usedBy({ tariff, ...order });
+  const perBillion = BigInt(input) * BigInt(tariff.input) + BigInt(output) * BigInt(tariff.output);
+  const { currency } = order.principal.workspace;
+  const [numerator, denominator] =
+    tariff.currency === currency ? [1n, 1n] : currency === "USD" ? [1_146_322n, 1_000_000n] : [1_000_000n, 1_146_322n];
+  const [above, below] = [perBillion * numerator, 1000n * denominator];
+  return (2n * above + below) / (2n * below);
+}
+
+const isBelieved = ({ figures }: ClientRequest) => figures === "honest" || figures === "beyond" || figures === "none";
+
+/** Reads the books past the gateway, and holds them against what clients and the operator saw. */
+export class LedgerAudit {
+  readonly #world: World;
+  readonly posted: Posted[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** After every batch, whatever was answered: entries sum to zero, wallets are credits less charges, nothing twice. */
+  ingested(texts: readonly string[]): void {
+    this.#world.note(`a batch of ${texts.length}`);
+    this.#books();
+  }
+
+  /** What each request was charged. */
+  #books(): Map<string, bigint> {
+    const { sql, workspaces } = this.#world;
+    const say = (what: string) => this.#world.broken("books", what);
+    const charges = new Map<string, bigint>();
+    const sums = new Map(workspaces.map(({ id }) => [id, 0n]));
+    const add = (id: string, nanos: bigint) => sums.set(id, (sums.get(id) ?? 0n) + nanos);
+    const byId = new Map(this.posted.map((posted) => [posted.transaction.id, posted]));
+    for (const row of sql.rows("select id, kind, workspace_id, moved_nanos from ledger_transactions")) {
+      const [id, nanos, workspaceId] = [
+        String(row["id"]),
+        BigInt(String(row["moved_nanos"])),
+        String(row["workspace_id"]),
+      ];
+      if (row["kind"] !== "charge") {
+        const posted = byId.get(id);
+        if (posted === undefined) say(`${id} was posted by nobody, or twice`);
+        else add(workspaceId, posted.walletNanos);
+        byId.delete(id);
+        continue;
+      }
+      const requestId = id.replace("charge:", "");
+      if (charges.has(requestId)) say(`${requestId} is charged twice`);
+      charges.set(requestId, nanos);
+      add(workspaceId, -nanos);
+      this.#isFair(requestId, workspaceId, nanos, say);
+    }
+    for (const row of sql.rows("select workspace_id, balance_nanos from wallets")) {
+      const [id, nanos] = [String(row["workspace_id"]), BigInt(String(row["balance_nanos"]))];
+      if (sums.get(id) !== nanos) say(`the wallet of ${id} has ${nanos}; credits less charges are ${sums.get(id)}`);
+    }
+    const [{ sum } = {}] = sql.rows("select coalesce(sum(amount_nanos), 0) as sum from ledger_entries");
+    if (sum !== 0n) say(`all entries sum to ${sum}`);
+    return charges;
+  }
+
+  /** A state that begins has been told of everything that was spent. */
+  filled(spends: readonly DailySpend[]): void {
+    const sums = new Map<string, bigint>();
+    const add = (keyId: string, nanos: bigint) => sums.set(keyId, (sums.get(keyId) ?? 0n) + nanos);
+    for (const { keyId, nanos } of spends) add(keyId, nanos);
+    for (const [requestId, nanos] of this.#books()) add(this.#world.orderOf(requestId)?.principal.key.id ?? "", -nanos);
+    for (const [keyId, nanos] of sums)
+      if (nanos !== 0n) this.#world.broken("state", `a start is told ${nanos} too much of ${keyId}`);
+  }
+
+  #isFair(requestId: string, workspaceId: string, nanos: bigint, say: (what: string) => void): void {
+    const order = this.#world.orderOf(requestId);
+    if (order === undefined || order.principal.workspace.id !== workspaceId) {
+      say(`${requestId} is charged, and nobody asked`);
+      return;
+    }
+    const worth = worthOf(order);
+    if (isBelieved(order) ? nanos !== worth : nanos < 0n || nanos > order.heldNanos)
+      say(`${requestId} is charged ${nanos}, worth ${worth}, held ${order.heldNanos}`);
+    if (order.figures === "honest" && nanos > order.heldNanos)
+      say(`${requestId} used what it was allowed, held ${order.heldNanos} and is charged ${nanos}`);
+    if (order.end === "broke" || order.end === "refused") say(`${requestId} failed and is charged ${nanos}`);
+    if (order.seen?.is === "refused" || order.seen?.is === "broken")
+      say(`${requestId} was told ${order.seen.is} and is charged ${nanos}`);
+  }
+
+  /** Everything is at rest: what clients saw, the log, the ledger, the roll-ups and the live figures are one. */
+  async atTheEnd(): Promise<void> {
+    const world = this.#world;
+    const { sql, till, instances, orders } = world;
+    const say = (rule: string, what: string) => world.broken(rule, what);
+    for (const { life, name } of instances) {
+      if (life?.gateway === undefined) return say("liveness", `${name} is down`);
+      await life.flush().catch(() => say("liveness", `${name} cannot empty its journal`));
+    }
+    const charges = this.#books();
+    const rows = new Map(sql.rows("select id, status, charge_nanos from requests").map((row) => [row["id"], row]));
+    for (const order of orders) {
+      const [row, nanos] = [rows.get(order.id), charges.get(order.id)];
+      if ((row?.["charge_nanos"] ?? null) !== (nanos ?? null) && (nanos ?? 0n) !== (row?.["charge_nanos"] ?? 0n))
+        say("books", `${order.id} costs ${row?.["charge_nanos"]} in the log and ${nanos} in the ledger`);
+      if (order.opened && !order.life.isAlive && row === undefined)
+        say("lost", `${order.id} was begun and is not in the log`);
+      if (order.seen?.is !== "answer") continue;
+      if (row === undefined) say("lost", `${order.id} was answered and is not in the log`);
+      if (Number(nanos ?? 0n) / 1e9 !== order.seen.cost)
+        say("lost", `${order.id} was told ${order.seen.cost} and is charged ${nanos}`);
+    }
+    for (const { transaction, acknowledged } of this.posted)
+      if (!acknowledged) say("liveness", `${transaction.id} was never answered`);
+    const store = sqlStore(sql.engine(() => "answered"));
+    for (const problem of await store.ledger.audit()) say("books", problem);
+    this.#rollups(charges, rows.size, say);
+    if (till.open > 0) say("state", `${till.open} holds were never ended`);
+    for (const { workspaceId, balanceNanos } of await store.ledger.wallets()) {
+      const live = await till.wallet(workspaceId);
+      if (live.heldNanos !== 0n) say("state", `${live.heldNanos} of ${workspaceId} are still held`);
+      if (live.balanceNanos !== balanceNanos)
+        say("state", `${workspaceId} has ${live.balanceNanos}, its books say ${balanceNanos}`);
+    }
+    for (const { disk, name } of instances) {
+      const left = disk.contents("rejected");
+      if (left.length > 0) say("books", `${name} set records aside: ${left.join()}`);
+      for (const segment of disk.contents("segment"))
+        if (readSegment(segment).unreadable.length > 0) say("books", name);
+    }
+  }
+
+  #rollups(charges: ReadonlyMap<string, bigint>, count: number, say: (rule: string, what: string) => void): void {
+    const charged = [...charges.values()].reduce((sum, nanos) => sum + nanos, 0n);
+    for (const table of ["requests_daily", "requests_hourly"]) {
+      const columns = "coalesce(sum(requests), 0) as requests, coalesce(sum(cost_nanos), 0) as cost";
+      const [row = {}] = this.#world.sql.rows(`select ${columns} from ${table}`);
+      if (row["requests"] !== BigInt(count) || row["cost"] !== charged)
+        say("books", `${table} has ${row["requests"]} requests for ${row["cost"]}: it were ${count} for ${charged}`);
+    }
+  }
+}

@@ -1,0 +1,285 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type HttpResponse, rejectUpload } from "../../src/app/exchange.ts";
+import type { Check, ManageDeps, OwnKeyManagement } from "../../src/app/manage/deps.ts";
+import { manageHandlers } from "../../src/app/manage/handlers.ts";
+import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
+import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
+import { MutationLock } from "../../src/app/manage/mutation-lock.ts";
+import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
+import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
+import { decodeChat } from "../../src/app/surfaces/chat.ts";
+import { Fault } from "../../src/contract/faults.ts";
+import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
+import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
+import type { SharedState } from "../../src/domain/admission/shared-state.ts";
+import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import { RateRegistry } from "../../src/domain/catalogue/exchange-rates.ts";
+import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { ALL_CLOSED } from "../../src/domain/routing/circuit-state.ts";
+import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { Reachability } from "../../src/domain/routing/reachability.ts";
+import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
+import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
+import { Directory } from "../../src/domain/tenancy/directory.ts";
+import { catalogueFiles } from "../../src/io/catalogue-files.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
+import { memoryState } from "../../src/io/state/memory-state.ts";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
+import { NodeRegistry } from "../../src/io/tunnel/node-registry.ts";
+import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
+import { createPlatformConnections } from "../../src/io/upstream/provider-connections.ts";
+import { openVault } from "../../src/io/vault.ts";
+import type { Clock } from "../../src/kit/clock.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
+import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
+import { systemTimers } from "../../src/kit/timers.ts";
+import { quietAlerts } from "./alerts.ts";
+import { ALL_PROVEN } from "./proofs.ts";
+import { layTables } from "./tables.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
+
+export type CallInput = { params?: Record<string, string>; query?: string; body?: unknown };
+
+function reachOf(snapshot: CatalogueSnapshot, connections: ProviderConnections): Reachability {
+  const speaks = () => true;
+  return new Reachability(() => snapshot, connections, speaks, ALL_PROVEN);
+}
+
+/** A room in which nobody has a key of their own. */
+function noOwnKeys(snapshot: CatalogueSnapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
+  const registry = new OwnKeys({
+    snapshot: () => snapshot,
+    platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
+    transport: { release: () => undefined },
+    clock,
+    breakerRules: CIRCUIT_BREAKER_RULES,
+  });
+  return {
+    registry,
+    parse: () => ({ problem: "no key is read here" }),
+    seal: async () => new Uint8Array(),
+    reload: async () => undefined,
+    probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
+  };
+}
+
+/** Where no machine is connected. */
+function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"] {
+  const rules = {
+    clock,
+    timers: systemTimers,
+    pingEveryMs: 60_000,
+    pingTimeoutMs: 60_000,
+    announceEveryMs: 60_000,
+    calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
+    breakers: CIRCUIT_BREAKER_RULES,
+    circuit: { initialMs: 60_000, maxMs: 60_000 },
+    seenEveryMs: 60_000,
+  };
+  return {
+    registry: new NodeRegistry(rules, () => snapshot, { onSeen() {}, onCircuitOpened() {} }),
+    max: 100,
+    instance: "ins_1",
+  };
+}
+
+function sealedParts(store: Store, clock: Clock) {
+  const keys = new MasterKeys(Buffer.alloc(32, 3));
+  const vault = openVault(keys, store.dataKeys);
+  const captureStore = store.captures(vault);
+  const limits = { itemMaxBytes: 1024, windowMaxBytes: 65536 };
+  const parts = {
+    keys,
+    file: null,
+    retiringKeyId: undefined,
+    store,
+    vault,
+    ids: createIdGenerator(clock.nowMs),
+    warn: () => {},
+  };
+  const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
+  const captures = new ContentCaptures({ store: captureStore, clock, limits, mayKeep: () => true, warn: () => {} });
+  return { captureStore, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
+}
+
+/** Where nobody pays from outside. */
+function moneyParts(store: Store, state: SharedState, clock: Clock) {
+  const payments = {
+    adapters: new Map(),
+    checkoutUrls: new Map(),
+    contact: null,
+    onRejected: () => undefined,
+    onPromotionGranted: async () => {},
+  };
+  return { ledgerPoster: new LedgerPoster({ state, ledger: store.ledger, clock }), payments };
+}
+
+/** Rates that are only given by hand. */
+function ratesOf(store: Store, snapshot: CatalogueSnapshot, clock: Clock): ExchangeRateUpdater {
+  const tenancy = { store, clock, ids: createIdGenerator(clock.nowMs) };
+  const parts = {
+    tenancy,
+    store: store.rates,
+    rateBook: new RateRegistry(snapshot),
+    source: undefined,
+    everyMs: 1,
+    staleDays: 14,
+    isLeader: () => true,
+    mutationLock: new MutationLock(),
+  };
+  return new ExchangeRateUpdater({ ...parts, timers: systemTimers, warn: () => {} });
+}
+
+type PlanningParts = {
+  readonly snapshot: CatalogueSnapshot;
+  readonly connections: ProviderConnections;
+  readonly reach: Reachability;
+  readonly ownKeys: OwnKeyManagement;
+  readonly directory: Directory;
+  readonly clock: Clock;
+};
+
+/** What requests are planned by where nobody is connected. */
+function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
+  return {
+    clock,
+    snapshot: () => snapshot,
+    connections,
+    reachability: reach,
+    health: new LatencyTracker(),
+    trafficStats: new TrafficStats(),
+    sessions: new SessionAffinity(),
+    breakers: ALL_CLOSED,
+    ownKeys: ownKeys.registry,
+    nodes: { overlayFor: () => undefined, unavailableModel: () => undefined },
+    margins: new MarginRegistry(NO_MARGIN),
+    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
+    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
+    limits: { attemptsMax: 5 },
+    tokenCounter: tokenCounter(),
+  };
+}
+
+/** Where no provider is connected. */
+function noProber(store: Store): ManageDeps["prober"] {
+  return { all: () => [], prove: async () => [], history: store.proofs.history, maxAgeMs: 1 };
+}
+
+const NO_RESPONSES: ManageDeps["responses"] = {
+  list: async () => ({ rows: [], next: null }),
+  usage: () => ({ usedBytes: 0, maxBytes: 1 }),
+  stop: async () => {},
+  stopAll: async () => {},
+};
+
+/** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
+export async function openManageFixture(checks: readonly Check[] = []) {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
+  let nowMs = Date.UTC(2026, 10, 15, 12);
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  await layTables(dataDir);
+  const store = await openSqlite(dataDir, clock);
+  const directory = new Directory();
+  const state = memoryState(clock);
+  const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const { snapshot } = loaded;
+  const nothing = { apiKeys: new Map(), credentials: new Map(), baseUrls: new Map(), aws: null };
+  const connections = createPlatformConnections(nothing, () => snapshot, {});
+  const reach = reachOf(snapshot, connections);
+  const ownKeys = noOwnKeys(snapshot, reach, clock);
+  const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });
+  const handlers = manageHandlers({
+    store,
+    directory,
+    state,
+    ...moneyParts(store, state, clock),
+    clock,
+    ids: createIdGenerator(clock.nowMs),
+    snapshot: () => snapshot,
+    rates: ratesOf(store, snapshot, clock),
+    prober: noProber(store),
+    connections,
+    planning,
+    endpoints: {
+      health: planning.health,
+      breakers: new CircuitBreakers(clock),
+      endpointSlots: new ConcurrencyLimiter(0),
+    },
+    effectiveSettings: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
+    decoders: { chat: decodeChat },
+    responses: NO_RESPONSES,
+    ...sealedParts(store, clock),
+    alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.registry, clock }),
+    usersMayCreateWorkspaces: false,
+    responseRetention: "30d",
+    ownKeys,
+    nodes: noNodes(snapshot, clock),
+    checks,
+    mutationLock: new MutationLock(),
+    waitForIngest: async () => {},
+  });
+
+  const call = async (id: string, said: CallInput = {}): Promise<HttpResponse> => {
+    const route = MANAGE_ROUTES.find((one) => one.id === id);
+    const handler = handlers[id];
+    if (route === undefined || handler?.kind !== "buffered") throw new Error(`no handler ${id}`);
+    return handler.handle({
+      requestId: "req_test",
+      route,
+      params: said.params ?? {},
+      query: new URLSearchParams(said.query ?? ""),
+      headers: {},
+      clientAddress: "127.0.0.1",
+      receivedAtMs: nowMs,
+      startedMs: nowMs,
+      principal: undefined,
+      actor: { is: "operator" },
+      baseHeaders: {},
+      body: async () => Buffer.from(said.body === undefined ? "" : JSON.stringify(said.body)),
+      upload: rejectUpload,
+    });
+  };
+
+  return {
+    store,
+    directory,
+    state,
+    dataDir,
+    snapshot,
+    handlers,
+    /** The JSON of an answer. */
+    ask: async (id: string, said: CallInput = {}): Promise<JsonObject> => {
+      const { json } = await call(id, said);
+      if (!isJsonObject(json)) throw new Error(`${id} answered no object`);
+      return json;
+    },
+    /** The fault a call is refused with. */
+    refusal: async (id: string, said: CallInput = {}): Promise<Fault> => {
+      const problem: unknown = await call(id, said).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (problem instanceof Fault) return problem;
+      throw new Error(`${id} was not refused`);
+    },
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    nowMs: () => nowMs,
+    close: async () => {
+      await store.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+export type ManageFixture = Awaited<ReturnType<typeof openManageFixture>>;

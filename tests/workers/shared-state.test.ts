@@ -1,0 +1,206 @@
+import { readdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import type { Json } from "../support/gateway.ts";
+import { agentForTest, createNode, localForTest, waitForNodeState } from "../support/nodes.ts";
+import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
+import { nanosOf } from "../support/scene.ts";
+import { totpOf } from "../support/totp.ts";
+import { chatJson } from "../support/upstream.ts";
+import { chat, send, waitForLog, workersForFile } from "./scene.ts";
+
+const WORKERS = 3;
+
+const { upstream, crew } = workersForFile(WORKERS);
+
+const countOf = (sent: readonly { status: number }[], status: number) =>
+  sent.filter((one) => one.status === status).length;
+
+test("SCALE-04 RATE-01 all workers together let through exactly what a key may do in a minute", async () => {
+  upstream().always({ json: chatJson() });
+  const { key } = await crew().tenant("counted", "10", { rpm: 40 });
+  const sent = await Promise.all(Array.from({ length: 90 }, () => chat(crew().origin, key)));
+  expect([countOf(sent, 200), countOf(sent, 429)]).toEqual([40, 50]);
+  // All of them had a share in it.
+  const journals = path.join(crew().gateway.dataDir, "workers");
+  const sizes = readdirSync(journals).map((slot) =>
+    readdirSync(path.join(journals, slot, "journal")).reduce(
+      (sum, file) => sum + statSync(path.join(journals, slot, "journal", file)).size,
+      0,
+    ),
+  );
+  expect(sizes.filter((bytes) => bytes > 0)).toHaveLength(WORKERS);
+});
+
+test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last credit and never below nothing", async () => {
+  upstream().always({ json: chatJson() });
+  const credit = "0.0002";
+  const { key } = await crew().tenant("spent", credit);
+  let paid = 0n;
+  let refused = 0;
+  // Until nothing is left that a call could be held with.
+  for (let round = 0; round < 60 && refused < 30; round += 1) {
+    const sent = await Promise.all(Array.from({ length: 15 }, () => chat(crew().origin, key)));
+    for (const { status, text } of sent) {
+      if (status === 200) paid += BigInt(Math.round(JSON.parse(text).usage.cost * 1e9));
+      else refused += status === 402 ? 1 : Number.NaN;
+    }
+  }
+  expect(refused).toBeGreaterThan(0);
+  expect(paid).toBeGreaterThan(0n);
+  await eventually(
+    async () => {
+      const wallet = await crew().manage("GET", "/workspaces/spent/wallet");
+      expect([nanosOf(wallet.balance), wallet.held]).toEqual([nanosOf(credit) - paid, "0.00"]);
+      const entries: Json = await crew().manage("GET", "/workspaces/spent/wallet/entries?limit=1000");
+      const charges: Json[] = entries.data.filter(({ kind }: Json) => kind === "charge");
+      expect(charges.reduce((sum, { amount }) => sum - nanosOf(amount), 0n)).toBe(paid);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
+  expect(paid).toBeLessThanOrEqual(nanosOf(credit));
+});
+
+test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its next call, a new one is taken by all", async () => {
+  upstream().always({ json: chatJson() });
+  const { key, id } = await crew().tenant("changed", "10");
+  const before = await Promise.all(Array.from({ length: 9 }, () => chat(crew().origin, key)));
+  expect(countOf(before, 200)).toBe(9);
+  await crew().manage("POST", `/keys/${id}/revoke`);
+  const after = await Promise.all(Array.from({ length: 9 }, () => chat(crew().origin, key)));
+  expect(countOf(after, 401)).toBe(9);
+});
+
+test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", async () => {
+  await crew().manage("POST", "/workspaces", { slug: "coded" });
+  const email = "coded@example.eu";
+  const { link } = await crew().manage("POST", "/workspaces/coded/invitations", { email });
+  const joined = new Browser(crew().origin);
+  const account = { name: "Coded", password: PASSWORD };
+  expect((await joined.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
+  const { totpURI } = (await joined.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+  // This and the next half minute's: both are good until the one after it, however slow the machine is.
+  const on = await joined.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+  expect(on.status).toBe(200);
+  const code = totpOf(totpURI, 1);
+  const half: Browser[] = [];
+  for (let round = 0; round < 4 * WORKERS; round += 1) {
+    const browser = new Browser(crew().origin);
+    await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+    half.push(browser);
+  }
+  const told = await Promise.all(half.map((browser) => browser.post("/manage/auth/two-factor/verify-totp", { code })));
+  expect(countOf(told, 200)).toBe(1);
+  const standing = await Promise.all(half.map((browser) => browser.get("/manage/me")));
+  expect(standing.filter(({ body }) => body.person !== null)).toHaveLength(1);
+});
+
+test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to every worker at its next call, and gone as soon", async () => {
+  const { key } = await crew().tenant("connected", "10");
+  const served = async () => {
+    const lists = Array.from({ length: 9 }, () =>
+      send(crew().origin, "/v1/models?provider=mistral", key, { method: "GET" }),
+    );
+    return new Set((await Promise.all(lists)).map(({ text }) => JSON.parse(text).data.length > 0));
+  };
+  expect(await served()).toEqual(new Set([false]));
+  await crew().manage("PUT", "/providers/mistral", { key: "a-key-that-nobody-asks", skip_test: true });
+  expect(await served()).toEqual(new Set([true]));
+  await crew().manage("DELETE", "/providers/mistral");
+  expect(await served()).toEqual(new Set([false]));
+});
+
+test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every worker, and held against nobody", async () => {
+  const { key } = await crew().tenant("racked", "10");
+  const local = await localForTest({ held: true });
+  const { token } = await createNode(crew(), "racked", "rack");
+  agentForTest(crew().origin, token, local.url, { capacity: 1 });
+  // Every worker has heard of it.
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1) await waitForNodeState(crew(), "racked", "rack", "connected");
+  const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "hi" }] };
+  const ask = () => send(crew().origin, "/v1/chat/completions", key, { body });
+  const first = ask();
+  await eventually(() => expect(local.received).toHaveLength(1));
+  // At each of them more often than would set it aside.
+  for (let round = 0; round < 8; round += 1) {
+    const busy = await Promise.all(Array.from({ length: WORKERS }, ask));
+    for (const { status, text, headers } of busy)
+      expect([status, JSON.parse(text).error.code, headers["retry-after"]]).toEqual([429, "rate_limit_exceeded", "1"]);
+  }
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1)
+    expect(await waitForNodeState(crew(), "racked", "rack", "connected")).toMatchObject({
+      last_error: null,
+      set_aside: null,
+    });
+  local.release();
+  expect((await first).status).toBe(200);
+});
+
+test("SCALE-04 metrics are those of all workers, whoever is asked", async () => {
+  const asked = async () => (await send(crew().origin, "/metrics", "", { method: "GET" })).text;
+  const count = (text: string) =>
+    Number(/^gateway_http_requests_total\{route="createChatCompletion",status="200"\} (\d+)$/m.exec(text)?.[1]);
+  const before = count(await asked());
+  const { key } = await crew().tenant("measured", "10");
+  for (let call = 0; call < WORKERS; call += 1) await chat(crew().origin, key);
+  for (let worker = 0; worker < WORKERS; worker += 1) expect(count(await asked())).toBe(before + WORKERS);
+});
+
+test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost or made, and the others serve on", async () => {
+  upstream().always({ json: chatJson() });
+  const credit = "10.00";
+  const { key } = await crew().tenant("killed", credit);
+  const before = crew().workers();
+  let over = false;
+  let broken = 0;
+  let refused = 0;
+  const answered = new Set<string>();
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!over) {
+      const sent = await chat(crew().origin, key).catch(() => undefined);
+      if (sent === undefined) broken += 1;
+      else if (sent.status === 200) answered.add(JSON.parse(sent.text).id);
+      else refused += 1;
+    }
+  });
+  await crew().manage("POST", "/workspaces", { slug: "topped" });
+  // The one that dies may be in the middle of it: what is live is held against the books in the end.
+  const topUp = () => crew().manage("POST", "/workspaces/topped/wallet/credits", { amount: "0.01" });
+  callers.push(
+    (async () => {
+      while (!over) await topUp().catch(() => undefined);
+    })(),
+  );
+  await eventually(() => expect(answered.size).toBeGreaterThan(40), { timeout: 20_000 });
+  process.kill(before[0] ?? 0, "SIGKILL");
+  await waitForLog(crew().gateway, "workers: exited unexpectedly");
+  await eventually(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  const soFar = answered.size;
+  await eventually(() => expect(answered.size).toBeGreaterThan(soFar + 40), { timeout: 20_000 });
+  over = true;
+  await Promise.all(callers);
+  // Only what was in the hands of the one that died broke.
+  expect(broken).toBeLessThanOrEqual(8);
+  expect(refused).toBe(0);
+  expect(crew().workers()).not.toContain(before[0]);
+
+  await eventually(
+    async () => {
+      const wallet = await crew().manage("GET", "/workspaces/killed/wallet");
+      expect(wallet.held).toBe("0.00");
+      const rows: Json[] = (await crew().manage("GET", "/workspaces/killed/requests?limit=1000")).data;
+      const charges: Json[] = (await crew().manage("GET", "/workspaces/killed/wallet/entries?limit=1000")).data.filter(
+        ({ kind }: Json) => kind === "charge",
+      );
+      const ids = new Set(rows.map(({ id }) => id));
+      expect([...answered].filter((id) => !ids.has(id))).toEqual([]);
+      const charged = new Set(charges.map(({ id }) => id.replace("charge:", "")));
+      expect([...answered].filter((id) => !charged.has(id))).toEqual([]);
+      const sum = charges.reduce((all, { amount }) => all - nanosOf(amount), 0n);
+      expect(nanosOf(wallet.balance)).toBe(nanosOf(credit) - sum);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
+  expect(await crew().manage("GET", "/doctor")).toMatchObject({ ok: true });
+}, 60_000);

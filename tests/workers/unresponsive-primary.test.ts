@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import type { Json } from "../support/gateway.ts";
+import { chatBody, nanosOf } from "../support/scene.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
+import { send, suspendPrimary, workersForFile } from "./scene.ts";
+
+const { upstream, crew } = workersForFile(2);
+
+type Ask = { readonly key: string; readonly use: string; readonly stream?: boolean; wanted?(): Promise<void> };
+
+const ask = ({ key, use, stream = false, wanted }: Ask) =>
+  send(crew().origin, "/v1/chat/completions", key, {
+    body: chatBody(stream ? { stream } : {}),
+    headers: { "idempotency-key": use },
+    ...(wanted === undefined ? {} : { wanted }),
+  });
+
+test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the primary stands still, and is charged once however often it is sent", async () => {
+  const { key } = await crew().tenant("charged", "10");
+  const { promise: gate, resolve: goOn } = Promise.withResolvers<void>();
+  const frames = chatFrames(["Hello", " you"], { usage: "asked" });
+  upstream().next({ json: chatJson({ content: "Hello." }), gate });
+  upstream().next({ frames: [...frames.slice(0, 2), { data: frames.slice(2).join(""), afterMs: 0, gate }] });
+  const before = upstream().requests.length;
+  const whole = ask({ key, use: "whole" });
+  await upstream().arrived(before + 1);
+  const streamed = ask({ key, use: "streamed", stream: true });
+  await upstream().arrived(before + 2);
+  const goesOn = await suspendPrimary(crew());
+  try {
+    goOn();
+    expect(await whole).toMatchObject({ status: 200, text: expect.stringContaining("Hello.") });
+    expect(await streamed).toMatchObject({ status: 200, text: expect.stringMatching(/data: \[DONE\]\n\n$/) });
+  } finally {
+    goesOn();
+  }
+  // The primary hears of both ends before anything that is asked from now on, or at about the same time.
+  for (const again of [
+    { key, use: "whole" },
+    { key, use: "streamed", stream: true },
+  ])
+    await eventually(async () => expect((await ask(again)).headers["idempotent-replayed"]).toBe("true"));
+  expect(upstream().requests).toHaveLength(before + 2);
+  await eventually(async () => {
+    const { data }: Json = await crew().manage("GET", "/workspaces/charged/wallet/entries");
+    expect(data.filter(({ kind }: Json) => kind === "charge")).toHaveLength(2);
+    const booked = data.reduce((sum: bigint, { amount }: Json) => sum + nanosOf(amount), 0n);
+    const { balance, held } = await crew().manage("GET", "/workspaces/charged/wallet");
+    expect([nanosOf(balance), held]).toEqual([booked, "0.00"]);
+  });
+});
+
+test("SCALE-04 LOG-01 BILL-09 a request that the primary does not answer is refused and logged, and its key is free again", async () => {
+  const { key } = await crew().tenant("refused", "10");
+  let goesOn: (() => void) | undefined;
+  const wanted = async () => {
+    goesOn = await suspendPrimary(crew());
+  };
+  const before = upstream().requests.length;
+  try {
+    expect(await ask({ key, use: "refused", wanted })).toMatchObject({ status: 503 });
+  } finally {
+    goesOn?.();
+  }
+  upstream().next({ json: chatJson({ content: "Hello." }) });
+  await eventually(async () => expect(await ask({ key, use: "refused" })).toMatchObject({ status: 200 }));
+  expect(upstream().requests).toHaveLength(before + 1);
+  await eventually(async () => {
+    const { data }: Json = await crew().manage("GET", "/workspaces/refused/requests");
+    expect(data.map(({ error_code }: Json) => error_code)).toContain("service_unavailable");
+  });
+});
