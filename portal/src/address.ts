@@ -1,11 +1,11 @@
 import { useLocation, useNavigate, useParams, useRouter, useRouterState } from "@tanstack/react-router";
 import { useCallback } from "react";
 
-/** What stands in the address: parameters of the path, filters and tabs of the query, and ways to move on. */
+/** URL state: path parameters, query parameters and navigation. */
 
 type Search = Readonly<Record<string, string>>;
 
-/** `?a=1&b=x` as plain text: nothing is guessed to be a number. */
+/** Values stay strings: the router's default parser would turn `1` into a number. */
 export function parseSearch(search: string): Search {
   return Object.fromEntries(new URLSearchParams(search));
 }
@@ -22,7 +22,7 @@ export function useParam(name: string): string {
   return params[name] ?? "";
 }
 
-/** The slug of the workspace in the path, and paths inside it: `at("keys")`. */
+/** The workspace slug of the path, and paths inside the workspace: `at("keys")`. */
 export function useWorkspace(): { readonly workspace: string; readonly at: (path?: string) => string } {
   const workspace = useParam("workspace");
   return { workspace, at: useCallback((path = "") => pathIn(workspace, path), [workspace]) };
@@ -35,7 +35,7 @@ export function pathIn(workspace: string, path = ""): string {
 
 export type SearchChange = Readonly<Record<string, string | null | undefined>>;
 
-/** Filters in the address: `search.get("state")`, `search.set({ state: "active", page: null })`; null takes one out. */
+/** Query parameters: `search.get("state")`, `search.set({ state: "active", page: null })`; null removes one. */
 export function useSearchParams() {
   const { search }: { readonly search: Search } = useLocation();
   const navigate = useNavigate();
@@ -52,7 +52,7 @@ export function useSearchParams() {
   return { get: (name: string, fallback = "") => search[name] ?? fallback, all: search, set };
 }
 
-/** One value in the address, as useState: `const [state, setState] = useSearchParam("state", "all")`. */
+/** One query parameter, used like useState: `const [state, setState] = useSearchParam("state", "all")`. */
 export function useSearchParam(name: string, fallback = ""): [string, (value: string) => void] {
   const { get, set } = useSearchParams();
   return [get(name, fallback), (value) => set({ [name]: value === fallback ? null : value })];
@@ -64,8 +64,8 @@ function dropEmpty(search: SearchChange): Search {
   return kept;
 }
 
-/** Goes to an address of the portal, query and all: `go("/app/w/demo/keys?state=active")`. */
-export function useGo(): (to: string, how?: "push" | "replace") => void {
+/** Navigates to a path of the portal, query included: `navigateTo("/app/w/demo/keys?state=active")`. */
+export function useNavigateTo(): (to: string, how?: "push" | "replace") => void {
   const router = useRouter();
   return useCallback(
     (to, how = "push") => {
@@ -76,7 +76,7 @@ export function useGo(): (to: string, how?: "push" | "replace") => void {
   );
 }
 
-/** Where one is, with the query. */
-export function useHere(): string {
+/** The current path with its query. */
+export function useCurrentPath(): string {
   return useRouterState({ select: (state) => state.location.href });
 }

@@ -1,5 +1,5 @@
-/** Where clients reach the gateway's API, as the gateway itself says it: behind a proxy the page may not know. */
-export function baseAddress(): string {
-  const said = document.querySelector<HTMLMetaElement>('meta[name="base-address"]')?.content ?? "";
-  return said === "" || said.startsWith("%") ? `${location.origin}/v1` : said;
+/** The public base URL of the API, injected by the gateway: behind a proxy it may differ from the page's origin. */
+export function baseUrl(): string {
+  const configured = document.querySelector<HTMLMetaElement>('meta[name="base-address"]')?.content ?? "";
+  return configured === "" || configured.startsWith("%") ? `${location.origin}/v1` : configured;
 }

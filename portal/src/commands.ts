@@ -1,57 +1,63 @@
 import type { Viewer } from "./screen.ts";
 import type { IconName } from "./ui/icon.tsx";
 
-/** A command of the palette: a place where the work starts, often a screen with its dialog open (`?new=1`). */
+/** A command of the palette: navigates to a screen, often with a dialog open (`?new=1`). */
 export type Command = {
   readonly label: string;
   readonly icon: IconName;
   readonly to: string;
-  readonly allows: Viewer;
-  readonly words?: string;
+  readonly visibleTo: Viewer;
+  readonly searchTerms?: string;
 };
 
 export const COMMANDS: readonly Command[] = [
-  { label: "Create a key", icon: "key", to: "/app/w/$workspace/keys?new=1", allows: "member", words: "new api key" },
   {
-    label: "Create a management token",
+    label: "Create key",
+    icon: "key",
+    to: "/app/w/$workspace/keys?new=1",
+    visibleTo: "member",
+    searchTerms: "new api key",
+  },
+  {
+    label: "Create management token",
     icon: "token",
     to: "/app/w/$workspace/tokens?new=1",
-    allows: "owner",
-    words: "new automation",
+    visibleTo: "owner",
+    searchTerms: "new automation",
   },
   {
-    label: "Invite somebody",
+    label: "Invite member",
     icon: "people",
     to: "/app/w/$workspace/members?new=1",
-    allows: "admin",
-    words: "new member",
+    visibleTo: "admin",
+    searchTerms: "new member",
   },
   {
-    label: "Add a node",
+    label: "Add node",
     icon: "server",
     to: "/app/w/$workspace/nodes?new=1",
-    allows: "admin",
-    words: "new machine own hardware tunnel",
+    visibleTo: "admin",
+    searchTerms: "new machine own hardware tunnel",
   },
   {
-    label: "Design a router",
+    label: "Create router",
     icon: "route",
     to: "/app/w/$workspace/routers?new=1",
-    allows: "admin",
-    words: "new router weights",
+    visibleTo: "admin",
+    searchTerms: "new router weights",
   },
   {
-    label: "Top up the wallet",
+    label: "Add funds",
     icon: "wallet",
     to: "/app/w/$workspace/wallet?new=1",
-    allows: "admin",
-    words: "money credit pay order",
+    visibleTo: "admin",
+    searchTerms: "money credit pay order top up",
   },
   {
-    label: "Set a spend limit",
+    label: "Set spend limit",
     icon: "gauge",
     to: "/app/w/$workspace/limits?new=1",
-    allows: "admin",
-    words: "budget cap",
+    visibleTo: "admin",
+    searchTerms: "budget cap",
   },
 ];

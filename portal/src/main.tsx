@@ -7,7 +7,7 @@ import { makeQueryClient } from "./api/query-client.ts";
 import "./app.css";
 import { makeRouter } from "./router.tsx";
 
-// A session that is over: who is signed in is asked again, and the frame leads to sign-in and back.
+// On 401 the session is checked again; the frame then redirects to sign-in.
 const client = makeQueryClient(() => void client.invalidateQueries({ queryKey: ME_KEY }));
 const router = makeRouter();
 const root = document.getElementById("root");

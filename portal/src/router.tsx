@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { parseSearch, stringifySearch } from "./address.ts";
-import { lookForGateway } from "./api/client.ts";
+import { checkGatewayReachable } from "./api/client.ts";
 import type { Screen } from "./screen.ts";
 import { SCREENS } from "./screens.ts";
 import { Crash } from "./shell/crash.tsx";
@@ -13,25 +13,25 @@ declare module "@tanstack/react-router" {
   }
 }
 
-/** One route for each line of the list of screens; each loads its own chunk. */
+/** One lazily loaded route per screen. */
 export function makeRouter() {
   const root = createRootRoute({ component: Frame, notFoundComponent: NotFound, errorComponent: Crash });
   const routes = SCREENS.map((screen) =>
     createRoute({
       getParentRoute: () => root,
       path: screen.path,
-      component: lazyRouteComponent(() => loaded(screen), "Screen"),
+      component: lazyRouteComponent(() => loadScreen(screen), "Screen"),
       staticData: { screen },
     }),
   );
-  // Without it an unknown address would be taken for the screen that it begins like.
-  const rest = createRoute({ getParentRoute: () => root, path: "$", component: NotFound });
+  // Without a catch-all route, an unknown path would match a screen with the same prefix.
+  const catchAll = createRoute({ getParentRoute: () => root, path: "$", component: NotFound });
   return createRouter({
-    routeTree: root.addChildren([...routes, rest]),
+    routeTree: root.addChildren([...routes, catchAll]),
     parseSearch,
     stringifySearch,
     defaultPreload: "intent",
-    // The same screen of another workspace, router or client is another one: nothing that was typed in it goes along.
+    // Remount when a path parameter changes, so that form state does not carry over.
     defaultRemountDeps: ({ params }) => params,
     defaultErrorComponent: Crash,
     notFoundMode: "root",
@@ -41,14 +41,14 @@ export function makeRouter() {
 }
 
 /**
- * A part that cannot be loaded means a new version of the portal: the page is then loaded again. While the gateway is away
- * that would leave the browser's own error page, so it is said here instead.
+ * A chunk that fails to load usually means a new portal version, and the page reloads. If the gateway is unreachable, a
+ * reload would end on the browser's error page, so an error is thrown instead.
  */
-async function loaded(screen: Screen): ReturnType<Screen["load"]> {
+async function loadScreen(screen: Screen): ReturnType<Screen["load"]> {
   try {
     return await screen.load();
   } catch (thrown) {
-    await lookForGateway();
+    await checkGatewayReachable();
     throw thrown;
   }
 }

@@ -32,20 +32,20 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.goto(portal.at("alerts"));
     await page.getByText("Nobody is told anything yet").waitFor();
     await page.getByLabel("The balance is below, in EUR").fill("25,00");
-    await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 200");
-    await page.getByLabel("A provider refuses a key of our own").uncheck();
-    await page.getByRole("radio", { name: "These addresses" }).click();
-    await page.getByLabel("Addresses, one on each line").fill("ops@example.eu");
+    await page.getByLabel("Spend limit usage (%)").fill("80, 200");
+    await page.getByLabel("A provider rejects one of our keys").uncheck();
+    await page.getByRole("radio", { name: "Specific addresses" }).click();
+    await page.getByLabel("Email addresses, one per line").fill("ops@example.eu");
     await page.getByLabel("Webhook").fill(`${hook.url}/hook`);
     const save = page.getByRole("button", { name: "Switch alerts on" });
     await save.click();
     await page.getByRole("alert").filter({ hasText: "from 1 to 100" }).waitFor();
-    await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 100");
+    await page.getByLabel("Spend limit usage (%)").fill("80, 100");
     await save.click();
     const dialog = page.getByRole("dialog");
     const secret = (await dialog.locator("[data-secret]").textContent()) ?? "";
     expect(secret).toMatch(/^whsec_/);
-    await dialog.getByRole("button", { name: "I have kept it" }).click();
+    await dialog.getByRole("button", { name: "I saved it" }).click();
     expect(await page.getByText(secret).count()).toBe(0);
     expect(await portal.gateway.manage("GET", "/workspaces/demo/alerts")).toMatchObject({
       ...{ enabled: true, low_balance: "25.00", limit_percents: [80, 100], credential_refused: false },
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.getByRole("button", { name: "New secret" }).click();
     await dialog.getByRole("button", { name: "Make a new secret" }).click();
     expect(await dialog.locator("[data-secret]").textContent()).toMatch(/^whsec_/);
-    await dialog.getByRole("button", { name: "I have kept it" }).click();
+    await dialog.getByRole("button", { name: "I saved it" }).click();
 
     const told = async (): Promise<Json[]> =>
       (await portal.gateway.manage("GET", "/workspaces/demo/alerts/deliveries")).data;

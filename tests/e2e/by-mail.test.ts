@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
   };
 
   test("PORTAL-01 sign-up: a mailed link makes the account, and it owns the workspace that it creates", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/sign-in`);
     await page.getByRole("link", { name: "Sign up" }).click();
     await page.getByRole("heading", { name: "Sign up" }).waitFor();
@@ -55,15 +55,15 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await screenshot(page, "create-workspace");
     await page.getByRole("button", { name: "Create", exact: true }).click();
     await page.waitForURL(portal.at("", "blue-lab"));
-    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).waitFor();
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit log" }).waitFor();
   });
 
   test("PORTAL-01 a forgotten password: a mailed link sets a new one", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/sign-in`);
     await page.getByRole("link", { name: "Forgotten your password?" }).click();
     // Signing in has a field of the same name, and stays until the next screen is there.
-    await page.getByRole("heading", { name: "A new password" }).waitFor();
+    await page.getByRole("heading", { name: "Reset password" }).waitFor();
     await page.getByLabel("E-mail address").fill("ada@example.eu");
     await page.getByRole("button", { name: "Send the link" }).click();
     await page.getByText("Look into your mail").waitFor();

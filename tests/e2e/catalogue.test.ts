@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
   afterAll(() => portal.close());
 
   test("PORTAL-07 anyone searches, filters and sorts models, and the address keeps it", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/models`);
     const table = page.getByRole("table", { name: "Models" });
     await table.getByRole("row").nth(5).waitFor();
@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await table.getByText("mistral/mistral-small-2506").waitFor();
     await expect.poll(() => table.getByText("anthropic/").count()).toBe(0);
     // As somebody who was sent the link sees it.
-    const other = await portal.page("nobody");
+    const other = await portal.page("visitor");
     await other.goto(page.url());
     await other.getByText("mistral/mistral-small-2506").waitFor();
     expect(await other.getByLabel("Sovereignty").inputValue()).toBe("L3");
@@ -47,14 +47,14 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
 
   test("PORTAL-07 a model shows every endpoint with its level, price and evidence", async () => {
     const { body } = await portal.gateway.call("", "/v1/public/models/mistral/mistral-small-2506");
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/models/mistral/mistral-small-2506`);
     await page.getByRole("heading", { level: 1, name: body.name }).waitFor();
     expect(await page.title()).toContain(body.name);
     expect(await page.locator("details").count()).toBe(body.endpoint_count);
     const first = page.locator("details").first();
     if ((await first.getAttribute("open")) === null) await first.locator("summary").click();
-    await first.getByText("Evidence for the level").waitFor();
+    await first.getByText("Evidence").waitFor();
     expect(await first.getByText(/read \d+ \w+ \d{4}/).count()).toBeGreaterThan(0);
     await first.getByText("per 1M tokens").first().waitFor();
     await page.getByLabel("Currency").selectOption("USD");
@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     await page.goto(`${portal.origin}/app/models/sandbox/chat`);
     const us = page.locator("details", { hasText: "sandbox-us" });
-    await us.getByText("kept out by your policy").waitFor();
+    await us.getByText("Excluded by your policy").waitFor();
     await page.locator("details", { hasText: "sandbox-de" }).getByText("allowed by your policy").waitFor();
     const link = page.getByRole("link", { name: "Try it" });
     expect(await link.getAttribute("href")).toBe("/app/w/demo/playground?surface=chat&model=sandbox%2Fchat");
@@ -82,14 +82,14 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
   });
 
   test("PORTAL-07 providers have evidence, regions and certificates; the levels are explained", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/providers?level=L3`);
     await screenshot(page, "providers");
     await page.getByRole("link", { name: /Scaleway/ }).click();
     await page.getByRole("heading", { level: 1, name: "Scaleway" }).waitFor();
-    for (const title of ["Who it is", "Evidence", "Regions"])
+    for (const title of ["About", "Evidence", "Regions"])
       await page.getByRole("heading", { name: title, exact: true }).waitFor();
-    await page.getByText("Certificates").waitFor();
+    await page.getByText("Certifications").waitFor();
     await screenshot(page, "provider");
     await expectAccessible(page);
     await page.getByRole("link", { name: "What the levels mean" }).click();
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
       await page.getByText("stale evidence").first().waitFor();
       await page.getByText("read 31 Jan 2024").first().waitFor();
       await page.goto(`${old.url}/app/providers/acme`);
-      await page.getByText("Some evidence is old").waitFor();
+      await page.getByText("Stale evidence").waitFor();
       await page.getByText("stale", { exact: true }).first().waitFor();
     } finally {
       await page.close();
@@ -125,9 +125,9 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
   });
 
   test("PORTAL-07 what is not there says so and leads back", async () => {
-    const page = await portal.page("nobody", { allow: [/status of 404/] });
-    await page.goto(`${portal.origin}/app/models/nobody/nothing`);
-    await page.getByText("There is no such model").waitFor();
+    const page = await portal.page("visitor", { allow: [/status of 404/] });
+    await page.goto(`${portal.origin}/app/models/unknown/nothing`);
+    await page.getByText("Model not found").waitFor();
     await page.getByRole("link", { name: "All models" }).click();
     await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
   });

@@ -56,7 +56,7 @@ describe.runIf(hasChromium)("connect pages", () => {
     const check = page.getByRole("status", { name: "Live check" });
     await check.getByText("any new request counts").waitFor();
     await page.waitForTimeout(500);
-    await asks(key, "axios/1.0", "nobody/nothing");
+    await asks(key, "axios/1.0", "unknown/nothing");
     await check.getByText("was refused (404)").waitFor();
     await check.getByText("model_not_found").waitFor();
     const member = await portal.page("member");

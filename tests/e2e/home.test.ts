@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)("home", () => {
     await page.getByText("The sandbox answers").waitFor();
     await page.getByText("Waiting for the first request").waitFor();
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     const secret = (await page.locator("[data-secret]").textContent()) ?? "";
     const snippet = page.getByRole("tabpanel").locator("code");
     for (const client of [

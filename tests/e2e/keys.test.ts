@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
   test("PORTAL-02 a key is made with its settings and shown once", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("keys"));
-    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await page.getByLabel("Name").fill("backend");
     await page.getByLabel("Ends").selectOption("90");
     await page.getByLabel("Chat").check();
@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByRole("button", { name: "I have copied it" }).click();
     await row(page, "backend").waitFor();
     expect(await page.content()).not.toContain(secret);
-    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     expect(await page.getByLabel("Name").inputValue()).toBe("");
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "backend" }).click();

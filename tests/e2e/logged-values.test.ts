@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
   test("PORTAL-11 XSS through logged values: windows, evidence and its page to save show them as text", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("capture"));
-    await page.getByText("Content is being kept").waitFor();
+    await page.getByText("Capturing content").waitFor();
     await expectHarmless(page);
     await page.goto(portal.at("evidence"));
     await page.getByRole("heading", { name: "Policies in force" }).waitFor();

@@ -265,7 +265,7 @@ describe.runIf(hasChromium)("the playground", () => {
 
   test("PORTAL-09 an error of the gateway is shown with its words and its id", async () => {
     const page = await portal.page("operator", { allow: [/status of 404/] });
-    await page.goto(portal.at("playground?model=nobody%2Fnothing"));
+    await page.goto(portal.at("playground?model=unknown%2Fnothing"));
     await page.getByLabel("Prompt", { exact: true }).fill("Hello");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("alert").getByText("model_not_found").waitFor();

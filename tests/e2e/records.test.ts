@@ -23,10 +23,10 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
   }, async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("capture"));
-    await page.getByText("No window was ever opened").waitFor();
+    await page.getByText("No capture windows yet").waitFor();
     await page.getByRole("button", { name: "Open a window" }).click();
     await page.waitForURL(/new=1/);
-    await page.getByLabel("Open for, in minutes").fill("20");
+    await page.getByLabel("Duration (minutes)").fill("20");
     await page.getByText("Surfaces:").click();
     await page.getByRole("checkbox", { name: "chat" }).check();
     await page.getByLabel("Why").fill("Answers are cut off, ticket 4711");
@@ -68,10 +68,10 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: true });
     const page = await portal.page("operator");
     await page.goto(portal.at("capture?new=1"));
-    await page.getByText("Nothing may be captured here").waitFor();
+    await page.getByText("Capture is not allowed").waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);
     expect(await page.getByRole("button", { name: "Open a window" }).count()).toBe(0);
-    await page.getByRole("link", { name: "Open the policy" }).waitFor();
+    await page.getByRole("link", { name: "View policy" }).waitFor();
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: false });
   });
 

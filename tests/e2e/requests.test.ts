@@ -218,7 +218,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.goto(portal.at(`requests/${refused}`));
     await page.getByText("sovereignty_floor_not_met").first().waitFor();
     await page.getByText(/^Ask for a model that fits, or have the policy loosened/).waitFor();
-    expect(await page.getByRole("link", { name: "Open the policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
+    expect(await page.getByRole("link", { name: "View policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
     const fallen = page.getByRole("table", { name: "Candidates that fell out" });
     expect(await fallen.textContent()).toContain("below the floor L3");
     await page

@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)("the first start", () => {
 
   test("PORTAL-01 the printed link sets the gateway up, once", async () => {
     const { link } = await portal.gateway.manage("POST", "/setup-link");
-    const page = await portal.page("nobody", { allow: [/status of 400/] });
+    const page = await portal.page("visitor", { allow: [/status of 400/] });
     await page.goto(`${portal.origin}/app/setup?token=wrong`);
     await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
     await page.goto(`${portal.origin}/app/setup`);

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
   };
 
   test("PORTAL-01 password: a wrong one is refused, the right one leads to where one wanted to go, signing out ends it", async () => {
-    const page = await portal.page("nobody", { allow: REFUSED });
+    const page = await portal.page("visitor", { allow: REFUSED });
     await page.goto(portal.at("settings"));
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await expectAccessible(page);
@@ -51,14 +51,14 @@ describe.skipIf(!hasChromium)("people come in", () => {
   });
 
   test("PORTAL-11 what stands in ?next= never leads to another site", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/app/sign-in?next=//evil.example/x`);
     await signIn(page, ada);
     await page.waitForURL(portal.at());
   });
 
   test("PORTAL-01 second factor: turned on with the app's code, asked at sign-in, a backup code works once", async () => {
-    const page = await portal.page("nobody", { allow: REFUSED });
+    const page = await portal.page("visitor", { allow: REFUSED });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, bruno);
     await page.getByRole("heading", { name: "Account" }).waitFor();
@@ -71,19 +71,19 @@ describe.skipIf(!hasChromium)("people come in", () => {
       .getByLabel("Your password")
       .fill(bruno?.password ?? "");
     await page.getByRole("button", { name: "Go on" }).click();
-    await page.getByRole("img", { name: "QR code of the key" }).waitFor();
+    await page.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
     await screenshot(page, "second-factor");
     const secret = (await page.locator('[data-secret="totp"]').textContent()) ?? "";
     await page.getByLabel("Code", { exact: true }).fill(totp(secret));
     await page.getByRole("dialog").getByRole("button", { name: "Turn on" }).click();
-    await page.getByRole("heading", { name: "Keep your backup codes" }).waitFor();
+    await page.getByRole("heading", { name: "Save your backup codes" }).waitFor();
     const codes = await page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents();
     expect(codes.length).toBeGreaterThan(5);
-    await page.getByRole("button", { name: "I have kept them" }).click();
+    await page.getByRole("button", { name: "I saved them" }).click();
     await page.getByRole("button", { name: "Turn off" }).waitFor();
 
     for (const [at, way] of (["backup", "used"] as const).entries()) {
-      const other = await portal.page("nobody", { allow: REFUSED });
+      const other = await portal.page("visitor", { allow: REFUSED });
       await other.goto(`${portal.origin}/app/sign-in`);
       await signIn(other, bruno);
       await other.getByRole("heading", { name: "Second step" }).waitFor();
@@ -104,27 +104,27 @@ describe.skipIf(!hasChromium)("people come in", () => {
   });
 
   test("PORTAL-01 a wrong password of one's own is called so, and no fault of the new one", async () => {
-    const page = await portal.page("nobody", { allow: REFUSED });
+    const page = await portal.page("visitor", { allow: REFUSED });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, bruno);
-    await page.getByRole("button", { name: "Change the password" }).click();
-    const change = page.getByRole("dialog", { name: "Change the password" });
-    await change.getByLabel("Password until now").fill("three red bicycles");
+    await page.getByRole("button", { name: "Change password" }).click();
+    const change = page.getByRole("dialog", { name: "Change password" });
+    await change.getByLabel("Current password").fill("three red bicycles");
     await change.getByLabel("New password").fill("seven green bicycles");
-    await change.getByRole("button", { name: "Change the password" }).click();
+    await change.getByRole("button", { name: "Change password" }).click();
     await change.getByRole("alert").filter({ hasText: "This is not your password." }).waitFor();
     expect(await change.getByLabel("New password").getAttribute("aria-invalid")).not.toBe("true");
     await page.keyboard.press("Escape");
     ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
     await page.getByRole("button", { name: "Turn on" }).click();
-    const turnOn = page.getByRole("dialog", { name: "Turn on the second factor" });
+    const turnOn = page.getByRole("dialog", { name: "Turn on two-factor authentication" });
     await turnOn.getByLabel("Your password").fill("three red bicycles");
     await turnOn.getByRole("button", { name: "Go on" }).click();
     await turnOn.getByText("This is not your password.").waitFor();
   });
 
   test("PORTAL-01 who gives up proving that it is still them stays signed in; a backup code proves it", async () => {
-    const page = await portal.page("nobody", { allow: REFUSED });
+    const page = await portal.page("visitor", { allow: REFUSED });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, clara);
     await page.getByRole("heading", { name: "Account", exact: true }).waitFor();
@@ -137,8 +137,8 @@ describe.skipIf(!hasChromium)("people come in", () => {
     ageSessions(portal.gateway.dataDir, clara?.email ?? "");
     await page.reload();
     const ask = async () => {
-      await page.getByRole("button", { name: "New backup codes" }).click();
-      for (const name of ["New backup codes", "Is it still you?"]) {
+      await page.getByRole("button", { name: "Generate backup codes" }).click();
+      for (const name of ["Generate backup codes", "Is it still you?"]) {
         const dialog = page.getByRole("dialog", { name });
         await dialog.getByLabel("Your password").fill(clara?.password ?? "");
         await dialog.getByRole("button", { name: "Go on" }).click();
@@ -154,12 +154,12 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByLabel("Backup code", { exact: true }).fill(String(backupCodes[0]));
     await expectAccessible(page);
     await page.getByRole("button", { name: "Go on" }).last().click();
-    await page.getByRole("heading", { name: "Keep your backup codes" }).waitFor();
+    await page.getByRole("heading", { name: "Save your backup codes" }).waitFor();
     await post("two-factor/disable", { password: clara?.password });
   });
 
   test("PORTAL-01 passkey: added to the account, then it signs in without a password", async () => {
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await addAuthenticator(page);
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, clara);
@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
       role: "member",
     });
     const link = new URL(String(invited["link"]), portal.origin).href;
-    const page = await portal.page("nobody", { allow: REFUSED });
+    const page = await portal.page("visitor", { allow: REFUSED });
     await page.goto(link);
     await page.getByRole("heading", { name: /^Join/ }).waitFor();
     await expectAccessible(page);
@@ -198,8 +198,8 @@ describe.skipIf(!hasChromium)("people come in", () => {
 
   test("PORTAL-01 sessions are listed, and one that is ended is out", async () => {
     const [one, two] = [
-      await portal.page("nobody", { allow: REFUSED }),
-      await portal.page("nobody", { allow: REFUSED }),
+      await portal.page("visitor", { allow: REFUSED }),
+      await portal.page("visitor", { allow: REFUSED }),
     ];
     for (const page of [one, two]) {
       await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
@@ -207,8 +207,8 @@ describe.skipIf(!hasChromium)("people come in", () => {
       await page.getByText("this one").waitFor();
     }
     await one.reload();
-    await one.getByRole("button", { name: "Sign out everywhere else" }).click();
-    await one.getByRole("button", { name: "Sign out everywhere else" }).waitFor({ state: "detached" });
+    await one.getByRole("button", { name: "Sign out all other sessions" }).click();
+    await one.getByRole("button", { name: "Sign out all other sessions" }).waitFor({ state: "detached" });
     await two.reload();
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
     await one.reload();
@@ -218,18 +218,18 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await signIn(two, GRACE);
     await two.getByText("this one").waitFor();
     await one.reload();
-    await one.getByRole("button", { name: "Sign out everywhere else" }).click();
+    await one.getByRole("button", { name: "Sign out all other sessions" }).click();
     const dialog = one.getByRole("dialog", { name: "Is it still you?" });
     await dialog.getByLabel("Your password").fill(GRACE.password);
     await dialog.getByRole("button", { name: "Go on" }).click();
-    await one.getByRole("button", { name: "Sign out everywhere else" }).waitFor({ state: "detached" });
+    await one.getByRole("button", { name: "Sign out all other sessions" }).waitFor({ state: "detached" });
     await two.reload();
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
   });
 
   test("PORTAL-01 a device shows a code; whoever is signed in connects it, and it gets a session", async () => {
     const asked = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
-    const page = await portal.page("nobody");
+    const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/device`);
     await signIn(page, GRACE);
     await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());

@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
   };
 
   test("PORTAL-01 the identity provider's word is enough, and one is back where one wanted to go", async () => {
-    const page = await portal.page("nobody", { allow: ELSEWHERE });
+    const page = await portal.page("visitor", { allow: ELSEWHERE });
     await page.goto(portal.at("settings"));
     await page.getByRole("button", { name: "Continue with Example ID" }).waitFor();
     await expectAccessible(page);
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
 
   test("PORTAL-01 who has no password proves at the identity provider that it is still them", async () => {
     await portal.gateway.manage("POST", "/workspaces/demo/members", { email: "sol@example.eu" });
-    const page = await portal.page("nobody", { allow: [...ELSEWHERE, /status of 403/] });
+    const page = await portal.page("visitor", { allow: [...ELSEWHERE, /status of 403/] });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signInAs(page, "sol");
     await page.getByRole("heading", { name: "Account", exact: true }).waitFor();
@@ -108,11 +108,11 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
   });
 
   test("PORTAL-01 of several ways to sign in that fail, the last one tried says what is wrong", async () => {
-    const page = await portal.page("nobody", { allow: [/status of (401|503)/] });
+    const page = await portal.page("visitor", { allow: [/status of (401|503)/] });
     await page.goto(`${portal.origin}/app/sign-in?error=access_denied`);
     const before = page.getByText("did not let you in");
     await before.waitFor();
-    await page.getByLabel("E-mail address").fill("nobody@example.eu");
+    await page.getByLabel("E-mail address").fill("unknown@example.eu");
     // What the page was opened with is over as soon as another way is tried.
     const overBefore = async (route: Route) => {
       await before.waitFor({ state: "detached" });
@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
   });
 
   test("PORTAL-01 an address that the provider has not verified is refused, in words", async () => {
-    const page = await portal.page("nobody", { allow: ELSEWHERE });
+    const page = await portal.page("visitor", { allow: ELSEWHERE });
     await page.goto(`${portal.origin}/app/sign-in`);
     await signInAs(page, "unproven");
     await page.getByText("has not verified your e-mail address").waitFor();

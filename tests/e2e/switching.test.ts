@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
       await portal.gateway.manage("PUT", rules(slug), { mail_to: [`${slug}@example.eu`] });
     const page = await portal.page("operator");
     await page.goto(portal.at("alerts", "one"));
-    const addresses = page.getByLabel("Addresses, one on each line");
+    const addresses = page.getByLabel("Email addresses, one per line");
     const shown = () => expect.poll(() => addresses.inputValue());
     await shown().toBe("one@example.eu");
     await switchTo(page, "two");

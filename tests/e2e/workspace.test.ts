@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     const page = await portal.page("member");
     await page.goto(portal.at("members"));
     await row(page, "Ada Moreau").waitFor();
-    expect(await page.getByRole("button", { name: "Invite somebody" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Invite member" }).count()).toBe(0);
     expect(await page.getByRole("button", { name: /^Actions for/ }).count()).toBe(0);
     expect(await page.getByLabel("Members may have personal keys").isDisabled()).toBe(true);
   });
@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await row(page, "policy.change").first().waitFor();
     await expectAccessible(page);
     await screenshot(page, "audit");
-    await page.getByLabel("Of what").selectOption("key");
+    await page.getByLabel("Type").selectOption("key");
     await eventually(() => page.getByRole("link", { name: "policy.change" }).count()).toBe(0);
     expect(page.url()).toContain("action=key");
     const [file] = await Promise.all([
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await drawer.getByText("What changed").waitFor();
     await drawer.getByRole("row").filter({ hasText: "floor" }).getByText("L1").waitFor();
     await screenshot(page, "audit-detail");
-    await page.goto(portal.at("audit?actor=nobody"));
+    await page.goto(portal.at("audit?actor=unknown"));
     await page.getByText("No line is like that").waitFor();
   });
 

@@ -20,7 +20,7 @@ test.each(["before_headers", "after_headers", 5] as const)(
       name: "ApiError",
       status: 0,
       code: "unreachable",
-      message: "The gateway could not be reached. Check the connection and try again.",
+      message: "Can't reach the gateway. Check your connection and try again.",
     });
   },
 );

@@ -3,58 +3,63 @@ import { ApiError, errorOf } from "./error.ts";
 import { OPERATIONS } from "./operations.gen.ts";
 
 export type OperationId = keyof Operations & keyof typeof OPERATIONS;
-export type Answer<Id extends OperationId> = Operations[Id]["answer"];
-/** One row of a route that answers a list. */
-export type Row<Id extends OperationId> = Answer<Id> extends { readonly data: readonly (infer One)[] } ? One : never;
+export type ApiResponse<Id extends OperationId> = Operations[Id]["answer"];
+/** One item of a list route's response. */
+export type Row<Id extends OperationId> =
+  ApiResponse<Id> extends { readonly data: readonly (infer One)[] } ? One : never;
 
-/** A part is asked for when the route needs it, may be left out when all of it is optional, and is absent otherwise. */
-type Part<Name extends string, Type> = [Type] extends [undefined]
+/** Required if the route requires it, optional if all of its fields are, absent otherwise. */
+type RequestPart<Name extends string, Type> = [Type] extends [undefined]
   ? { readonly [K in Name]?: undefined }
   : object extends Type
     ? { readonly [K in Name]?: Type | undefined }
     : { readonly [K in Name]: Type };
 
-export type Args<Id extends OperationId> = Part<"params", Operations[Id]["params"]> &
-  Part<"query", Operations[Id]["query"]> &
-  Part<"body", Operations[Id]["body"]>;
+export type Args<Id extends OperationId> = RequestPart<"params", Operations[Id]["params"]> &
+  RequestPart<"query", Operations[Id]["query"]> &
+  RequestPart<"body", Operations[Id]["body"]>;
 
-/** Arguments of any call, as the wire sees them. */
-export type LooseArgs = {
+/** Arguments of any call, without the types of its route. */
+export type UntypedArgs = {
   readonly params?: object | undefined;
   readonly query?: object | undefined;
   readonly body?: unknown;
 };
 
-/** Calls a route of the management API by its id. Throws an ApiError and nothing else. */
-export async function call<Id extends OperationId>(id: Id, args: Args<Id>, signal?: AbortSignal): Promise<Answer<Id>> {
+/** Calls a management route by its operation id; every failure is an ApiError. */
+export async function call<Id extends OperationId>(
+  id: Id,
+  args: Args<Id>,
+  signal?: AbortSignal,
+): Promise<ApiResponse<Id>> {
   const { method } = OPERATIONS[id];
-  return send(method, addressOf(id, args), args.body, signal);
+  return send(method, urlOf(id, args), args.body, signal);
 }
 
-/** For routes that the management API does not describe: the public catalogue, sign-in. `T` is what it answers. */
+/** For routes outside the management API: the public catalogue and sign-in. `T` is the response type. */
 export async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const init = {
     method,
     headers: {
       accept: "application/json",
-      // Over plain http nothing else tells it from what a foreign page asks for.
+      // Protects against cross-site requests over plain HTTP, where fetch metadata headers are missing.
       "x-svc-portal": "1",
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   };
-  const response = await reach(path, init);
-  const answer = parsed(await reached(init, response.text()));
-  if (!response.ok) throw errorOf(response.status, answer, response.headers.get("x-svc-request-id"));
-  return answer;
+  const response = await fetchFromGateway(path, init);
+  const responseBody = parseJson(await mapNetworkErrors(init, response.text()));
+  if (!response.ok) throw errorOf(response.status, responseBody, response.headers.get("x-svc-request-id"));
+  return responseBody;
 }
 
-/** The path of a call with its query, for addresses that a browser opens by itself (exports). */
-export function addressOf(id: OperationId, { params = {}, query = {} }: LooseArgs): string {
+/** The path and query of a call, also for links that the browser opens itself (exports). */
+export function urlOf(id: OperationId, { params = {}, query = {} }: UntypedArgs): string {
   const path = OPERATIONS[id].path.replace(/\{(\w+)(\+?)\}/g, (_, name: string, rest: string) => {
     const value = String(Reflect.get(params, name) ?? "");
-    // The rest of a path keeps its slashes.
+    // A rest parameter keeps its slashes.
     return rest === "" ? encodeURIComponent(value) : value.split("/").map(encodeURIComponent).join("/");
   });
   const search = new URLSearchParams();
@@ -65,30 +70,30 @@ export function addressOf(id: OperationId, { params = {}, query = {} }: LooseArg
   return search.size === 0 ? path : `${path}?${search}`;
 }
 
-/** Whether the gateway is there at all; throws in its own words when it is not. */
-export async function lookForGateway(): Promise<void> {
-  await reach("/", { method: "HEAD", cache: "no-store" });
+/** Throws an ApiError if the gateway does not respond. */
+export async function checkGatewayReachable(): Promise<void> {
+  await fetchFromGateway("/", { method: "HEAD", cache: "no-store" });
 }
 
-function reach(path: string, init: RequestInit): Promise<Response> {
-  return reached(init, fetch(path, { ...init, credentials: "same-origin" }));
+function fetchFromGateway(path: string, init: RequestInit): Promise<Response> {
+  return mapNetworkErrors(init, fetch(path, { ...init, credentials: "same-origin" }));
 }
 
-/** An answer may break off after its headers, too. */
-async function reached<T>(init: RequestInit, coming: Promise<T>): Promise<T> {
+/** Also wraps reading the body: a response may break off after its headers. */
+async function mapNetworkErrors<T>(init: RequestInit, pending: Promise<T>): Promise<T> {
   try {
-    return await coming;
+    return await pending;
   } catch (thrown) {
     if (init.signal?.aborted) throw thrown;
     throw new ApiError({
       status: 0,
       code: "unreachable",
-      message: "The gateway could not be reached. Check the connection and try again.",
+      message: "Can't reach the gateway. Check your connection and try again.",
     });
   }
 }
 
-function parsed(text: string) {
+function parseJson(text: string) {
   try {
     return text === "" ? undefined : JSON.parse(text);
   } catch {

@@ -1,9 +1,9 @@
-import { addressOf, type LooseArgs, type OperationId } from "./client.ts";
+import { type OperationId, type UntypedArgs, urlOf } from "./client.ts";
 import { OPERATIONS } from "./operations.gen.ts";
 
-/** The call as a command, for people who want to do it again without the portal. A token stands where the cookie did. */
-export function curlOf(id: OperationId, args: LooseArgs): string {
-  return curlTo(OPERATIONS[id].method, addressOf(id, args), args.body, "TOKEN");
+/** The call as a curl command, with a token in place of the session cookie. */
+export function curlOf(id: OperationId, args: UntypedArgs): string {
+  return curlTo(OPERATIONS[id].method, urlOf(id, args), args.body, "TOKEN");
 }
 
 export function curlTo(method: string, path: string, body?: unknown, tokenName?: string): string {

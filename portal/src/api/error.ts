@@ -1,36 +1,38 @@
-/** What a call of the management API fails with: one shape for refusals, broken answers and a network that is away. */
+/** One error type for API errors, invalid responses and network failures. */
 export class ApiError extends Error {
-  /** 0: there was no answer at all. */
+  /** 0: no response. */
   readonly status: number;
   readonly code: string;
-  /** The field that is at fault, where there is one. */
+  /** The invalid field, if the error is about one. */
   readonly param: string | null;
   readonly requestId: string | null;
 
-  constructor(said: {
+  constructor(details: {
     status: number;
     code: string;
     message: string;
     param?: string | null;
     requestId?: string | null;
   }) {
-    super(said.message);
+    super(details.message);
     this.name = "ApiError";
-    this.status = said.status;
-    this.code = said.code;
-    this.param = said.param ?? null;
-    this.requestId = said.requestId ?? null;
+    this.status = details.status;
+    this.code = details.code;
+    this.param = details.param ?? null;
+    this.requestId = details.requestId ?? null;
   }
 }
 
-/** Reads the gateway's envelope; whatever else comes back still becomes one error with a next step in it. */
+/** Reads the error envelope; any other body becomes a generic message. */
 export function errorOf(status: number, body: unknown, headerId: string | null): ApiError {
   const inner = field(body, "error") ?? body;
   const message = text(field(inner, "message"));
   return new ApiError({
     status,
     code: text(field(inner, "code")) ?? `http_${status}`,
-    message: message ?? `The gateway answered ${status}. Try again; if it stays, tell your operator the request id.`,
+    message:
+      message ??
+      `The gateway responded with ${status}. Try again. If the problem persists, send your operator the request ID.`,
     param: text(field(inner, "param")) ?? null,
     requestId: text(field(inner, "request_id")) ?? headerId,
   });
@@ -38,8 +40,8 @@ export function errorOf(status: number, body: unknown, headerId: string | null):
 
 export function apiErrorOf(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
-  const said = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ApiError({ status: 0, code: "unexpected", message: said });
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ApiError({ status: 0, code: "unexpected", message });
 }
 
 function field(of: unknown, name: string): unknown {

@@ -1,18 +1,17 @@
 import { createContext, useContext } from "react";
 import { ApiError } from "./error.ts";
 
-export type Run = <T>(work: () => Promise<T>) => Promise<T>;
+export type RunReauthenticated = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** The frame puts in how somebody is asked; outside of it nobody is. */
-export const FreshContext = createContext<Run>((work) => work());
+/** Set by the app frame; without it a call runs as is. */
+export const ReauthenticationContext = createContext<RunReauthenticated>((work) => work());
 
-/** Runs what only a recent sign-in may do: when it is too long ago, asks to prove oneself and runs it again. */
-export function useFresh(): Run {
-  return useContext(FreshContext);
+/** Runs a call that requires a recent sign-in; on `fresh_sign_in_needed` it opens the sign-in dialog and retries. */
+export function useReauthentication(): RunReauthenticated {
+  return useContext(ReauthenticationContext);
 }
 
-/** Runs it; when the sign-in is too long ago for it, proves who it is and runs it again. */
-export async function proving<T>(work: () => Promise<T>, prove: () => Promise<unknown>): Promise<T> {
+export async function retryAfterReauthentication<T>(work: () => Promise<T>, prove: () => Promise<unknown>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {

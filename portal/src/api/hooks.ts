@@ -8,38 +8,37 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import { type Answer, type Args, call, type OperationId, type Row, send } from "./client.ts";
+import { type ApiResponse, type Args, call, type OperationId, type Row, send } from "./client.ts";
 import type { ApiError } from "./error.ts";
-import { useFresh } from "./fresh.ts";
+import { useReauthentication } from "./fresh.ts";
 
-export type Look = {
-  /** False: not asked yet. */
+export type QueryOptions = {
   readonly enabled?: boolean;
-  /** Asked again this often while somebody looks. */
-  readonly everyMs?: number;
-  /** The answer to the question before stays until the new one is there: for filters. */
-  readonly keep?: boolean;
+  /** Refetch interval while the screen is visible. */
+  readonly refetchMs?: number;
+  /** Keeps the previous response while a new one loads, for filters. */
+  readonly keepPrevious?: boolean;
 };
 
-/** Asks a management route and keeps the answer fresh. */
+/** Queries a management route. */
 export function useManage<Id extends OperationId>(
   id: Id,
   args: Args<Id>,
-  look: Look = {},
-): UseQueryResult<Answer<Id>, ApiError> {
-  return useQuery<Answer<Id>, ApiError>({
-    queryKey: keyOf(id, args),
+  queryOptions: QueryOptions = {},
+): UseQueryResult<ApiResponse<Id>, ApiError> {
+  return useQuery<ApiResponse<Id>, ApiError>({
+    queryKey: queryKeyOf(id, args),
     queryFn: ({ signal }) => call(id, args, signal),
-    ...options(look),
+    ...toQueryOptions(queryOptions),
   });
 }
 
-/** Asks an open route (`/v1/public/…`) by its path. */
-export function usePublic<T>(path: string, look: Look = {}): UseQueryResult<T, ApiError> {
+/** Queries a public route (`/v1/public/…`) by its path. */
+export function usePublic<T>(path: string, queryOptions: QueryOptions = {}): UseQueryResult<T, ApiError> {
   return useQuery<T, ApiError>({
     queryKey: ["public", path],
     queryFn: ({ signal }) => send<T>("GET", path, undefined, signal),
-    ...options(look),
+    ...toQueryOptions(queryOptions),
   });
 }
 
@@ -54,11 +53,15 @@ export type Pages<T> = {
   readonly refetch: () => void;
 };
 
-/** A list that comes in pages with a cursor: `rows` are those of all pages that were loaded. */
-export function usePages<Id extends OperationId>(id: Id, args: Args<Id>, look: Look = {}): Pages<Row<Id>> {
+/** A cursor-paginated list: `rows` holds all loaded pages. */
+export function usePages<Id extends OperationId>(
+  id: Id,
+  args: Args<Id>,
+  queryOptions: QueryOptions = {},
+): Pages<Row<Id>> {
   type Page = { readonly data: readonly Row<Id>[]; readonly next: string | null };
-  const asked = useInfiniteQuery<Page, ApiError, { pages: Page[] }, readonly unknown[], string | null>({
-    queryKey: [...keyOf(id, args), "pages"],
+  const result = useInfiniteQuery<Page, ApiError, { pages: Page[] }, readonly unknown[], string | null>({
+    queryKey: [...queryKeyOf(id, args), "pages"],
     queryFn: async ({ pageParam, signal }) => {
       const query = { ...args.query, ...(pageParam === null ? {} : { cursor: pageParam }) };
       const answer: unknown = await call(id, { ...args, query }, signal);
@@ -66,27 +69,27 @@ export function usePages<Id extends OperationId>(id: Id, args: Args<Id>, look: L
     },
     initialPageParam: null,
     getNextPageParam: (last) => last.next,
-    ...options(look),
+    ...toQueryOptions(queryOptions),
   });
-  return pagesOf(asked);
+  return pagesOf(result);
 }
 
 export function pagesOf<T>(
-  asked: UseInfiniteQueryResult<{ pages: { readonly data: readonly T[] }[] }, ApiError>,
+  result: UseInfiniteQueryResult<{ pages: { readonly data: readonly T[] }[] }, ApiError>,
 ): Pages<T> {
   return {
-    rows: asked.data?.pages.flatMap((page) => page.data) ?? [],
-    isPending: asked.isPending,
-    isFetching: asked.isFetching,
-    error: asked.error,
-    hasMore: asked.hasNextPage,
-    isLoadingMore: asked.isFetchingNextPage,
-    loadMore: () => void asked.fetchNextPage(),
-    refetch: () => void asked.refetch(),
+    rows: result.data?.pages.flatMap((page) => page.data) ?? [],
+    isPending: result.isPending,
+    isFetching: result.isFetching,
+    error: result.error,
+    hasMore: result.hasNextPage,
+    isLoadingMore: result.isFetchingNextPage,
+    loadMore: () => void result.fetchNextPage(),
+    refetch: () => void result.refetch(),
   };
 }
 
-/** Lists answer `{ data, next }`; one without pages has no `next`. */
+/** Lists respond with `{ data, next }`; a list without pages has no `next`. */
 function pageOf<T>(answer: unknown): { data: readonly T[]; next: string | null } {
   if (typeof answer !== "object" || answer === null) return { data: [], next: null };
   const data = Reflect.get(answer, "data");
@@ -94,41 +97,41 @@ function pageOf<T>(answer: unknown): { data: readonly T[]; next: string | null }
   return { data: Array.isArray(data) ? data : [], next: typeof next === "string" ? next : null };
 }
 
-export type Change<Id extends OperationId> = {
-  /** Asked again after the change; absent: everything on the screen, which is always right. */
+export type MutationOptions<Id extends OperationId> = {
+  /** Queries to invalidate; default: all of them. */
   readonly stale?: readonly OperationId[];
-  readonly done?: (answer: Answer<Id>, args: Args<Id>) => void;
+  readonly onDone?: (answer: ApiResponse<Id>, args: Args<Id>) => void;
 };
 
 /**
- * Changes something: `change.mutate({ params, body })`, then what is on the screen is asked again. Where it needs a recent
- * sign-in, the person is asked for one first.
+ * Calls a mutating route: `change.mutate({ params, body })`, then invalidates queries. If the route requires a recent
+ * sign-in, the reauthentication dialog opens first.
  */
-export function useChange<Id extends OperationId>(
+export function useManageMutation<Id extends OperationId>(
   id: Id,
-  { stale, done }: Change<Id> = {},
-): UseMutationResult<Answer<Id>, ApiError, Args<Id>> {
+  { stale, onDone }: MutationOptions<Id> = {},
+): UseMutationResult<ApiResponse<Id>, ApiError, Args<Id>> {
   const client = useQueryClient();
-  const fresh = useFresh();
-  return useMutation<Answer<Id>, ApiError, Args<Id>>({
-    mutationFn: (args) => fresh(() => call(id, args)),
+  const runReauthenticated = useReauthentication();
+  return useMutation<ApiResponse<Id>, ApiError, Args<Id>>({
+    mutationFn: (args) => runReauthenticated(() => call(id, args)),
     onSuccess: async (answer, args) => {
-      done?.(answer, args);
+      onDone?.(answer, args);
       if (stale === undefined) await client.invalidateQueries();
       else await Promise.all(stale.map((one) => client.invalidateQueries({ queryKey: [one] })));
     },
   });
 }
 
-/** The name of an answer in the cache, for optimistic changes: `client.setQueryData(keyOf(id, args), …)`. */
-export function keyOf<Id extends OperationId>(id: Id, args: Args<Id>): readonly unknown[] {
+/** The query key of a call, for optimistic updates: `client.setQueryData(keyOf(id, args), …)`. */
+export function queryKeyOf<Id extends OperationId>(id: Id, args: Args<Id>): readonly unknown[] {
   return [id, args.params ?? {}, args.query ?? {}];
 }
 
-function options({ enabled = true, everyMs, keep = false }: Look) {
+function toQueryOptions({ enabled = true, refetchMs, keepPrevious = false }: QueryOptions) {
   return {
     enabled,
-    ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
-    ...(keep ? { placeholderData: keepPreviousData } : {}),
+    ...(refetchMs === undefined ? {} : { refetchInterval: refetchMs }),
+    ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   };
 }

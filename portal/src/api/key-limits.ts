@@ -1,13 +1,13 @@
 import { useQueries } from "@tanstack/react-query";
-import { type Answer, call } from "./client.ts";
-import { keyOf, usePages } from "./hooks.ts";
+import { type ApiResponse, call } from "./client.ts";
+import { queryKeyOf, usePages } from "./hooks.ts";
 
-type Limits = Answer<"manageShowLimits">;
+type Limits = ApiResponse<"manageShowLimits">;
 
-/** More keys than this are not asked for one by one. */
-const ASKED_MAX = 30;
+/** Bounds the number of requests for members, who can't list all limits at once. */
+const KEYS_MAX = 30;
 
-/** The spend limits of keys, by the key's id: admins get them all at once, a member may ask for each key of their own. */
+/** Spend limits by key ID. Admins fetch all in one request; members fetch one per own key. */
 export function useKeyLimits(
   workspace: string,
   keyIds: readonly string[],
@@ -16,11 +16,11 @@ export function useKeyLimits(
   const params = { workspace };
   const all = usePages("manageListLimits", { params, query: { limit: 1000 } }, { enabled: isAdmin });
   const each = useQueries({
-    queries: (isAdmin ? [] : keyIds.slice(0, ASKED_MAX)).map((key) => ({
-      queryKey: keyOf("manageShowLimits", { params, query: { key } }),
+    queries: (isAdmin ? [] : keyIds.slice(0, KEYS_MAX)).map((key) => ({
+      queryKey: queryKeyOf("manageShowLimits", { params, query: { key } }),
       queryFn: () => call("manageShowLimits", { params, query: { key } }),
     })),
   });
-  const known = isAdmin ? all.rows : each.flatMap(({ data }) => (data === undefined ? [] : [data]));
-  return new Map(known.flatMap((limits) => (limits.key === null ? [] : [[limits.key, limits]])));
+  const limitsOfKeys = isAdmin ? all.rows : each.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  return new Map(limitsOfKeys.flatMap((limits) => (limits.key === null ? [] : [[limits.key, limits]])));
 }

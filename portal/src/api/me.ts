@@ -4,35 +4,33 @@ import type { MeView } from "../../../src/contract/schemas/people.ts";
 import { send } from "./client.ts";
 import type { ApiError } from "./error.ts";
 
-type Standing = z.output<typeof MeView>;
-/** How one can come in here. */
-export type SignInWays = Standing["sign_in"];
-export type Membership = Standing["workspaces"][number];
+type MeResponse = z.output<typeof MeView>;
+export type SignInMethods = MeResponse["sign_in"];
+export type Membership = MeResponse["workspaces"][number];
 export type Role = Membership["role"];
-/** Who is signed in, with the workspaces they are a member of. */
-export type Me = NonNullable<Standing["person"]> & Pick<Standing, "workspaces" | "may_create_workspace">;
+/** The signed-in person with their workspaces. */
+export type Me = NonNullable<MeResponse["person"]> & Pick<MeResponse, "workspaces" | "may_create_workspace">;
 
 export const ME_KEY = ["me"] as const;
 
-const ASKED = {
+const ME_QUERY = {
   queryKey: ME_KEY,
-  queryFn: ({ signal }: { signal: AbortSignal }) => send<Standing>("GET", "/manage/me", undefined, signal),
+  queryFn: ({ signal }: { signal: AbortSignal }) => send<MeResponse>("GET", "/manage/me", undefined, signal),
   staleTime: 60_000,
 } as const;
 
-/** As it is now, whatever was read before. */
-export const askMe = () => send<Standing>("GET", "/manage/me");
+/** Bypasses the query cache. */
+export const fetchMe = () => send<MeResponse>("GET", "/manage/me");
 
-function meOf({ person, workspaces, may_create_workspace }: Standing): Me | null {
+function meOf({ person, workspaces, may_create_workspace }: MeResponse): Me | null {
   return person === null ? null : { ...person, workspaces, may_create_workspace };
 }
 
-/** Who is signed in; null: nobody. */
+/** The signed-in person; null: signed out. */
 export function useMe(): UseQueryResult<Me | null, ApiError> {
-  return useQuery<Standing, ApiError, Me | null>({ ...ASKED, select: meOf });
+  return useQuery<MeResponse, ApiError, Me | null>({ ...ME_QUERY, select: meOf });
 }
 
-/** Which ways of signing in this gateway has. */
-export function useSignInWays(): UseQueryResult<SignInWays, ApiError> {
-  return useQuery<Standing, ApiError, SignInWays>({ ...ASKED, select: (standing) => standing.sign_in });
+export function useSignInMethods(): UseQueryResult<SignInMethods, ApiError> {
+  return useQuery<MeResponse, ApiError, SignInMethods>({ ...ME_QUERY, select: (me) => me.sign_in });
 }

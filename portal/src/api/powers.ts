@@ -3,7 +3,7 @@ import { type Me, type Role, useMe } from "./me.ts";
 
 const RANKS = { member: 0, admin: 1, owner: 2 } as const;
 
-export type Powers = {
+export type Permissions = {
   /** Undefined for an operator who is not a member. */
   readonly role: Role | undefined;
   readonly isAdmin: boolean;
@@ -12,8 +12,8 @@ export type Powers = {
   readonly email: string;
 };
 
-/** What whoever is signed in may do in a workspace: which buttons they see. The server decides again on every call. */
-export function usePowers(workspace: string): Powers {
+/** Decides which buttons are shown; the server authorizes every call again. */
+export function usePermissions(workspace: string): Permissions {
   const me = useMe().data ?? null;
   return {
     role: roleIn(me, workspace),
@@ -31,7 +31,7 @@ export function isAtLeast(me: Me | null, workspace: string, least: Role): boolea
 
 const roleIn = (me: Me | null, workspace: string) => me?.workspaces.find(({ slug }) => slug === workspace)?.role;
 
-/** The currency that a workspace reckons in. */
+/** The currency of a workspace. */
 export function useCurrency(workspace: string): string {
   return useManage("manageShowWorkspace", { params: { workspace } }).data?.currency ?? "EUR";
 }

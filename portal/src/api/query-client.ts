@@ -3,24 +3,24 @@ import { ApiError } from "./error.ts";
 
 const RETRIES_MAX = 2;
 
-/** Refusals are final: only a gateway that is away or busy is asked again. */
+/** Only network failures and unavailable gateways are retried; other errors are final. */
 export function makeQueryClient(onSignedOut: () => void): QueryClient {
-  const signedOut = (thrown: unknown) => {
+  const handleUnauthorized = (thrown: unknown) => {
     if (thrown instanceof ApiError && thrown.status === 401) onSignedOut();
   };
   return new QueryClient({
-    queryCache: new QueryCache({ onError: signedOut }),
+    queryCache: new QueryCache({ onError: handleUnauthorized }),
     defaultOptions: {
       queries: {
         staleTime: 10_000,
-        retry: (count, thrown) => count < RETRIES_MAX && (!(thrown instanceof ApiError) || isPassing(thrown)),
+        retry: (count, thrown) => count < RETRIES_MAX && (!(thrown instanceof ApiError) || isRetryable(thrown)),
         refetchOnWindowFocus: true,
       },
-      mutations: { retry: false, onError: signedOut },
+      mutations: { retry: false, onError: handleUnauthorized },
     },
   });
 }
 
-function isPassing({ status }: ApiError): boolean {
+function isRetryable({ status }: ApiError): boolean {
   return status === 0 || status === 502 || status === 503 || status === 504;
 }

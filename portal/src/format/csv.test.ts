@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { csvText } from "./csv.ts";
 
-test("PORTAL-04 a file of figures is quoted where it must be, and runs nothing in a spreadsheet", () => {
+test("PORTAL-04 CSV cells are quoted and formulas are escaped", () => {
   expect(
     csvText(
       ["name", "cost"],

@@ -1,8 +1,8 @@
 type Cell = string | number | null;
 
 /**
- * CSV after RFC 4180. A text that a spreadsheet would run as a formula starts with an apostrophe: names of keys and apps
- * are written by anyone.
+ * CSV as in RFC 4180. Text that a spreadsheet would evaluate as a formula is prefixed with an apostrophe, because key and
+ * app names are untrusted.
  */
 export function csvText(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return [header, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
@@ -16,8 +16,8 @@ function cellText(cell: Cell): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Hands CSV to the reader as a file. */
-export function saveText(name: string, text: string): void {
+/** Downloads CSV as a file. */
+export function downloadCsv(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");
   link.href = url;

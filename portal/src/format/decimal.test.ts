@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decimalOf } from "./decimal.ts";
 
-test("PORTAL-10 a comma is a decimal comma where it cannot be of thousands, and what may be of thousands is nothing", () => {
+test("PORTAL-10 a comma is a decimal separator only where it can't be a thousands separator", () => {
   for (const [typed, decimal] of Object.entries({
     "25": "25",
     "25.5": "25.5",

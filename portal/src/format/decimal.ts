@@ -1,9 +1,9 @@
-/** A number as it is typed: a decimal point, or a comma. One before three digits may be of thousands. */
-export const TYPED = String.raw`\d{1,15}(\.\d{1,9}|,(\d{1,2}|\d{4,9}))?`;
+/** A typed number with a decimal point or comma; a comma before three digits is ambiguous and rejected. */
+export const DECIMAL_PATTERN = String.raw`\d{1,15}(\.\d{1,9}|,(\d{1,2}|\d{4,9}))?`;
 
-const WHOLE = new RegExp(`^${TYPED}$`);
+const WHOLE = new RegExp(`^${DECIMAL_PATTERN}$`);
 
-/** As the API reads it; undefined: what is meant is not clear. */
+/** The number in the API's format; undefined: ambiguous or invalid. */
 export function decimalOf(typed: string): string | undefined {
   return WHOLE.test(typed) ? typed.replace(",", ".") : undefined;
 }

@@ -1,4 +1,4 @@
-/** Amounts are decimal strings with at most nine places. They are added as whole numbers, so that a sum is exact. */
+/** Amounts are decimal strings with at most nine fraction digits; sums use integer nano-units to stay exact. */
 const PLACES = 9;
 
 export function nanosOf(amount: string): bigint {
@@ -9,7 +9,7 @@ export function nanosOf(amount: string): bigint {
   return sign === "-" ? -nanos : nanos;
 }
 
-/** At least two places, as the gateway writes amounts. */
+/** At least two fraction digits, as the API formats amounts. */
 export function amountOf(nanos: bigint): string {
   const digits = (nanos < 0n ? -nanos : nanos).toString().padStart(PLACES + 1, "0");
   const fraction = digits.slice(-PLACES).replace(/0+$/, "").padEnd(2, "0");

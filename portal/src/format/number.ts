@@ -10,7 +10,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${numberText(count)} ${count === 1 ? one : many}`;
 }
 
-/** "12.4K": for axes and tiles, with the exact figure in reach. */
+/** "12.4K", for axes and tiles. */
 export function compactText(value: number): string {
   return COMPACT.format(value);
 }

@@ -16,14 +16,14 @@ const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["second", 1000],
 ];
 
-/** "3 minutes ago", "in 2 days", in the reader's words. */
+/** "3 minutes ago", "in 2 days", in the reader's locale. */
 export function relativeText(atMs: number, nowMs: number): string {
   const distanceMs = atMs - nowMs;
   const [unit, lengthMs] = STEPS.find(([, lengthMs]) => Math.abs(distanceMs) >= lengthMs) ?? ["second", 1000];
   return RELATIVE.format(Math.trunc(distanceMs / lengthMs), unit);
 }
 
-/** With seconds, in the reader's zone. */
+/** With seconds, in the reader's time zone. */
 export function exactText(atMs: number): string {
   return EXACT.format(atMs);
 }

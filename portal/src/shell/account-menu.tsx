@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useGo } from "../address.ts";
+import { useNavigateTo } from "../address.ts";
 import { apiErrorOf } from "../api/error.ts";
 import type { Me } from "../api/me.ts";
 import { signOut } from "../api/people.ts";
@@ -36,7 +36,7 @@ export function AccountMenu({ me }: { readonly me: Me }) {
 /** Ends the session and forgets everything that was read with it. */
 export function useSignOut(): () => void {
   const client = useQueryClient();
-  const go = useGo();
+  const go = useNavigateTo();
   return () => {
     signOut().then(
       () => {

@@ -1,6 +1,6 @@
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
-import { useGo, useHere, useParam } from "../address.ts";
+import { useCurrentPath, useNavigateTo, useParam } from "../address.ts";
 import { useMe } from "../api/me.ts";
 import type { Screen } from "../screen.ts";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -40,11 +40,11 @@ const SIGN_IN = "/app/sign-in";
 
 function Gate({ screen, children }: { readonly screen: Screen | undefined; readonly children: ReactNode }) {
   const me = useMe();
-  const here = useHere();
-  const go = useGo();
+  const here = useCurrentPath();
+  const go = useNavigateTo();
   const workspace = useParam("workspace");
   const isSignedOut = me.data === null;
-  const needsPerson = screen !== undefined && screen.allows !== "anyone";
+  const needsPerson = screen !== undefined && screen.visibleTo !== "anyone";
   // On the way the address is the next one's already, and the screen still the one that is left.
   const isLeaving = here.startsWith(SIGN_IN);
   const over = useSessionOver(me.data, needsPerson && !isLeaving);
@@ -64,7 +64,7 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
     return around(<ErrorState error={me.error} onRetry={() => void me.refetch()} />);
   if (who === null) return null;
   if (standing.is === "missing") return around(<NoWorkspace />);
-  if (!mayView(screen.allows, who, workspace)) return around(<NotAllowed allows={screen.allows} />);
+  if (!mayView(screen.visibleTo, who, workspace)) return around(<NotAllowed visibleTo={screen.visibleTo} />);
   return around(
     <>
       <div hidden={isOver} className="contents">

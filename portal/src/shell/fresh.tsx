@@ -1,10 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useState } from "react";
-import { useHere } from "../address.ts";
+import { useCurrentPath } from "../address.ts";
 import { ApiError } from "../api/error.ts";
-import { FreshContext, proving, type Run } from "../api/fresh.ts";
-import { askMe, type Me, useSignInWays } from "../api/me.ts";
-import { proveByPassword, signInByOidc, signInByPasskey } from "../api/people.ts";
+import { ReauthenticationContext, type RunReauthenticated, retryAfterReauthentication } from "../api/fresh.ts";
+import { fetchMe, type Me, useSignInMethods } from "../api/me.ts";
+import { reauthenticateByPassword, signInByOidc, signInByPasskey } from "../api/people.ts";
 import { CodeStep } from "../screens/sign-in/code-step.tsx";
 import { OwnPassword } from "../screens/sign-in/passwords.tsx";
 import { lastError } from "../screens/sign-in/ways.tsx";
@@ -17,9 +17,9 @@ import { Proof } from "./proof.ts";
 export function FreshProvider({ me, children }: { readonly me: Me; readonly children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
   const [proof] = useState(() => new Proof());
-  const run: Run = useCallback(
+  const run: RunReauthenticated = useCallback(
     (work) =>
-      proving(work, () => {
+      retryAfterReauthentication(work, () => {
         setIsOpen(true);
         return proof.ask();
       }),
@@ -30,10 +30,10 @@ export function FreshProvider({ me, children }: { readonly me: Me; readonly chil
     proof.end(how);
   };
   return (
-    <FreshContext value={run}>
+    <ReauthenticationContext value={run}>
       {children}
       {isOpen && <Prove me={me} onDone={() => end("again")} onClose={() => end("giveUp")} />}
-    </FreshContext>
+    </ReauthenticationContext>
   );
 }
 
@@ -60,7 +60,7 @@ function Prove({ me, onDone, onClose }: ProveProps) {
 function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onCode: () => void }) {
   const [password, setPassword] = useState("");
   const give = useMutation({
-    mutationFn: () => proveByPassword(me.email, password),
+    mutationFn: () => reauthenticateByPassword(me.email, password),
     onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCode() : onDone()),
   });
   const others = useOtherWays(me, onDone);
@@ -101,8 +101,8 @@ type Others = ReturnType<typeof useOtherWays>;
 
 /** What there is beside a password. */
 function useOtherWays(me: Me, onDone: () => void) {
-  const oidc = useSignInWays().data?.oidc ?? null;
-  const here = useHere();
+  const oidc = useSignInMethods().data?.oidc ?? null;
+  const here = useCurrentPath();
   const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
   const byOidc = useMutation({ mutationFn: () => signInByOidc(here) });
   const hasPasskey = me.passkeys > 0;
@@ -142,7 +142,7 @@ function LeadsBack({ others: { oidc } }: { readonly others: Others }) {
 /** The device may offer the passkey of another account: then it is another who is signed in from now on. */
 async function proveByPasskey(me: Me): Promise<void> {
   await signInByPasskey();
-  const { person } = await askMe();
+  const { person } = await fetchMe();
   if (person?.id === me.id) return;
   location.assign("/app/account");
   throw new ApiError({

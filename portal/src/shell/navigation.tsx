@@ -24,7 +24,7 @@ export function linksFor(
   return GROUPS.map((group) => ({
     group,
     links: SCREENS.flatMap((screen) => {
-      if (screen.nav?.group !== group || !mayView(screen.allows, me, workspace)) return [];
+      if (screen.nav?.group !== group || !mayView(screen.visibleTo, me, workspace)) return [];
       const to = placeOf(screen, workspace);
       return to === undefined ? [] : [{ screen, to }];
     }),

@@ -32,9 +32,9 @@ export function NoWorkspace() {
   );
 }
 
-export function NotAllowed({ allows }: { readonly allows: Viewer }) {
+export function NotAllowed({ visibleTo }: { readonly visibleTo: Viewer }) {
   const who =
-    allows === "operator" ? "the operator of this gateway" : allows === "owner" ? "owners" : "admins and owners";
-  const whom = allows === "operator" ? "whoever runs this gateway" : "an owner of the workspace";
+    visibleTo === "operator" ? "the operator of this gateway" : visibleTo === "owner" ? "owners" : "admins and owners";
+  const whom = visibleTo === "operator" ? "whoever runs this gateway" : "an owner of the workspace";
   return <EmptyState icon="lock" heading="h1" title={`This is for ${who}`} hint={`Ask ${whom} if you need it.`} />;
 }

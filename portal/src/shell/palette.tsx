@@ -1,5 +1,5 @@
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
-import { pathIn, useGo } from "../address.ts";
+import { pathIn, useNavigateTo } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { COMMANDS } from "../commands.ts";
 import { SCREENS } from "../screens.ts";
@@ -15,7 +15,7 @@ type Entry = {
   readonly label: string;
   readonly hint: string;
   readonly icon: IconName;
-  readonly words: string;
+  readonly searchTerms: string;
   readonly act: () => void;
 };
 type Props = {
@@ -132,35 +132,43 @@ function intoView(element: HTMLElement | null): void {
 }
 
 function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry[] {
-  const go = useGo();
+  const go = useNavigateTo();
   const signOut = useSignOut();
   return useMemo(() => {
-    const entry = (id: string, label: string, hint: string, icon: IconName, act: () => void, words = ""): Entry => ({
+    const entry = (
+      id: string,
+      label: string,
+      hint: string,
+      icon: IconName,
+      act: () => void,
+      searchTerms = "",
+    ): Entry => ({
       id,
       label,
       hint,
       icon,
       act,
-      words,
+      searchTerms,
     });
     const linked = linksFor(me, workspace).flatMap(({ group, links }) =>
       links.map(({ screen, to }) =>
-        entry(`screen-${to}`, screen.title, group, screen.nav?.icon ?? "arrow", () => go(to), screen.words),
+        entry(`screen-${to}`, screen.title, group, screen.nav?.icon ?? "arrow", () => go(to), screen.searchTerms),
       ),
     );
     // Screens that others lead to, where an address alone is enough.
     const inner = SCREENS.flatMap((screen) => {
       const to = placeOf(screen, workspace);
-      const isInner = screen.nav === undefined && screen.words !== undefined && mayView(screen.allows, me, workspace);
+      const isInner =
+        screen.nav === undefined && screen.searchTerms !== undefined && mayView(screen.visibleTo, me, workspace);
       if (!isInner || to === undefined) return [];
-      return [entry(`screen-${to}`, screen.title, "Screen", "arrow", () => go(to), screen.words)];
+      return [entry(`screen-${to}`, screen.title, "Screen", "arrow", () => go(to), screen.searchTerms)];
     });
     const screens = [...linked, ...inner];
     const commands = COMMANDS.filter(
-      (one) => mayView(one.allows, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
+      (one) => mayView(one.visibleTo, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
     ).map((one) => {
       const to = one.to.replace("/app/w/$workspace", pathIn(workspace));
-      return entry(`command-${one.to}`, one.label, "Command", one.icon, () => go(to), one.words ?? "");
+      return entry(`command-${one.to}`, one.label, "Command", one.icon, () => go(to), one.searchTerms ?? "");
     });
     const workspaces = (me?.workspaces ?? []).map((one) =>
       entry(`workspace-${one.slug}`, one.name, "Workspace", "grid", () => go(pathIn(one.slug)), one.slug),
@@ -181,22 +189,22 @@ function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry
 
 /** What is typed looks like the id of a request. */
 function useRequestEntry(typed: string, workspace: string): Entry | undefined {
-  const go = useGo();
+  const go = useNavigateTo();
   const id = typed.trim();
   return useMemo(() => {
     if (!/^(?:req_|chatcmpl-|msg_|resp_)[A-Za-z0-9]{6,}$/.test(id) || workspace === "") return undefined;
     const act = () => go(pathIn(workspace, `requests/${encodeURIComponent(id)}`));
-    return { id: "request", label: id, hint: "Open the request", icon: "list", words: "", act };
+    return { id: "request", label: id, hint: "Open the request", icon: "list", searchTerms: "", act };
   }, [id, workspace, go]);
 }
 
 /** Every word that was typed has to begin a word of the entry; what begins the label comes first. */
 function matching(all: readonly Entry[], typed: string): Entry[] {
-  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return [...all];
-  const text = (entry: Entry) => ` ${entry.label} ${entry.hint} ${entry.words}`.toLowerCase();
-  const isFirst = (entry: Entry) => Number(entry.label.toLowerCase().startsWith(words[0] ?? ""));
+  const searchTerms = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (searchTerms.length === 0) return [...all];
+  const text = (entry: Entry) => ` ${entry.label} ${entry.hint} ${entry.searchTerms}`.toLowerCase();
+  const isFirst = (entry: Entry) => Number(entry.label.toLowerCase().startsWith(searchTerms[0] ?? ""));
   return all
-    .filter((entry) => words.every((word) => text(entry).includes(` ${word}`)))
+    .filter((entry) => searchTerms.every((word) => text(entry).includes(` ${word}`)))
     .toSorted((a, b) => isFirst(b) - isFirst(a));
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { useGo } from "../address.ts";
+import { useNavigateTo } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -39,7 +39,7 @@ export function SessionOver({
   readonly here: string;
   readonly onLook: () => void;
 }) {
-  const go = useGo();
+  const go = useNavigateTo();
   const address = `/app/sign-in?${new URLSearchParams({ next: here })}`;
   return (
     <Dialog open={isOpen} onClose={onLook} title="Your session is over" size="small">

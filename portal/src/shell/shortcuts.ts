@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "react";
-import { pathIn, useGo } from "../address.ts";
+import { pathIn, useNavigateTo } from "../address.ts";
 
 /** Two keys, one after the other: `g` and then one of these. */
 export const GO_KEYS: Readonly<Record<string, { readonly path: string; readonly title: string }>> = {
@@ -17,7 +17,7 @@ const SECOND_KEY_MS = 1200;
 type Doings = { readonly onPalette: () => void; readonly onHelp: () => void; readonly workspace: string };
 
 export function useShortcuts(doings: Doings): void {
-  const go = useGo();
+  const go = useNavigateTo();
   const latest = useRef(doings);
   latest.current = doings;
   useEffect(() => {

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { useHere, useParam } from "../address.ts";
+import { useCurrentPath, useParam } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -21,7 +21,7 @@ type Open = "palette" | "help" | "drawer" | null;
 /** The sidebar with the screen beside it; on a phone the sidebar is a drawer. */
 export function SideFrame({ me, children }: { readonly me: Me | null; readonly children: ReactNode }) {
   const [open, setOpen] = useState<Open>(null);
-  const here = useHere();
+  const here = useCurrentPath();
   const workspace = useLastWorkspace(useParam("workspace"), me);
   const close = () => setOpen(null);
   useShortcuts({ onPalette: () => setOpen("palette"), onHelp: () => setOpen("help"), workspace });

@@ -1,11 +1,11 @@
 import { useState } from "react";
-import type { LooseArgs, OperationId } from "../api/client.ts";
+import type { OperationId, UntypedArgs } from "../api/client.ts";
 import { curlOf } from "../api/curl.ts";
 import { Button } from "./button.tsx";
 import { CodeBlock } from "./code-block.tsx";
 import { Dialog } from "./dialog.tsx";
 
-export type Call = { readonly id: OperationId; readonly args: LooseArgs; readonly says?: string | undefined };
+export type Call = { readonly id: OperationId; readonly args: UntypedArgs; readonly says?: string | undefined };
 
 /** Shows the calls that a screen makes, to copy as curl. */
 export function CallButton({ calls }: { readonly calls: readonly Call[] }) {

@@ -1,4 +1,4 @@
-import { TYPED } from "../format/decimal.ts";
+import { DECIMAL_PATTERN } from "../format/decimal.ts";
 import { Input } from "./field.tsx";
 
 type Props = {
@@ -17,7 +17,7 @@ export function DecimalInput({ value, onChange, example = "1250.00", empty }: Pr
       required={empty === undefined}
       inputMode="decimal"
       placeholder={empty ?? example}
-      pattern={TYPED}
+      pattern={DECIMAL_PATTERN}
       title={`A positive number with at most 9 places and nothing between thousands, such as ${example}`}
       value={value}
       onChange={(event) => onChange(event.target.value.trim())}

@@ -21,7 +21,7 @@ export type Column<T> = {
 export type Sort = { readonly by: string; readonly order: "asc" | "desc" };
 
 /** Whether the rows are on their way, what went wrong, and whether there are more: what `usePages` and `useManage` answer. */
-export type Asked = {
+export type RowsQuery = {
   readonly isPending: boolean;
   readonly error?: unknown;
   readonly refetch?: () => unknown;
@@ -38,8 +38,8 @@ type Props<T> = {
   readonly keyOf: (row: T) => string;
   /** The row leads there; the first column carries the link. */
   readonly linkOf?: ((row: T) => string) | undefined;
-  /** How the rows were asked for; absent: they are all here. */
-  readonly asked?: Asked | undefined;
+  /** How the rows were query for; absent: they are all here. */
+  readonly query?: RowsQuery | undefined;
   /** Shown in the place of rows when there are none. */
   readonly empty: ReactNode;
   readonly sort?: Sort | undefined;
@@ -48,8 +48,8 @@ type Props<T> = {
 
 /** Rows of the server: states of loading, error and emptiness inside; on a phone each row is a card. */
 export function Table<T>(props: Props<T>) {
-  const { label, columns, rows, asked, empty } = props;
-  const { isPending, error, refetch, hasMore = false, isLoadingMore = false, loadMore } = asked ?? { isPending: false };
+  const { label, columns, rows, query, empty } = props;
+  const { isPending, error, refetch, hasMore = false, isLoadingMore = false, loadMore } = query ?? { isPending: false };
   if (error !== null && error !== undefined && rows.length === 0)
     return (
       <div className="rounded-lg border bg-card">

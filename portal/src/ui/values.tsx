@@ -94,13 +94,13 @@ export function Time({ at, as = "relative", none = "never" }: TimeProps) {
 const TICK_MS = 15_000;
 
 /** The time by which relative words are said; moves on while it is looked at. */
-export function useNow(isMoving = true, everyMs = TICK_MS): number {
+export function useNow(isMoving = true, refetchMs = TICK_MS): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {
     if (!isMoving) return;
-    const timer = setInterval(() => setNowMs(Date.now()), everyMs);
+    const timer = setInterval(() => setNowMs(Date.now()), refetchMs);
     return () => clearInterval(timer);
-  }, [isMoving, everyMs]);
+  }, [isMoving, refetchMs]);
   return nowMs;
 }
 

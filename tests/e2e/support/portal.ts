@@ -8,8 +8,8 @@ import { theBrowser } from "./browser.ts";
 import { invite, type Person, setUpFirst } from "./people.ts";
 import { type Watch, watch } from "./watch.ts";
 
-/** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or nobody. */
-export type Who = "operator" | "admin" | "member" | "nobody";
+/** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or a signed-out visitor. */
+export type Who = "operator" | "admin" | "member" | "visitor";
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -28,7 +28,7 @@ export type Portal = {
   /** A page in a context of its own; it ends with the test, which fails if the page did what no page may do. */
   page(who: Who, options?: PageOptions): Promise<Page>;
   /** E-mail address and password of somebody who can sign in. */
-  person(who: Exclude<Who, "nobody">): Promise<Person>;
+  person(who: Exclude<Who, "visitor">): Promise<Person>;
   close(): Promise<void>;
 };
 
@@ -46,7 +46,7 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
   const people = new Map<Who, Promise<Person>>();
   const states = new Map<Who, BrowserContextOptions["storageState"]>();
 
-  const person = (who: Exclude<Who, "nobody">): Promise<Person> => {
+  const person = (who: Exclude<Who, "visitor">): Promise<Person> => {
     const known = people.get(who);
     if (known !== undefined) return known;
     const made =
@@ -56,7 +56,7 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
   };
 
   const stateOf = async (who: Who) => {
-    if (who === "nobody") return undefined;
+    if (who === "visitor") return undefined;
     const { cookies } = await person(who);
     const state = states.get(who) ?? { cookies: [...cookies], origins: [] };
     states.set(who, state);

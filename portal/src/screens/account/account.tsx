@@ -6,13 +6,12 @@ import { Profile } from "./profile.tsx";
 import { Sessions } from "./sessions.tsx";
 import { TwoFactor } from "./two-factor.tsx";
 
-/** One's own account: name, ways to sign in, sessions. */
 export function Screen() {
   const me = useMe().data;
   if (me === null || me === undefined) return null;
   return (
     <>
-      <PageHeader title="Account" about="You, the ways you sign in, and where you are signed in." />
+      <PageHeader title="Account" about="Your profile, sign-in methods and active sessions." />
       <Stack className="max-w-3xl">
         <Profile me={me} />
         <Password me={me} />

@@ -1,12 +1,13 @@
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Callout } from "../../ui/layout.tsx";
 
-/** Codes for the day when the phone is gone; shown this once. */
+/** One-time codes for signing in without the authenticator app; shown once. */
 export function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
   return (
     <>
       <Callout tone="warn">
-        These are shown once. Each signs you in once, when your app is not at hand. Keep them where you keep passwords.
+        These codes are shown once. Use one to sign in if you lose access to your authenticator app. Each code works
+        once. Store them in a password manager.
       </Callout>
       <ul
         aria-label="Backup codes"
@@ -17,7 +18,7 @@ export function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
         ))}
       </ul>
       <span className="flex gap-2">
-        <CopyButton text={codes.join("\n")} label="Copy the backup codes">
+        <CopyButton text={codes.join("\n")} label="Copy backup codes">
           Copy all
         </CopyButton>
       </span>

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useFresh } from "../../api/fresh.ts";
+import { useReauthentication } from "../../api/fresh.ts";
 import { addPasskey, listPasskeys, type Passkey, removePasskey, renamePasskey } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -16,17 +16,17 @@ import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { passkeyError } from "../sign-in/ways.tsx";
 
-type Doing = { readonly is: "add" } | { readonly is: "rename" | "remove"; readonly passkey: Passkey };
+type PasskeyAction = { readonly kind: "add" } | { readonly kind: "rename" | "remove"; readonly passkey: Passkey };
 
 export function Passkeys() {
-  const [doing, setDoing] = useState<Doing | null>(null);
+  const [action, setAction] = useState<PasskeyAction | null>(null);
   const passkeys = useQuery({ queryKey: ["passkeys"], queryFn: listPasskeys });
   const rows = passkeys.data?.data ?? [];
-  const add = <Button onClick={() => setDoing({ is: "add" })}>Add a passkey</Button>;
+  const add = <Button onClick={() => setAction({ kind: "add" })}>Add passkey</Button>;
   return (
     <Card
       title="Passkeys"
-      about="Sign in with your fingerprint, face or a security key. Nobody can phish them."
+      about="Sign in with your fingerprint, face or a security key. Passkeys resist phishing."
       actions={rows.length > 0 && add}
       flush
     >
@@ -39,8 +39,8 @@ export function Passkeys() {
       {passkeys.isSuccess && rows.length === 0 && (
         <EmptyState
           icon="fingerprint"
-          title="You have no passkey yet"
-          hint="It is the quickest way to sign in, and the safest one."
+          title="No passkeys yet"
+          hint="A passkey is the fastest and safest way to sign in."
         >
           {add}
         </EmptyState>
@@ -52,37 +52,42 @@ export function Passkeys() {
             <span className="min-w-0 flex-1">
               <span className="block truncate font-medium">{passkey.name ?? "Passkey"}</span>
               <span className="text-xs text-soft">
-                Added <Time at={passkey.created_at} none="some time ago" />
-                {passkey.backed_up && " · synchronised by its maker"}
+                Added <Time at={passkey.created_at} none="at an unknown date" />
+                {passkey.backed_up && " · Synced"}
               </span>
             </span>
             <Menu
-              label={`Actions of ${passkey.name ?? "the passkey"}`}
+              label={`Actions for ${passkey.name ?? "passkey"}`}
               items={[
-                { label: "Rename", icon: "edit", onSelect: () => setDoing({ is: "rename", passkey }) },
-                { label: "Remove", icon: "trash", danger: true, onSelect: () => setDoing({ is: "remove", passkey }) },
+                { label: "Rename", icon: "edit", onSelect: () => setAction({ kind: "rename", passkey }) },
+                {
+                  label: "Remove",
+                  icon: "trash",
+                  danger: true,
+                  onSelect: () => setAction({ kind: "remove", passkey }),
+                },
               ]}
             />
           </li>
         ))}
       </ul>
-      {(doing?.is === "add" || doing?.is === "rename") && (
-        <Name passkey={doing.is === "rename" ? doing.passkey : null} onClose={() => setDoing(null)} />
+      {(action?.kind === "add" || action?.kind === "rename") && (
+        <PasskeyNameDialog passkey={action.kind === "rename" ? action.passkey : null} onClose={() => setAction(null)} />
       )}
-      {doing?.is === "remove" && <Remove passkey={doing.passkey} onClose={() => setDoing(null)} />}
+      {action?.kind === "remove" && <RemovePasskeyDialog passkey={action.passkey} onClose={() => setAction(null)} />}
     </Card>
   );
 }
 
-function Name({ passkey, onClose }: { readonly passkey: Passkey | null; readonly onClose: () => void }) {
+function PasskeyNameDialog({ passkey, onClose }: { readonly passkey: Passkey | null; readonly onClose: () => void }) {
   const client = useQueryClient();
-  const fresh = useFresh();
+  const runReauthenticated = useReauthentication();
   const [name, setName] = useState(passkey?.name ?? "");
   const save = useMutation({
     mutationFn: () =>
-      fresh(() => (passkey === null ? addPasskey(name.trim()) : renamePasskey(passkey.id, name.trim()))),
+      runReauthenticated(() => (passkey === null ? addPasskey(name.trim()) : renamePasskey(passkey.id, name.trim()))),
     onSuccess: async () => {
-      toast(passkey === null ? "The passkey is added" : "The passkey is renamed");
+      toast(passkey === null ? "Passkey added" : "Passkey renamed");
       onClose();
       await client.invalidateQueries();
     },
@@ -91,14 +96,14 @@ function Name({ passkey, onClose }: { readonly passkey: Passkey | null; readonly
     <FormDialog
       open
       onClose={onClose}
-      title={passkey === null ? "Add a passkey" : "Rename the passkey"}
+      title={passkey === null ? "Add passkey" : "Rename passkey"}
       size="small"
-      action={passkey === null ? "Go on" : "Save"}
+      action={passkey === null ? "Continue" : "Save"}
       busy={save.isPending}
       onSubmit={save.mutate}
     >
       <ErrorNote error={passkeyError(save.error)} />
-      <Field label="Its name" hint="So that you know it again: the device that it is on.">
+      <Field label="Name" hint="For example, the device that stores it.">
         <Input
           required
           maxLength={60}
@@ -111,13 +116,13 @@ function Name({ passkey, onClose }: { readonly passkey: Passkey | null; readonly
   );
 }
 
-function Remove({ passkey, onClose }: { readonly passkey: Passkey; readonly onClose: () => void }) {
+function RemovePasskeyDialog({ passkey, onClose }: { readonly passkey: Passkey; readonly onClose: () => void }) {
   const client = useQueryClient();
-  const fresh = useFresh();
+  const runReauthenticated = useReauthentication();
   const remove = useMutation({
-    mutationFn: () => fresh(() => removePasskey(passkey.id)),
+    mutationFn: () => runReauthenticated(() => removePasskey(passkey.id)),
     onSuccess: async () => {
-      toast("The passkey is removed");
+      toast("Passkey removed");
       onClose();
       await client.invalidateQueries();
     },
@@ -127,15 +132,15 @@ function Remove({ passkey, onClose }: { readonly passkey: Passkey; readonly onCl
       open
       onClose={onClose}
       onConfirm={remove.mutate}
-      title="Remove the passkey?"
-      action="Remove it"
+      title="Remove passkey?"
+      action="Remove passkey"
       danger
       busy={remove.isPending}
       error={remove.error}
     >
       <p>
-        You can no longer sign in with {passkey.name ?? "it"}. Remove it from your device too, so that it is not offered
-        there.
+        You can no longer sign in with {passkey.name ?? "this passkey"}. Also delete it from your device, which would
+        otherwise keep offering it.
       </p>
     </Confirm>
   );

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { apiErrorOf } from "../../api/error.ts";
-import { useFresh } from "../../api/fresh.ts";
+import { useReauthentication } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
 import { changePassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
@@ -13,30 +13,30 @@ import { NewPassword, OwnPassword } from "../sign-in/passwords.tsx";
 
 export function Password({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);
-  const says = me.has_password
-    ? "A change ends every other session."
-    : "You sign in with single sign-on and have none here.";
+  const description = me.has_password
+    ? "Changing your password signs you out of all other sessions."
+    : "You sign in with single sign-on and have no password here.";
   return (
     <>
       <Card
         title="Password"
-        about={says}
-        actions={me.has_password && <Button onClick={() => setIsOpen(true)}>Change the password</Button>}
+        about={description}
+        actions={me.has_password && <Button onClick={() => setIsOpen(true)}>Change password</Button>}
       />
-      {isOpen && <Change onClose={() => setIsOpen(false)} />}
+      {isOpen && <ChangePasswordDialog onClose={() => setIsOpen(false)} />}
     </>
   );
 }
 
-function Change({ onClose }: { readonly onClose: () => void }) {
+function ChangePasswordDialog({ onClose }: { readonly onClose: () => void }) {
   const client = useQueryClient();
-  const fresh = useFresh();
-  const [now, setNow] = useState("");
+  const runReauthenticated = useReauthentication();
+  const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
   const change = useMutation({
-    mutationFn: () => fresh(() => changePassword(now, next)),
+    mutationFn: () => runReauthenticated(() => changePassword(current, next)),
     onSuccess: async () => {
-      toast("Your password is changed; other sessions have ended");
+      toast("Password changed. Other sessions were signed out.");
       onClose();
       await client.invalidateQueries();
     },
@@ -47,14 +47,14 @@ function Change({ onClose }: { readonly onClose: () => void }) {
     <FormDialog
       open
       onClose={onClose}
-      title="Change the password"
+      title="Change password"
       size="small"
-      action="Change the password"
+      action="Change password"
       busy={change.isPending}
       onSubmit={change.mutate}
     >
       {!isNew && <ErrorNote error={error} />}
-      <OwnPassword label="Password until now" value={now} onChange={setNow} />
+      <OwnPassword label="Current password" value={current} onChange={setCurrent} />
       <NewPassword label="New password" value={next} onChange={setNext} error={isNew ? error?.message : undefined} />
     </FormDialog>
   );

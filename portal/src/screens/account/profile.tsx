@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { ME_KEY, type Me } from "../../api/me.ts";
-import { renameMyself } from "../../api/people.ts";
+import { updateMyName } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
@@ -12,9 +12,9 @@ export function Profile({ me }: { readonly me: Me }) {
   const client = useQueryClient();
   const [name, setName] = useState(me.name);
   const save = useMutation({
-    mutationFn: () => renameMyself(name.trim()),
+    mutationFn: () => updateMyName(name.trim()),
     onSuccess: async () => {
-      toast("Your name is saved");
+      toast("Name saved");
       await client.invalidateQueries({ queryKey: ME_KEY });
     },
   });
@@ -23,7 +23,7 @@ export function Profile({ me }: { readonly me: Me }) {
     save.mutate();
   };
   return (
-    <Card title="You">
+    <Card title="Profile">
       <form onSubmit={submit} className="grid gap-4">
         <ErrorNote error={save.error} />
         <div className="grid gap-4 sm:grid-cols-2">
@@ -36,7 +36,7 @@ export function Profile({ me }: { readonly me: Me }) {
               onChange={(event) => setName(event.target.value)}
             />
           </Field>
-          <Field label="E-mail address" hint="Workspaces know you by it; it cannot be changed here.">
+          <Field label="Email" hint="Identifies you in workspaces. It can't be changed here.">
             <Input value={me.email} readOnly className="bg-sunken" />
           </Field>
         </div>
@@ -46,7 +46,7 @@ export function Profile({ me }: { readonly me: Me }) {
           disabled={name.trim() === me.name || name.trim() === ""}
           busy={save.isPending}
         >
-          Save the name
+          Save name
         </Button>
       </form>
     </Card>

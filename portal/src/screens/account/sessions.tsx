@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { apiErrorOf } from "../../api/error.ts";
-import { useFresh } from "../../api/fresh.ts";
+import { useReauthentication } from "../../api/fresh.ts";
 import { endOtherSessions, endSession, listSessions, type Session } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -10,16 +10,16 @@ import { Card } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { clientOf } from "./user-agent.ts";
+import { parseUserAgent } from "./user-agent.ts";
 
 export function Sessions() {
   const client = useQueryClient();
-  const fresh = useFresh();
+  const runReauthenticated = useReauthentication();
   const sessions = useQuery({ queryKey: ["sessions"], queryFn: listSessions });
   const end = useMutation({
-    mutationFn: (id: string | null) => fresh(() => (id === null ? endOtherSessions() : endSession(id))),
+    mutationFn: (id: string | null) => runReauthenticated(() => (id === null ? endOtherSessions() : endSession(id))),
     onSuccess: () => {
-      toast("Signed out there");
+      toast("Session signed out");
       return client.invalidateQueries({ queryKey: ["sessions"] });
     },
     onError: (error) => toast(apiErrorOf(error).message, "bad"),
@@ -27,13 +27,13 @@ export function Sessions() {
   const rows = sessions.data?.data ?? [];
   const others = (
     <Button onClick={() => end.mutate(null)} busy={end.isPending && end.variables === null}>
-      Sign out everywhere else
+      Sign out all other sessions
     </Button>
   );
   return (
     <Card
       title="Sessions"
-      about="Browsers and devices that are signed in as you."
+      about="Browsers and devices signed in to your account."
       actions={rows.length > 1 && others}
       flush
     >
@@ -45,7 +45,7 @@ export function Sessions() {
       {sessions.error !== null && <ErrorState error={sessions.error} onRetry={() => void sessions.refetch()} />}
       <ul className="divide-y">
         {rows.map((session) => (
-          <Row
+          <SessionRow
             key={session.id}
             session={session}
             isBusy={end.isPending && end.variables === session.id}
@@ -57,7 +57,7 @@ export function Sessions() {
   );
 }
 
-function Row({
+function SessionRow({
   session,
   isBusy,
   onEnd,
@@ -66,17 +66,17 @@ function Row({
   readonly isBusy: boolean;
   readonly onEnd: () => void;
 }) {
-  const { isTerminal, name } = clientOf(session.user_agent);
+  const { isTerminal, name } = parseUserAgent(session.user_agent);
   return (
     <li className="flex items-center gap-3 py-2.5 pr-3 pl-5">
       <Icon name={isTerminal ? "terminal" : "screen"} className="text-soft" />
       <span className="min-w-0 flex-1">
         <span className="flex flex-wrap items-center gap-x-2">
           <span className="truncate font-medium">{name}</span>
-          {session.current && <Badge tone="good">this one</Badge>}
+          {session.current && <Badge tone="good">This session</Badge>}
         </span>
         <span className="block text-xs text-soft">
-          {session.address ?? "unknown address"} · last seen <Time at={session.last_seen_at} /> · since{" "}
+          {session.address ?? "Unknown IP address"} · Last seen <Time at={session.last_seen_at} /> · Signed in{" "}
           <Time at={session.created_at} as="short" />
         </span>
       </span>

@@ -2,17 +2,17 @@ import { useMemo } from "react";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { qrPath } from "./qr-path.ts";
 
-/** The key of the second factor, to scan or to type. It never leaves the page: the picture is drawn here. */
+/** The TOTP secret as QR code and text. The QR code is drawn in the browser, so the secret never leaves the page. */
 export function TotpKey({ uri }: { readonly uri: string }) {
   const qr = useMemo(() => qrPath(uri), [uri]);
   const secret = new URL(uri).searchParams.get("secret") ?? "";
   return (
     <div className="grid justify-items-center gap-3">
       {qr !== undefined && (
-        // Black on white in both themes: cameras want it so.
+        // Black on white in both themes, for reliable scanning.
         <svg
           role="img"
-          aria-label="QR code of the key"
+          aria-label="QR code for your authenticator app"
           viewBox={`-3 -3 ${qr.size + 6} ${qr.size + 6}`}
           className="size-52 rounded-md bg-white"
           shapeRendering="crispEdges"
@@ -23,15 +23,15 @@ export function TotpKey({ uri }: { readonly uri: string }) {
       <p className="text-center text-soft">
         On this device?{" "}
         <a href={uri} className="text-accent underline">
-          Open it in your app
+          Open your authenticator app
         </a>
-        , or type the key:
+        , or enter this key:
       </p>
       <p className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-1.5">
         <code className="font-mono break-words" data-secret="totp">
           {secret.replace(/(.{4})(?=.)/g, "$1 ")}
         </code>
-        <CopyButton text={secret} label="Copy the key" />
+        <CopyButton text={secret} label="Copy key" />
       </p>
     </div>
   );

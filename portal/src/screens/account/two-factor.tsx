@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { proving, useFresh } from "../../api/fresh.ts";
+import { retryAfterReauthentication, useReauthentication } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
-import { beginTotp, endTotp, giveCode, newBackupCodes, proveByPassword } from "../../api/people.ts";
+import { beginTotp, endTotp, newBackupCodes, reauthenticateByPassword, verifySecondFactor } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -16,11 +16,10 @@ import { BackupCodes } from "./backup-codes.tsx";
 import { TotpKey } from "./totp-key.tsx";
 
 type Step =
-  | { readonly is: "password"; readonly purpose: "on" | "off" | "codes" }
-  | { readonly is: "scan"; readonly uri: string; readonly codes: readonly string[] }
-  | { readonly is: "codes"; readonly codes: readonly string[] };
+  | { readonly kind: "password"; readonly purpose: "on" | "off" | "codes" }
+  | { readonly kind: "scan"; readonly uri: string; readonly codes: readonly string[] }
+  | { readonly kind: "codes"; readonly codes: readonly string[] };
 
-/** A code of an authenticator app beside the password. */
 export function TwoFactor({ me }: { readonly me: Me }) {
   const [step, setStep] = useState<Step | null>(null);
   const client = useQueryClient();
@@ -28,10 +27,10 @@ export function TwoFactor({ me }: { readonly me: Me }) {
     setStep(null);
     void client.invalidateQueries();
   };
-  const begin = (purpose: "on" | "off" | "codes") => () => setStep({ is: "password", purpose });
+  const begin = (purpose: "on" | "off" | "codes") => () => setStep({ kind: "password", purpose });
   const actions = me.two_factor ? (
     <>
-      <Button onClick={begin("codes")}>New backup codes</Button>
+      <Button onClick={begin("codes")}>Generate backup codes</Button>
       <Button look="danger" onClick={begin("off")}>
         Turn off
       </Button>
@@ -41,28 +40,28 @@ export function TwoFactor({ me }: { readonly me: Me }) {
   );
   const title = (
     <span className="flex items-center gap-2">
-      Second factor {me.two_factor ? <Badge tone="good">on</Badge> : <Badge>off</Badge>}
+      Two-factor authentication {me.two_factor ? <Badge tone="good">On</Badge> : <Badge>Off</Badge>}
     </span>
   );
   return (
     <>
       <Card
         title={title}
-        about="Six digits from an app on your phone, asked after your password."
+        about="Requires a code from your authenticator app after your password."
         actions={me.has_password && actions}
       />
-      {step?.is === "password" && (
-        <AskPassword email={me.email} purpose={step.purpose} onStep={setStep} onClose={close} />
+      {step?.kind === "password" && (
+        <PasswordDialog email={me.email} purpose={step.purpose} onStep={setStep} onClose={close} />
       )}
-      {step?.is === "scan" && (
-        <Scan uri={step.uri} onDone={() => setStep({ is: "codes", codes: step.codes })} onClose={close} />
+      {step?.kind === "scan" && (
+        <ScanDialog uri={step.uri} onDone={() => setStep({ kind: "codes", codes: step.codes })} onClose={close} />
       )}
-      {step?.is === "codes" && (
+      {step?.kind === "codes" && (
         <Dialog
           open
           onClose={close}
-          title="Keep your backup codes"
-          footer={<Button onClick={close}>I have kept them</Button>}
+          title="Save your backup codes"
+          footer={<Button onClick={close}>I saved them</Button>}
         >
           <BackupCodes codes={step.codes} />
         </Dialog>
@@ -72,12 +71,12 @@ export function TwoFactor({ me }: { readonly me: Me }) {
 }
 
 const TITLES = {
-  on: "Turn on the second factor",
-  off: "Turn off the second factor",
-  codes: "New backup codes",
+  on: "Turn on two-factor authentication",
+  off: "Turn off two-factor authentication",
+  codes: "Generate backup codes",
 } as const;
 
-function AskPassword({
+function PasswordDialog({
   email,
   purpose,
   onStep,
@@ -88,23 +87,26 @@ function AskPassword({
   readonly onStep: (step: Step) => void;
   readonly onClose: () => void;
 }) {
-  const fresh = useFresh();
+  const runReauthenticated = useReauthentication();
   const [password, setPassword] = useState("");
   const turnOn = async () => {
     const { totpURI, backupCodes } = await beginTotp(password);
-    onStep({ is: "scan", uri: totpURI, codes: backupCodes });
+    onStep({ kind: "scan", uri: totpURI, codes: backupCodes });
   };
   const change = async () => {
-    if (purpose === "codes") onStep({ is: "codes", codes: (await newBackupCodes(password)).backupCodes });
+    if (purpose === "codes") onStep({ kind: "codes", codes: (await newBackupCodes(password)).backupCodes });
     else {
       await endTotp(password);
-      toast("The second factor is off");
+      toast("Two-factor authentication is off");
       onClose();
     }
   };
-  const go = useMutation({
-    // As long as the password is all there is, the one that was just typed is the proof.
-    mutationFn: () => (purpose === "on" ? proving(turnOn, () => proveByPassword(email, password)) : fresh(change)),
+  const submit = useMutation({
+    // Without a second factor, the password just entered is enough to reauthenticate.
+    mutationFn: () =>
+      purpose === "on"
+        ? retryAfterReauthentication(turnOn, () => reauthenticateByPassword(email, password))
+        : runReauthenticated(change),
   });
   return (
     <FormDialog
@@ -112,20 +114,20 @@ function AskPassword({
       onClose={onClose}
       title={TITLES[purpose]}
       size="small"
-      action={purpose === "off" ? "Turn off" : "Go on"}
-      busy={go.isPending}
+      action={purpose === "off" ? "Turn off" : "Continue"}
+      busy={submit.isPending}
       danger={purpose === "off"}
-      onSubmit={go.mutate}
+      onSubmit={submit.mutate}
     >
-      {purpose === "off" && <p className="text-soft">Whoever knows your password can then sign in as you.</p>}
-      {purpose === "codes" && <p className="text-soft">The codes until now stop working.</p>}
-      <ErrorNote error={go.error} />
+      {purpose === "off" && <p className="text-soft">Your password alone is then enough to sign in to your account.</p>}
+      {purpose === "codes" && <p className="text-soft">Your existing backup codes stop working.</p>}
+      <ErrorNote error={submit.error} />
       <OwnPassword value={password} onChange={setPassword} />
     </FormDialog>
   );
 }
 
-function Scan({
+function ScanDialog({
   uri,
   onDone,
   onClose,
@@ -136,9 +138,9 @@ function Scan({
 }) {
   const [code, setCode] = useState("");
   const confirm = useMutation({
-    mutationFn: () => giveCode("app", code),
+    mutationFn: () => verifySecondFactor("app", code),
     onSuccess: () => {
-      toast("The second factor is on");
+      toast("Two-factor authentication is on");
       onDone();
     },
   });
@@ -146,14 +148,14 @@ function Scan({
     <FormDialog
       open
       onClose={onClose}
-      title="Scan this with your app"
+      title="Scan the QR code"
       action="Turn on"
       busy={confirm.isPending}
       onSubmit={confirm.mutate}
     >
       <TotpKey uri={uri} />
       <ErrorNote error={confirm.error} />
-      <Field label="Code" hint="Six digits that the app shows now: they prove that it works.">
+      <Field label="Code" hint="Enter the six-digit code that your authenticator app shows.">
         <CodeInput value={code} onChange={setCode} />
       </Field>
     </FormDialog>

@@ -12,8 +12,8 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/Linux/, "Linux"],
 ];
 
-/** A name for what is signed in, from what it says about itself; good enough to know one's own devices again. */
-export function clientOf(userAgent: string | null): { readonly name: string; readonly isTerminal: boolean } {
+/** A rough name from the user agent, enough to recognise one's own devices. */
+export function parseUserAgent(userAgent: string | null): { readonly name: string; readonly isTerminal: boolean } {
   if (userAgent === null || userAgent === "") return { name: "Unknown client", isTerminal: true };
   const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1];
   const browser = find(BROWSERS);

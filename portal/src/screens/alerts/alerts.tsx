@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -14,46 +14,46 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { Deliveries } from "./deliveries.tsx";
-import type { Rules } from "./draft.ts";
+import type { AlertRules } from "./draft.ts";
 import { RulesForm } from "./rules-form.tsx";
-import { TryAlerts } from "./try-alerts.tsx";
+import { SendTestAlert } from "./try-alerts.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
   const params = { workspace };
   const rules = useManage("manageShowAlerts", { params });
   const isOn = rules.data?.enabled === true;
-  // Up here: whatever is asked again below, a secret that is shown once stays until it is put away.
+  // Held above the tabs: a secret that is shown once must survive a refetch of the rules.
   const [secret, setSecret] = useState<string>();
   return (
     <>
       <PageHeader
         title="Alerts"
-        about="Be told when money runs low, a limit fills up or a provider refuses your key."
+        about="Get notified when the balance runs low, a spend limit fills up or a provider rejects your key."
         mark={rules.data !== undefined && <Badge tone={isOn ? "good" : "neutral"}>{isOn ? "On" : "Off"}</Badge>}
         actions={
           <>
             <CallButton
               calls={[
-                { id: "manageShowAlerts", args: { params }, says: "The rules" },
-                { id: "manageTestAlerts", args: { params }, says: "Send a test" },
-                { id: "manageListAlertDeliveries", args: { params }, says: "What was sent" },
+                { id: "manageShowAlerts", args: { params }, says: "Show alert rules" },
+                { id: "manageTestAlerts", args: { params }, says: "Send a test alert" },
+                { id: "manageListAlertDeliveries", args: { params }, says: "List deliveries" },
               ]}
             />
-            {isOn && <SwitchOff />}
-            {isOn && <TryAlerts />}
+            {isOn && <TurnOffAlerts />}
+            {isOn && <SendTestAlert />}
           </>
         }
       />
       <Tabs
-        label="Parts of alerts"
+        label="Alerts"
         tabs={[
           {
             id: "rules",
             label: "Rules",
             content: () =>
               rules.data !== undefined ? (
-                <RulesPart key={String(rules.data.enabled)} rules={rules.data} onSecret={setSecret} />
+                <RulesTab key={String(rules.data.enabled)} rules={rules.data} onSecret={setSecret} />
               ) : rules.error !== null ? (
                 <Card>
                   <ErrorState error={rules.error} onRetry={() => void rules.refetch()} />
@@ -72,17 +72,15 @@ export function Screen() {
   );
 }
 
-type PartProps = { readonly rules: Rules; readonly onSecret: (secret: string) => void };
+type RulesTabProps = { readonly rules: AlertRules; readonly onSecret: (secret: string) => void };
 
-function RulesPart({ rules, onSecret }: PartProps) {
+function RulesTab({ rules, onSecret }: RulesTabProps) {
   const [isRotating, setIsRotating] = useState(false);
   const { webhook } = rules;
   return (
     <Stack>
       {!rules.enabled && (
-        <Callout title="Nobody is told anything yet">
-          Say what you want to know and where, then switch alerts on.
-        </Callout>
+        <Callout title="Alerts are off">Choose when to notify and where to send, then turn alerts on.</Callout>
       )}
       <RulesForm
         rules={rules}
@@ -91,17 +89,17 @@ function RulesPart({ rules, onSecret }: PartProps) {
           webhook !== null && (
             <div className="flex flex-wrap items-center justify-between gap-2">
               <p className="text-xs text-soft">
-                The secret is of <Time at={webhook.secret_changed_at} as="short" />.
+                Secret changed <Time at={webhook.secret_changed_at} as="short" />{" "}
               </p>
               <Button size="small" icon="refresh" onClick={() => setIsRotating(true)}>
-                New secret
+                Rotate secret{" "}
               </Button>
             </div>
           )
         }
       />
-      {/* Beside the form and not in it: what is confirmed here saves nothing there. */}
-      <Rotate open={isRotating} onClose={() => setIsRotating(false)} onSecret={onSecret} />
+      {/* Outside the form, so that confirming does not submit it. */}
+      <RotateSecret open={isRotating} onClose={() => setIsRotating(false)} onSecret={onSecret} />
     </Stack>
   );
 }
@@ -113,33 +111,33 @@ function SecretDialog({ secret, onClose }: SecretProps) {
     <Dialog
       open={secret !== undefined}
       onClose={onClose}
-      title="The secret of the webhook"
+      title="Webhook secret"
       footer={
         <Button look="primary" onClick={onClose}>
-          I have kept it
+          I saved it
         </Button>
       }
     >
       <ShownOnce secret={secret ?? ""} label="Webhook secret">
         <p className="text-soft">
-          Verify each message with it: HMAC-SHA-256 over <code className="font-mono">x-svc-timestamp</code>, a dot and
-          the body is one of the signatures in <code className="font-mono">x-svc-signature</code>.
+          Use it to verify each message: HMAC-SHA-256 over <code className="font-mono">x-svc-timestamp</code>, a dot and
+          the body equals one of the signatures in <code className="font-mono">x-svc-signature</code>.
         </p>
       </ShownOnce>
     </Dialog>
   );
 }
 
-type RotateProps = {
+type RotateSecretProps = {
   readonly open: boolean;
   readonly onClose: () => void;
   readonly onSecret: (secret: string) => void;
 };
 
-function Rotate({ open, onClose, onSecret }: RotateProps) {
+function RotateSecret({ open, onClose, onSecret }: RotateSecretProps) {
   const { workspace } = useWorkspace();
-  const rotate = useChange("manageRotateAlertSecret", {
-    done: ({ webhook_secret }) => {
+  const rotate = useManageMutation("manageRotateAlertSecret", {
+    onDone: ({ webhook_secret }) => {
       onClose();
       onSecret(webhook_secret);
     },
@@ -149,41 +147,41 @@ function Rotate({ open, onClose, onSecret }: RotateProps) {
       open={open}
       onClose={onClose}
       onConfirm={() => rotate.mutate({ params: { workspace } })}
-      title="Make a new secret"
-      action="Make a new secret"
+      title="Rotate webhook secret?"
+      action="Rotate secret"
       busy={rotate.isPending}
       error={rotate.error}
     >
-      <p>For a day messages carry a signature by the old secret as well, so that no receiver misses one.</p>
+      <p>For 24 hours, messages are signed with both the old and the new secret.</p>
     </Confirm>
   );
 }
 
-function SwitchOff() {
+function TurnOffAlerts() {
   const { workspace } = useWorkspace();
-  const [isAsked, setIsAsked] = useState(false);
-  const remove = useChange("manageDeleteAlerts", {
-    done: () => {
-      setIsAsked(false);
-      toast("Alerts are off.");
+  const [isConfirming, setIsConfirming] = useState(false);
+  const remove = useManageMutation("manageDeleteAlerts", {
+    onDone: () => {
+      setIsConfirming(false);
+      toast("Alerts are off");
     },
   });
   return (
     <>
-      <Button look="danger" onClick={() => setIsAsked(true)}>
-        Switch off
+      <Button look="danger" onClick={() => setIsConfirming(true)}>
+        Turn off{" "}
       </Button>
       <Confirm
-        open={isAsked}
-        onClose={() => setIsAsked(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => remove.mutate({ params: { workspace } })}
-        title="Switch alerts off"
-        action="Switch off"
+        title="Turn off alerts?"
+        action="Turn off alerts"
         danger
         busy={remove.isPending}
         error={remove.error}
       >
-        <p>The rules, the webhook and its secret are forgotten, and nobody is told anything.</p>
+        <p>The rules, the webhook and its secret are deleted, and no alerts are sent.</p>
       </Confirm>
     </>
   );

@@ -8,15 +8,14 @@ import { Time } from "../../ui/values.tsx";
 
 type Delivery = Row<"manageListAlertDeliveries">;
 
-const LOOK_MS = 15_000;
+const REFETCH_MS = 15_000;
 
-/** What was sent, to whom, and what became of it. */
 export function Deliveries() {
   const { workspace } = useWorkspace();
   const deliveries = usePages(
     "manageListAlertDeliveries",
     { params: { workspace }, query: { limit: 50 } },
-    { everyMs: LOOK_MS },
+    { refetchMs: REFETCH_MS },
   );
   return (
     <Table
@@ -24,12 +23,12 @@ export function Deliveries() {
       columns={COLUMNS}
       rows={deliveries.rows}
       keyOf={({ id }) => id}
-      asked={deliveries}
+      query={deliveries}
       empty={
         <EmptyState
           icon="bell"
-          title="Nothing had to be told yet"
-          hint="Each alert is listed here for 30 days, once for every receiver. Test alerts are not listed."
+          title="No alerts sent yet"
+          hint="Alerts are listed for 30 days, once per recipient. Test alerts are not listed."
         />
       }
     />
@@ -37,45 +36,45 @@ export function Deliveries() {
 }
 
 const STATES = {
-  waiting: { label: "Waiting", tone: "warn" },
+  waiting: { label: "Pending", tone: "warn" },
   delivered: { label: "Delivered", tone: "good" },
-  failed: { label: "Given up", tone: "bad" },
+  failed: { label: "Failed", tone: "bad" },
 } as const;
 
 const COLUMNS: readonly Column<Delivery>[] = [
   { id: "title", header: "Alert", cell: ({ title }) => <span className="break-words">{title}</span> },
   {
     id: "target",
-    header: "Receiver",
+    header: "Recipient",
     cell: ({ channel, target }) => (
       <span className="break-all">
-        <span className="text-soft">{channel === "mail" ? "Mail" : "Webhook"}</span> {target}
+        <span className="text-soft">{channel === "mail" ? "Email" : "Webhook"}</span> {target}
       </span>
     ),
   },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     cell: ({ state }) => (
       <Badge tone={STATES[state].tone} dot={state === "waiting"}>
         {STATES[state].label}
       </Badge>
     ),
   },
-  { id: "attempts", header: "Tries", align: "end", cell: ({ attempts }) => attempts },
+  { id: "attempts", header: "Attempts", align: "end", cell: ({ attempts }) => attempts },
   {
     id: "error",
     header: "Last error",
     cell: ({ last_error, next_attempt_at }) => (
       <span className="break-words">
-        {last_error ?? <span className="text-faint">none</span>}
+        {last_error ?? <span className="text-faint">None</span>}
         {next_attempt_at !== null && (
           <span className="block text-xs text-soft">
-            tried again <Time at={next_attempt_at} />
+            Next attempt <Time at={next_attempt_at} />
           </span>
         )}
       </span>
     ),
   },
-  { id: "at", header: "When", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
+  { id: "at", header: "Created", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
 ];

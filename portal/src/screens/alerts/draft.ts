@@ -1,14 +1,14 @@
-import type { Answer, Args } from "../../api/client.ts";
+import type { ApiResponse, Args } from "../../api/client.ts";
 import { decimalOf } from "../../format/decimal.ts";
 
-export type Rules = Answer<"manageShowAlerts">;
-type Put = NonNullable<Args<"managePutAlerts">["body"]>;
+export type AlertRules = ApiResponse<"manageShowAlerts">;
+type AlertRulesBody = NonNullable<Args<"managePutAlerts">["body"]>;
 
-/** Who gets mail: owners and admins as they are at the time, named addresses, or nobody. */
-export type MailTo = "admins" | "named" | "nobody";
+/** Email recipients: the current owners and admins, listed addresses, or none. */
+export type MailTo = "admins" | "named" | "none";
 
-/** The rules as they stand in the form. */
-export type Draft = {
+/** The form state of the alert rules. */
+export type AlertDraft = {
   readonly lowBalance: string;
   readonly percents: string;
   readonly credentialRefused: boolean;
@@ -17,8 +17,8 @@ export type Draft = {
   readonly webhook: string;
 };
 
-/** Where there are no rules yet, what a workspace usually wants. */
-export function draftOf(rules: Rules): Draft {
+/** Without rules, the form starts with common defaults. */
+export function draftOf(rules: AlertRules): AlertDraft {
   if (!rules.enabled)
     return {
       lowBalance: "",
@@ -32,21 +32,21 @@ export function draftOf(rules: Rules): Draft {
     lowBalance: rules.low_balance ?? "",
     percents: rules.limit_percents.join(", "),
     credentialRefused: rules.credential_refused,
-    mailTo: rules.mail_to === null ? "admins" : rules.mail_to.length === 0 ? "nobody" : "named",
+    mailTo: rules.mail_to === null ? "admins" : rules.mail_to.length === 0 ? "none" : "named",
     addresses: (rules.mail_to ?? []).join("\n"),
     webhook: rules.webhook?.url ?? "",
   };
 }
 
-const partsOf = (text: string) => text.split(/[\s,;]+/).filter((part) => part !== "");
+const splitList = (text: string) => text.split(/[\s,;]+/).filter((part) => part !== "");
 
-/** What is wrong is said by the gateway, at its field: a share that is no number is sent as it is read. */
-export function putOf(draft: Draft): Put {
+/** Invalid input is sent unchanged: the API reports the error with its field. */
+export function alertRulesBody(draft: AlertDraft): AlertRulesBody {
   return {
     low_balance: draft.lowBalance === "" ? null : (decimalOf(draft.lowBalance) ?? draft.lowBalance),
-    limit_percents: partsOf(draft.percents.replaceAll("%", " ")).map(Number),
+    limit_percents: splitList(draft.percents.replaceAll("%", " ")).map(Number),
     credential_refused: draft.credentialRefused,
-    mail_to: draft.mailTo === "admins" ? null : draft.mailTo === "nobody" ? [] : partsOf(draft.addresses),
+    mail_to: draft.mailTo === "admins" ? null : draft.mailTo === "none" ? [] : splitList(draft.addresses),
     webhook_url: draft.webhook.trim() === "" ? null : draft.webhook.trim(),
   };
 }

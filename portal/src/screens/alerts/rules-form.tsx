@@ -1,7 +1,7 @@
 import { type ReactNode, type SyntheticEvent, useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
-import { useChange } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -9,49 +9,55 @@ import { Checkbox, Field, Input, Textarea } from "../../ui/field.tsx";
 import { Callout, Card, Stack } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type Draft, draftOf, type MailTo, putOf, type Rules } from "./draft.ts";
+import { type AlertDraft, type AlertRules, alertRulesBody, draftOf, type MailTo } from "./draft.ts";
 
-type Saved = Answer<"managePutAlerts">;
+type SavedAlerts = ApiResponse<"managePutAlerts">;
 
 type Props = {
-  readonly rules: Rules;
-  /** The secret of a new webhook, which is in this answer and nowhere else. */
+  readonly rules: AlertRules;
+  /** The secret of a new webhook, which only this response contains. */
   readonly onSecret: (secret: string) => void;
   readonly webhookActions: ReactNode;
 };
 
-/** What the workspace is told of, and where. */
 export function RulesForm({ rules, onSecret, webhookActions }: Props) {
   const { workspace } = useWorkspace();
-  const [draft, setDraft] = useState<Draft>(() => draftOf(rules));
-  const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part });
-  const save = useChange("managePutAlerts", {
-    done: (saved: Saved) => {
+  const [draft, setDraft] = useState<AlertDraft>(() => draftOf(rules));
+  const change = (part: Partial<AlertDraft>) => setDraft({ ...draft, ...part });
+  const save = useManageMutation("managePutAlerts", {
+    onDone: (saved: SavedAlerts) => {
       setDraft(draftOf(saved));
-      toast(rules.enabled ? "The alerts are saved." : "Alerts are on.");
+      toast(rules.enabled ? "Alerts saved" : "Alerts are on");
       if (saved.webhook_secret !== null) onSecret(saved.webhook_secret);
     },
   });
   const param = save.error?.param ?? "";
-  const wrong = (name: string) => (param === name || param.startsWith(`${name}.`) ? save.error?.message : undefined);
-  const isPlaced = ["low_balance", "limit_percents", "mail_to", "webhook_url"].some(
-    (name) => wrong(name) !== undefined,
+  const fieldError = (name: string) =>
+    param === name || param.startsWith(`${name}.`) ? save.error?.message : undefined;
+  const hasFieldError = ["low_balance", "limit_percents", "mail_to", "webhook_url"].some(
+    (name) => fieldError(name) !== undefined,
   );
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    save.mutate({ params: { workspace }, body: putOf(draft) });
+    save.mutate({ params: { workspace }, body: alertRulesBody(draft) });
   };
   return (
     <form onSubmit={submit}>
       <Stack>
         <div className="grid gap-5 lg:grid-cols-2">
-          <Told draft={draft} change={change} wrong={wrong} currency={rules.currency} />
-          <Where draft={draft} change={change} wrong={wrong} rules={rules} webhookActions={webhookActions} />
+          <AlertConditions draft={draft} change={change} fieldError={fieldError} currency={rules.currency} />
+          <AlertDestinations
+            draft={draft}
+            change={change}
+            fieldError={fieldError}
+            rules={rules}
+            webhookActions={webhookActions}
+          />
         </div>
-        {!isPlaced && <ErrorNote error={save.error} />}
+        {!hasFieldError && <ErrorNote error={save.error} />}
         <div>
           <Button type="submit" look="primary" busy={save.isPending}>
-            {rules.enabled ? "Save" : "Switch alerts on"}
+            {rules.enabled ? "Save alerts" : "Turn on alerts"}
           </Button>
         </div>
       </Stack>
@@ -59,37 +65,37 @@ export function RulesForm({ rules, onSecret, webhookActions }: Props) {
   );
 }
 
-type PartProps = {
-  readonly draft: Draft;
-  readonly change: (part: Partial<Draft>) => void;
-  readonly wrong: (name: string) => string | undefined;
+type AlertFieldsProps = {
+  readonly draft: AlertDraft;
+  readonly change: (part: Partial<AlertDraft>) => void;
+  readonly fieldError: (name: string) => string | undefined;
 };
 
-function Told({ draft, change, wrong, currency }: PartProps & { readonly currency: string }) {
+function AlertConditions({ draft, change, fieldError, currency }: AlertFieldsProps & { readonly currency: string }) {
   return (
-    <Card title="Tell us when">
+    <Card title="Notify when">
       <div className="grid gap-4">
         <Field
-          label={`The balance is below, in ${currency}`}
-          hint="Empty: never. Told once, and again after the balance was back above it."
-          error={wrong("low_balance")}
+          label={`Balance below (${currency})`}
+          hint="Leave empty to disable. Sent once each time the balance drops below this amount."
+          error={fieldError("low_balance")}
         >
-          <DecimalInput empty="never" value={draft.lowBalance} onChange={(lowBalance) => change({ lowBalance })} />
+          <DecimalInput empty="Never" value={draft.lowBalance} onChange={(lowBalance) => change({ lowBalance })} />
         </Field>
         <Field
-          label="These shares of a spend limit are spent, in percent"
-          hint="Whole numbers from 1 to 100, such as 80, 100. Empty: never. Told once in each day or month."
-          error={wrong("limit_percents")}
+          label="Spend limit usage (%)"
+          hint="Whole numbers from 1 to 100, for example 80, 100. Leave empty to disable. Each is sent once per day or month."
+          error={fieldError("limit_percents")}
         >
           <Input
             value={draft.percents}
-            placeholder="never"
+            placeholder="Never"
             onChange={(event) => change({ percents: event.target.value })}
           />
         </Field>
         <Checkbox
-          label="A provider refuses a key of our own"
-          hint="The key was revoked there, or is over its quota."
+          label="A provider rejects one of our keys"
+          hint="The key was revoked at the provider or exceeded its quota."
           checked={draft.credentialRefused}
           onChange={(credentialRefused) => change({ credentialRefused })}
         />
@@ -98,35 +104,35 @@ function Told({ draft, change, wrong, currency }: PartProps & { readonly currenc
   );
 }
 
-const MAIL = [
+const MAIL_OPTIONS = [
   { value: "admins", label: "Owners and admins" },
-  { value: "named", label: "These addresses" },
-  { value: "nobody", label: "Nobody" },
+  { value: "named", label: "Specific addresses" },
+  { value: "none", label: "None" },
 ] as const;
 
-const mailOf = (value: string): MailTo => MAIL.find((one) => one.value === value)?.value ?? "admins";
+const parseMailTo = (value: string): MailTo => MAIL_OPTIONS.find((one) => one.value === value)?.value ?? "admins";
 
-type WhereProps = PartProps & { readonly rules: Rules; readonly webhookActions: ReactNode };
+type AlertDestinationsProps = AlertFieldsProps & { readonly rules: AlertRules; readonly webhookActions: ReactNode };
 
-function Where({ draft, change, wrong, rules, webhookActions }: WhereProps) {
+function AlertDestinations({ draft, change, fieldError, rules, webhookActions }: AlertDestinationsProps) {
   return (
-    <Card title="Tell it there">
+    <Card title="Send to">
       <div className="grid gap-4">
         <div className="grid gap-2">
-          <p className="font-medium">Mail to</p>
+          <p className="font-medium">Email</p>
           <div className="overflow-x-auto">
             <Segments
-              label="Mail to"
-              options={MAIL}
+              label="Email"
+              options={MAIL_OPTIONS}
               value={draft.mailTo}
-              onChange={(value) => change({ mailTo: mailOf(value) })}
+              onChange={(value) => change({ mailTo: parseMailTo(value) })}
             />
           </div>
           {draft.mailTo === "admins" && rules.recipients.length > 0 && (
-            <p className="text-xs break-words text-soft">Now: {rules.recipients.join(", ")}</p>
+            <p className="text-xs break-words text-soft">Currently: {rules.recipients.join(", ")}</p>
           )}
           {draft.mailTo === "named" && (
-            <Field label="Addresses, one on each line" error={wrong("mail_to")}>
+            <Field label="Email addresses, one per line" error={fieldError("mail_to")}>
               <Textarea
                 rows={3}
                 value={draft.addresses}
@@ -134,18 +140,18 @@ function Where({ draft, change, wrong, rules, webhookActions }: WhereProps) {
               />
             </Field>
           )}
-          {!rules.mail_ready && draft.mailTo !== "nobody" && (
-            <Callout tone="warn" title="No mail is sent from here yet">
-              The operator has to set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM. Use a webhook until then.
+          {!rules.mail_ready && draft.mailTo !== "none" && (
+            <Callout tone="warn" title="Email isn't set up">
+              The operator needs to set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM. Until then, use a webhook.
             </Callout>
           )}
         </div>
         <div className="grid gap-2">
           <Field
-            label="Webhook"
+            label="Webhook URL"
             optional
-            hint="A public https address. Each message is signed; the secret is shown once, when the webhook is saved."
-            error={wrong("webhook_url")}
+            hint="A public HTTPS URL. Messages are signed; the secret is shown once when you save the webhook."
+            error={fieldError("webhook_url")}
           >
             <Input
               type="url"

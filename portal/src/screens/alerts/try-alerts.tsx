@@ -1,20 +1,20 @@
 import { useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 
-/** Sends a test to every receiver at once, and says what became of each. */
-export function TryAlerts() {
+/** Sends a test alert to every recipient and shows each result. */
+export function SendTestAlert() {
   const { workspace } = useWorkspace();
-  const test = useChange("manageTestAlerts", { stale: [] });
+  const test = useManageMutation("manageTestAlerts", { stale: [] });
   const isOpen = !test.isIdle;
   return (
     <>
       <Button icon="bell" busy={test.isPending} onClick={() => test.mutate({ params: { workspace } })}>
-        Test now
+        Send test alert{" "}
       </Button>
       <Dialog
         open={isOpen}
@@ -26,13 +26,13 @@ export function TryAlerts() {
         <ErrorNote error={test.error} />
         {test.data !== undefined && (
           <>
-            <p>{test.data.ok ? "Every receiver got it." : "Not every receiver got it."}</p>
+            <p>{test.data.ok ? "Delivered to all recipients." : "Some deliveries failed."}</p>
             <ul className="grid gap-2">
               {test.data.channels.map(({ channel, target, ok, detail }) => (
                 <li key={`${channel} ${target}`} className="grid gap-0.5 rounded-md border px-3 py-2">
                   <p className="flex flex-wrap items-center gap-2">
-                    <Badge tone={ok ? "good" : "bad"}>{ok ? "Got it" : "Did not"}</Badge>
-                    <span className="text-soft">{channel === "mail" ? "Mail" : "Webhook"}</span>
+                    <Badge tone={ok ? "good" : "bad"}>{ok ? "Delivered" : "Failed"}</Badge>
+                    <span className="text-soft">{channel === "mail" ? "Email" : "Webhook"}</span>
                     <span className="min-w-0 break-all">{target}</span>
                   </p>
                   <p className="text-xs break-words text-soft">{detail}</p>

@@ -8,9 +8,9 @@ import { Field, Input, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { useCalm } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-calm.ts";
 import { Time } from "../../ui/values.tsx";
-import { type Entry, type Filters, iconOf, KINDS, queryOf, subjectOf } from "./entry.ts";
+import { type Entry, type Filters, iconOf, KINDS, queryOf, targetNameOf } from "./entry.ts";
 import { EntryDetail } from "./entry-detail.tsx";
 import { ExportButton } from "./export.tsx";
 
@@ -30,24 +30,24 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
   },
   {
     id: "target",
-    header: "What",
+    header: "Target",
     className: "md:max-w-72",
     cell: (entry) => (
       <span className="block truncate" title={entry.target ?? undefined}>
-        {subjectOf(entry, names) ?? "–"}
+        {targetNameOf(entry, names) ?? "–"}
       </span>
     ),
   },
   {
     id: "actor",
-    header: "Who",
+    header: "Actor",
     className: "md:min-w-40",
     cell: ({ actor }) => <span className="break-all">{actor}</span>,
   },
-  { id: "at", header: "When", align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
+  { id: "at", header: "Time", align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
 ];
 
-/** Lines about a key have its id; people know it by its name. */
+/** Audit entries refer to keys by ID; the table shows names. */
 function useKeyNames(workspace: string): ReadonlyMap<string, string> {
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } }).data?.data;
   return useMemo(() => new Map(keys?.map(({ id, name }) => [id, name])), [keys]);
@@ -63,20 +63,20 @@ export function Screen() {
     from: search.get("from"),
     to: search.get("to"),
   };
-  const query = useCalm(queryOf(workspace, filters));
-  const lines = usePages("manageListAudit", { query: { ...query, limit: PAGE } }, { keep: true });
+  const query = useDebounced(queryOf(workspace, filters));
+  const entries = usePages("manageListAudit", { query: { ...query, limit: PAGE } }, { keepPrevious: true });
   const columns = columnsWith(useKeyNames(workspace));
-  const chosen = lines.rows.find(({ id }) => id === search.get("entry"));
+  const chosen = entries.rows.find(({ id }) => id === search.get("entry"));
   const clear = () => search.set({ action: null, actor: null, target: null, from: null, to: null });
   const isFiltered = Object.values(filters).some((value) => value !== "");
   return (
     <>
       <PageHeader
         title="Audit log"
-        about="Who changed what, and when. It holds no secret and no content of requests."
+        about="Every management action with actor, target and time. Contains no secrets and no request content."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListAudit", args: { query }, says: "The lines you see" }]} />
+            <CallButton calls={[{ id: "manageListAudit", args: { query }, says: "List these entries" }]} />
             <ExportButton workspace={workspace} query={query} />
           </>
         }
@@ -85,21 +85,17 @@ export function Screen() {
       <Table<Entry>
         label="Audit log"
         columns={columns}
-        rows={lines.rows}
+        rows={entries.rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("audit")}${stringifySearch({ ...search.all, entry: id })}`}
-        asked={lines}
+        query={entries}
         empty={
           isFiltered ? (
-            <EmptyState icon="search" title="No line is like that" hint="Widen the time, or leave a filter out.">
-              <Button onClick={clear}>Show everything</Button>
+            <EmptyState icon="search" title="No entries match" hint="Choose a longer period or remove a filter.">
+              <Button onClick={clear}>Clear filters</Button>
             </EmptyState>
           ) : (
-            <EmptyState
-              icon="scroll"
-              title="Nothing was changed yet"
-              hint="Every change of the workspace is noted here."
-            />
+            <EmptyState icon="scroll" title="No entries yet" hint="Changes to this workspace are recorded here." />
           )
         }
       />
@@ -120,18 +116,18 @@ function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
   const isOneAction = filters.action.includes(".");
   return (
     <Toolbar>
-      <Field label="Of what" className="w-full sm:w-44">
+      <Field label="Type" className="w-full sm:w-44">
         <Select
           value={filters.action}
           onChange={(event) => search.set({ action: event.target.value })}
           options={[
-            { value: "", label: "Everything" },
+            { value: "", label: "All types" },
             ...(isOneAction ? [{ value: filters.action, label: filters.action }] : []),
             ...kinds,
           ]}
         />
       </Field>
-      <Field label="Who" className="w-full sm:w-52">
+      <Field label="Actor" className="w-full sm:w-52">
         <Input
           placeholder="ada@example.eu, operator"
           value={filters.actor}
@@ -140,7 +136,7 @@ function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
       </Field>
       <Field label="Target" className="w-full sm:w-52">
         <Input
-          placeholder="Id, such as key_…"
+          placeholder="ID, for example key_…"
           value={filters.target}
           onChange={(event) => search.set({ target: event.target.value })}
         />
@@ -153,7 +149,7 @@ function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
       </Field>
       {isFiltered && (
         <Button look="quiet" icon="close" onClick={clear}>
-          Clear
+          Clear filters{" "}
         </Button>
       )}
     </Toolbar>

@@ -4,7 +4,7 @@ import { Drawer } from "../../ui/dialog.tsx";
 import { KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Time, Unknown } from "../../ui/values.tsx";
-import { type Entry, placeOf, valueText } from "./entry.ts";
+import { type Entry, screenPathOf, valueText } from "./entry.ts";
 
 type Props = {
   readonly entry: Entry;
@@ -12,17 +12,16 @@ type Props = {
   readonly onClose: () => void;
 };
 
-/** One line of the log with all that was written down. */
 export function EntryDetail({ entry, at, onClose }: Props) {
-  const place = placeOf(entry);
+  const path = screenPathOf(entry);
   const { before, after, ...rest } = entry.detail;
   const hasBoth = before !== undefined && after !== undefined;
   return (
     <Drawer open onClose={onClose} title={entry.action} size="normal">
       <KeyValue
         rows={[
-          { name: "When", value: <Time at={entry.at} as="exact" /> },
-          { name: "Who", value: <span className="break-all">{entry.actor}</span> },
+          { name: "Time", value: <Time at={entry.at} as="exact" /> },
+          { name: "Actor", value: <span className="break-all">{entry.actor}</span> },
           {
             name: "Target",
             value:
@@ -31,7 +30,7 @@ export function EntryDetail({ entry, at, onClose }: Props) {
               ) : (
                 <span className="inline-flex items-center gap-1">
                   <code className="font-mono text-xs break-all">{entry.target}</code>
-                  <CopyButton text={entry.target} label="Copy the target" />
+                  <CopyButton text={entry.target} label="Copy target" />
                 </span>
               ),
           },
@@ -42,31 +41,31 @@ export function EntryDetail({ entry, at, onClose }: Props) {
         ]}
       />
       {hasBoth && <Changes before={before} after={after} />}
-      {place !== undefined && (
+      {path !== undefined && (
         <div>
-          <LinkButton to={at(place)} size="small" icon="arrow">
-            Where it stands now
+          <LinkButton to={at(path)} size="small" icon="arrow">
+            View current state
           </LinkButton>
         </div>
       )}
       <details>
-        <summary className="text-soft">As it was written down</summary>
+        <summary className="text-soft">Raw entry</summary>
         <div className="mt-2 min-w-0">
-          <CodeBlock code={JSON.stringify(entry, null, 2)} label="The line of the log" />
+          <CodeBlock code={JSON.stringify(entry, null, 2)} label="Raw entry" />
         </div>
       </details>
     </Drawer>
   );
 }
 
-/** Field by field what was and what is; a plain value is one field. */
+/** Compares field by field; a value that is not an object counts as one field. */
 function Changes({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const [was, is] = [fieldsOf(before), fieldsOf(after)];
   const names = [...new Set([...Object.keys(was), ...Object.keys(is)])];
   const changed = names.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
   return (
     <table className="w-full text-left">
-      <caption className="mb-1 text-left font-medium">What changed</caption>
+      <caption className="mb-1 text-left font-medium">Changes</caption>
       <thead>
         <tr className="border-b text-xs text-soft">
           <th scope="col" className="py-1 pr-3">

@@ -4,7 +4,7 @@ import type { IconName } from "../../ui/icon.tsx";
 export type Entry = Row<"manageListAudit">;
 type AuditQuery = NonNullable<Args<"manageListAudit">["query"]>;
 
-/** Kinds of things that changes are made to. */
+/** The first part of an action: the type of its target. */
 export const KINDS: readonly { readonly id: string; readonly label: string; readonly icon: IconName }[] = [
   { id: "alerts", label: "Alerts", icon: "bell" },
   { id: "capture", label: "Capture windows", icon: "record" },
@@ -29,10 +29,10 @@ export function iconOf(action: string): IconName {
   return KINDS.find(({ id }) => id === kind)?.icon ?? "edit";
 }
 
-/** The filters as they stand in the address. */
+/** Filters as query parameters. */
 export type Filters = Readonly<Record<"action" | "actor" | "target" | "from" | "to", string>>;
 
-/** As they are asked for. Days are the reader's, both included. */
+/** Days are in the reader's time zone; the last day is included. */
 export function queryOf(workspace: string, { action, actor, target, from, to }: Filters): AuditQuery {
   const since = dayStart(from, 0);
   const until = dayStart(to, 1);
@@ -46,27 +46,27 @@ export function queryOf(workspace: string, { action, actor, target, from, to }: 
   };
 }
 
-function dayStart(day: string, later: number): string | undefined {
+function dayStart(day: string, addDays: number): string | undefined {
   const start = new Date(`${day}T00:00`);
   if (day === "" || Number.isNaN(start.getTime())) return undefined;
-  start.setDate(start.getDate() + later);
+  start.setDate(start.getDate() + addDays);
   return start.toISOString();
 }
 
 const NAMES = ["name", "email", "slug", "provider", "router"] as const;
 
-/** What it was done to, in a word a person knows. `names` are those of the workspace's keys by their id. */
-export function subjectOf({ target, detail }: Entry, names: ReadonlyMap<string, string>): string | null {
+/** A readable name of the target. `names` maps key IDs to key names. */
+export function targetNameOf({ target, detail }: Entry, names: ReadonlyMap<string, string>): string | null {
   for (const name of NAMES) {
-    const said = detail[name];
-    if (typeof said === "string" && said !== "") return said;
+    const value = detail[name];
+    if (typeof value === "string" && value !== "") return value;
   }
   if (target === null) return null;
-  return names.get(target) ?? (target.startsWith("ws_") ? "the workspace" : target);
+  return names.get(target) ?? (target.startsWith("ws_") ? "Workspace" : target);
 }
 
-/** Where the thing can be looked at, if there is such a place. */
-export function placeOf({ action, target }: Entry): string | undefined {
+/** The screen that shows the target, if there is one. */
+export function screenPathOf({ action, target }: Entry): string | undefined {
   if (target?.startsWith("key_")) return `keys?view=all&key=${encodeURIComponent(target)}`;
   const kind = action.split(".")[0] ?? "";
   const screens: Readonly<Record<string, string>> = {
@@ -86,10 +86,9 @@ export function placeOf({ action, target }: Entry): string | undefined {
   return screens[kind];
 }
 
-/** A value of a detail as one line. */
 export function valueText(value: unknown): string {
-  if (value === null || value === undefined) return "not set";
+  if (value === null || value === undefined) return "Not set";
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueText).join(", ");
+  if (Array.isArray(value)) return value.length === 0 ? "None" : value.map(valueText).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSearchParam, useWorkspace } from "../../address.ts";
-import { useChange, useManage, usePages } from "../../api/hooks.ts";
-import { bytesText } from "../../format/number.ts";
+import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
+import { bytesText, counted } from "../../format/number.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -13,25 +13,24 @@ import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time } from "../../ui/values.tsx";
-import { OpenWindow } from "./open-window.tsx";
-import { RunningWindow, ScopeText, type Window } from "./running-window.tsx";
+import { OpenWindowDialog } from "./open-window.tsx";
+import { type CaptureWindow, OpenWindowCard, ScopeText } from "./running-window.tsx";
 
-const EVERY_MS = 4000;
+const REFETCH_MS = 4000;
 
-/** Times in which requests and answers are kept: the only ones. */
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const [isNew, setIsNew] = useSearchParam("new");
   const query = { workspace, limit: 50 };
-  const windows = usePages("manageListCaptures", { query }, { everyMs: EVERY_MS });
+  const windows = usePages("manageListCaptures", { query }, { refetchMs: REFETCH_MS });
   const policy = useManage("manageShowPolicy", { params: { workspace } });
-  const isStrict = policy.data?.zero_data_retention === true;
+  const requiresZeroRetention = policy.data?.zero_data_retention === true;
   const open = windows.rows.filter(({ state }) => state === "open");
   return (
     <>
       <PageHeader
         title="Capture windows"
-        about="For a while, what is asked and answered is kept, sealed, so that a fault can be found. Outside of a window no content is kept."
+        about="Store encrypted request and response content for a limited time to debug a problem. Outside a window, no content is stored."
         actions={
           <>
             <CallButton
@@ -40,57 +39,57 @@ export function Screen() {
                 { id: "manageOpenCapture", args: { params: { workspace }, body: { minutes: 30 } } },
               ]}
             />
-            {!isStrict && (
+            {!requiresZeroRetention && (
               <Button look="primary" icon="record" onClick={() => setIsNew("1")}>
-                Open a window
+                Open window{" "}
               </Button>
             )}
           </>
         }
       />
       <Stack>
-        {isStrict && (
+        {requiresZeroRetention && (
           <Callout
             tone="warn"
-            title="Nothing may be captured here"
+            title="Capture is not allowed"
             action={
               <LinkButton size="small" to={at("policy")}>
-                Open the policy
+                View policy
               </LinkButton>
             }
           >
-            The policy of this workspace promises zero data retention, and that includes us: no window can be opened,
-            and the server refuses it too. Change the policy first if you really need one.
+            This workspace's policy requires zero data retention, which applies to the gateway too. To open a capture
+            window, change the policy first.
           </Callout>
         )}
         {open.map((window) => (
-          <RunningWindow key={window.id} window={window} />
+          <OpenWindowCard key={window.id} window={window} />
         ))}
         <Table
           label="Capture windows"
           columns={COLUMNS}
           rows={windows.rows}
           keyOf={({ id }) => id}
-          asked={windows}
+          query={windows}
           empty={
             <EmptyState
               icon="record"
-              title="No window was ever opened"
+              title="No capture windows yet"
               hint={
-                isStrict
-                  ? "And none can be, under zero data retention."
-                  : "Open one for some minutes, repeat the call that goes wrong, and look at it under Requests."
+                requiresZeroRetention
+                  ? "Zero data retention does not allow them."
+                  : "Open a window, repeat the failing request, then view its content under Requests."
               }
             />
           }
         />
       </Stack>
-      <OpenWindow open={isNew === "1" && !isStrict} onClose={() => setIsNew("")} />
+      <OpenWindowDialog open={isNew === "1" && !requiresZeroRetention} onClose={() => setIsNew("")} />
     </>
   );
 }
 
-const COLUMNS: readonly Column<Window>[] = [
+const COLUMNS: readonly Column<CaptureWindow>[] = [
   {
     id: "opened",
     header: "Opened",
@@ -105,19 +104,19 @@ const COLUMNS: readonly Column<Window>[] = [
   },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     cell: (row) => <WindowState window={row} />,
   },
-  { id: "scope", header: "Keeps", className: "md:min-w-36", cell: (row) => <ScopeText window={row} /> },
+  { id: "scope", header: "Scope", className: "md:min-w-36", cell: (row) => <ScopeText window={row} /> },
   {
     id: "reason",
-    header: "Why",
+    header: "Reason",
     className: "md:min-w-40",
     cell: (row) => <Logged text={row.reason} wrap />,
   },
   {
     id: "items",
-    header: "Calls kept",
+    header: "Requests",
     align: "end",
     cell: (row) => (
       <span className="grid justify-items-end">
@@ -126,7 +125,7 @@ const COLUMNS: readonly Column<Window>[] = [
       </span>
     ),
   },
-  { id: "retention", header: "Each for", align: "end", cell: (row) => row.retention },
+  { id: "retention", header: "Retention", align: "end", cell: (row) => row.retention },
   {
     id: "actions",
     header: <span className="sr-only">Actions</span>,
@@ -135,45 +134,46 @@ const COLUMNS: readonly Column<Window>[] = [
   },
 ];
 
-function WindowState({ window }: { readonly window: Window }) {
+function WindowState({ window }: { readonly window: CaptureWindow }) {
   if (window.state === "open") {
     return (
       <Badge tone="bad" dot>
-        open
+        {" "}
+        Open{" "}
       </Badge>
     );
   }
-  return window.purged_at === null ? <Badge>closed</Badge> : <Badge tone="info">purged</Badge>;
+  return window.purged_at === null ? <Badge>Closed</Badge> : <Badge tone="info">Purged</Badge>;
 }
 
-function Purge({ window }: { readonly window: Window }) {
-  const [isAsking, setIsAsking] = useState(false);
-  const purge = useChange("manageCloseCapture", {
+function Purge({ window }: { readonly window: CaptureWindow }) {
+  const [isConfirming, setIsConfirming] = useState(false);
+  const purge = useManageMutation("manageCloseCapture", {
     stale: ["manageListCaptures"],
-    done: ({ purged }) => {
-      setIsAsking(false);
-      toast(`${purged} ${purged === 1 ? "call is" : "calls are"} removed`);
+    onDone: ({ purged }) => {
+      setIsConfirming(false);
+      toast(`Content of ${counted(purged, "request")} deleted`);
     },
   });
   if (window.purged_at !== null || (window.items === 0 && window.state !== "open")) return null;
   return (
     <>
-      <Button size="small" look="danger" icon="trash" onClick={() => setIsAsking(true)}>
+      <Button size="small" look="danger" icon="trash" onClick={() => setIsConfirming(true)}>
         Purge
       </Button>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => purge.mutate({ params: { id: window.id }, body: { purge: true } })}
-        title="Remove what was kept?"
-        action="Remove it now"
+        title="Purge captured content?"
+        action="Purge content"
         danger
         busy={purge.isPending}
         error={purge.error}
       >
         <p>
-          The content of {window.items} {window.items === 1 ? "call" : "calls"} is removed at once and cannot be brought
-          back{window.state === "open" ? "; the window is closed with it" : ""}. The log keeps the calls themselves.
+          The content of {counted(window.items, "request")} is deleted immediately and can't be restored
+          {window.state === "open" ? "; the window is also closed" : ""}. The requests stay in the log.
         </p>
       </Confirm>
     </>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -20,8 +20,7 @@ const RETENTIONS = ["1d", "7d", "30d", "90d"].map((value) => ({
   label: counted(Number.parseInt(value, 10), "day"),
 }));
 
-/** Asks for how long, of what and why: the reason stands in the audit log. */
-export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {
+export function OpenWindowDialog({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {
   const { workspace } = useWorkspace();
   const [minutes, setMinutes] = useState("30");
   const [keys, setKeys] = useState<readonly string[]>([]);
@@ -30,11 +29,11 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
   const [retention, setRetention] = useState("7d");
   const [reason, setReason] = useState("");
   const all = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } }, { enabled: open });
-  const start = useChange("manageOpenCapture", {
+  const start = useManageMutation("manageOpenCapture", {
     stale: ["manageListCaptures"],
-    done: () => {
+    onDone: () => {
       setReason("");
-      toast("The window is open: calls in its scope are kept from now on");
+      toast("Capture window opened");
       onClose();
     },
   });
@@ -49,14 +48,15 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
       open={open}
       onClose={onClose}
       onSubmit={submit}
-      title="Open a capture window"
-      action="Open the window"
+      title="Open capture window"
+      action="Open window"
       busy={start.isPending}
     >
       <p className="text-soft">
-        What is asked and answered is kept, sealed with a key of this workspace. Audio never is. It closes by itself.
+        Request and response content is stored, encrypted with a key of this workspace. Audio is never stored. The
+        window closes automatically.
       </p>
-      <Field label="Open for, in minutes" error={errorAt("minutes")} hint="From 1 minute to 24 hours.">
+      <Field label="Duration (minutes)" error={errorAt("minutes")} hint="From 1 minute to 24 hours.">
         <Input
           type="number"
           min={1}
@@ -66,17 +66,17 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
           onChange={(event) => setMinutes(event.target.value)}
         />
       </Field>
-      <Segments label="Usual times" options={MINUTES} value={minutes} onChange={setMinutes} />
-      <Picks
+      <Segments label="Common durations" options={MINUTES} value={minutes} onChange={setMinutes} />
+      <MultiSelect
         label="Keys"
-        none="every key"
+        none="All keys"
         options={[...keyLabels(all.data?.data ?? [])].map(([id, name]) => ({ id, name }))}
         chosen={keys}
         choose={setKeys}
       />
-      <Picks
+      <MultiSelect
         label="Surfaces"
-        none="every surface"
+        none="All surfaces"
         options={SURFACES.map((id) => ({ id, name: id }))}
         chosen={surfaces}
         choose={setSurfaces}
@@ -93,11 +93,16 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
             ]}
           />
         </Field>
-        <Field label="Keep each call for" error={errorAt("retention")}>
+        <Field label="Retention" error={errorAt("retention")}>
           <Select value={retention} onChange={(event) => setRetention(event.target.value)} options={RETENTIONS} />
         </Field>
       </div>
-      <Field label="Why" optional hint="Stands in the audit log and in the evidence report." error={errorAt("reason")}>
+      <Field
+        label="Reason"
+        optional
+        hint="Recorded in the audit log and the evidence report."
+        error={errorAt("reason")}
+      >
         <Textarea rows={2} maxLength={500} value={reason} onChange={(event) => setReason(event.target.value)} />
       </Field>
       <ErrorNote error={start.error} />
@@ -105,7 +110,7 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
   );
 }
 
-function Picks<Id extends string>({
+function MultiSelect<Id extends string>({
   label,
   none,
   options,
@@ -123,7 +128,7 @@ function Picks<Id extends string>({
     <details className="rounded-md border px-3 py-1.5">
       <summary className="py-1">
         <span className="font-medium">{label}:</span>{" "}
-        <span className="text-soft">{chosen.length === 0 ? none : `${chosen.length} chosen`}</span>
+        <span className="text-soft">{chosen.length === 0 ? none : `${chosen.length} selected`}</span>
       </summary>
       <fieldset className="grid max-h-52 gap-1.5 overflow-auto py-2">
         <legend className="sr-only">{label}</legend>

@@ -8,8 +8,8 @@ import type {
   PublicModel,
   PublicProvider,
 } from "../../../../src/contract/schemas/catalogue.ts";
-import { useAsk } from "../../api/ask.ts";
-import type { Answer } from "../../api/client.ts";
+import { usePreview } from "../../api/ask.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import { send } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
 import { type Pages, pagesOf, usePublic } from "../../api/hooks.ts";
@@ -21,14 +21,14 @@ export type ProviderDetail = PublicProvider & { readonly endpoints: readonly Pub
 
 type Page<T> = { readonly data: readonly T[]; readonly next: string | null };
 
-/** Short lists that filters are made of; they change with the catalogue only. */
+/** Filter options; they only change with the catalogue. */
 export const useCreators = () =>
   usePublic<Page<PublicCreator>>("/v1/public/model-creators?limit=1000").data?.data ?? [];
 export const useCapabilities = () =>
   usePublic<Page<PublicCapability>>("/v1/public/capabilities?limit=1000").data?.data ?? [];
 export const useCurrencies = () => usePublic<Page<PublicCurrency>>("/v1/public/currencies?limit=1000").data?.data ?? [];
 export const useProviders = (query = "") =>
-  usePublic<Page<PublicProvider>>(`/v1/public/providers?limit=1000${query}`, { keep: true });
+  usePublic<Page<PublicProvider>>(`/v1/public/providers?limit=1000${query}`, { keepPrevious: true });
 export const useLevels = () => usePublic<Page<PublicLevel>>("/v1/public/sovereignty");
 
 const PAGE_SIZE = 50;
@@ -37,10 +37,9 @@ export function modelsPath(query: URLSearchParams): string {
   return `/v1/public/models?${query}`;
 }
 
-/** Models page by page, as the filters have them. */
 export function useModels(query: URLSearchParams): Pages<PublicModel> {
   const path = modelsPath(query);
-  const asked = useInfiniteQuery<
+  const result = useInfiniteQuery<
     Page<PublicModel>,
     ApiError,
     { pages: Page<PublicModel>[] },
@@ -54,22 +53,22 @@ export function useModels(query: URLSearchParams): Pages<PublicModel> {
     getNextPageParam: (last) => last.next,
     placeholderData: keepPreviousData,
   });
-  return pagesOf(asked);
+  return pagesOf(result);
 }
 
-/** The workspace that is looked from, if anyone is signed in: outside of one the catalogue is the same without it. */
-export function useViewpoint(): { readonly workspace: string; readonly currency: string | undefined } {
+/** The workspace whose currency and policy apply; empty for visitors. */
+export function useCatalogueContext(): { readonly workspace: string; readonly currency: string | undefined } {
   const me = useMe().data ?? null;
   const workspace = useLastWorkspace("", me);
   const currency = me?.workspaces.find(({ slug }) => slug === workspace)?.currency;
   return { workspace, currency };
 }
 
-export type Verdict = Answer<"managePreviewPolicy">["models"][number]["endpoints"][number];
+export type Verdict = ApiResponse<"managePreviewPolicy">["models"][number]["endpoints"][number];
 
-/** What the workspace's policy says of each endpoint; empty while it is asked, and for visitors. */
+/** The policy verdict per endpoint; empty while loading and for visitors. */
 export function useVerdicts(workspace: string): ReadonlyMap<string, Verdict> {
-  const preview = useAsk(
+  const preview = usePreview(
     "managePreviewPolicy",
     { params: { workspace }, query: { scope: "catalogue" }, body: {} },
     { enabled: workspace !== "" },

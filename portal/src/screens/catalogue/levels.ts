@@ -1,13 +1,13 @@
-/** The rungs, lowest first. */
+/** Lowest first. */
 const LEVELS: readonly string[] = ["L0", "L1", "L2", "L3", "L4"];
 
-/** A floor as the catalogue is asked for it: this level and all above; empty when it is none. */
+/** The levels at or above a floor, as the API's filter; empty without a floor. */
 export function levelsFrom(floor: string): string {
   const at = LEVELS.indexOf(floor);
   return at < 0 ? "" : LEVELS.slice(at).join(",");
 }
 
 export const LEVEL_OPTIONS = [
-  { value: "", label: "Every level" },
+  { value: "", label: "All levels" },
   ...LEVELS.map((value) => ({ value, label: `${value} or higher` })),
 ];

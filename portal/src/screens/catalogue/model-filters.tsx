@@ -5,8 +5,8 @@ import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { useCalm } from "../../ui/use-calm.ts";
-import { useCapabilities, useCreators, useCurrencies, useProviders, useViewpoint } from "./catalogue.ts";
+import { useDebounced } from "../../ui/use-calm.ts";
+import { useCapabilities, useCatalogueContext, useCreators, useCurrencies, useProviders } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 
 const SURFACES: readonly Option[] = [
@@ -36,7 +36,7 @@ const SORTS: readonly Option[] = [
 ];
 const any = (label: string): Option => ({ value: "", label });
 
-/** What stands in the address, and what takes no place there. */
+/** Filters as query parameters. */
 const NAMES = [
   "q",
   "surface",
@@ -50,18 +50,18 @@ const NAMES = [
   "price",
 ] as const;
 export const NO_FILTERS: Readonly<Record<string, null>> = Object.fromEntries(NAMES.map((name) => [name, null]));
-export const LISTED = "listed";
+export const LISTED_CURRENCY = "listed";
 
-/** The address as the query of the catalogue. A level is a floor: it and all above. */
+/** The catalogue query for the URL's filters. A level includes all higher ones. */
 export function useModelQuery(): {
   readonly query: URLSearchParams;
   readonly currency: string;
   readonly isFiltered: boolean;
 } {
   const { get } = useSearchParams();
-  const viewpoint = useViewpoint();
-  const currency = get("currency", viewpoint.currency ?? "EUR");
-  const asked: Readonly<Record<string, string>> = {
+  const context = useCatalogueContext();
+  const currency = get("currency", context.currency ?? "EUR");
+  const filters: Readonly<Record<string, string>> = {
     q: get("q").trim(),
     surface: get("surface"),
     level: levelsFrom(get("level")),
@@ -72,10 +72,10 @@ export function useModelQuery(): {
     provider: get("provider"),
     context_min: get("context"),
     price_max: get("price"),
-    currency: currency === LISTED ? "" : currency,
+    currency: currency === LISTED_CURRENCY ? "" : currency,
     sort: get("sort", "id"),
   };
-  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
+  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
   return { query, currency, isFiltered: NAMES.some((name) => get(name) !== "") };
 }
 
@@ -85,7 +85,7 @@ export function ModelFilters() {
   const providers = useProviders().data?.data ?? [];
   const countries = providers.flatMap((provider) => provider.countries);
   const choices: readonly { readonly name: string; readonly label: string; readonly options: readonly Option[] }[] = [
-    { name: "surface", label: "For", options: [any("Every use"), ...SURFACES] },
+    { name: "surface", label: "Surface", options: [any("All surfaces"), ...SURFACES] },
     {
       name: "level",
       label: "Sovereignty",
@@ -93,9 +93,9 @@ export function ModelFilters() {
     },
     {
       name: "country",
-      label: "Computed in",
+      label: "Country",
       options: [
-        any("Every country"),
+        any("All countries"),
         ...[...new Set(countries)]
           .map((value) => ({ value, label: countryName(value) }))
           .toSorted((a, b) => a.label.localeCompare(b.label)),
@@ -103,24 +103,24 @@ export function ModelFilters() {
     },
     {
       name: "capability",
-      label: "Can do",
-      options: [any("Everything"), ...useCapabilities().map(({ slug, name }) => ({ value: slug, label: name }))],
+      label: "Capability",
+      options: [any("All capabilities"), ...useCapabilities().map(({ slug, name }) => ({ value: slug, label: name }))],
     },
-    { name: "modality", label: "Takes or gives", options: [any("Any modality"), ...MODALITIES] },
+    { name: "modality", label: "Modality", options: [any("All modalities"), ...MODALITIES] },
     {
       name: "creator",
-      label: "Made by",
-      options: [any("Every creator"), ...useCreators().map(({ slug, name }) => ({ value: slug, label: name }))],
+      label: "Creator",
+      options: [any("All creators"), ...useCreators().map(({ slug, name }) => ({ value: slug, label: name }))],
     },
     {
       name: "provider",
-      label: "Served by",
-      options: [any("Every provider"), ...providers.map(({ slug, name }) => ({ value: slug, label: name }))],
+      label: "Provider",
+      options: [any("All providers"), ...providers.map(({ slug, name }) => ({ value: slug, label: name }))],
     },
     { name: "context", label: "Context", options: [any("Any length"), ...CONTEXTS] },
   ];
   const currencies = [
-    { value: LISTED, label: "As listed" },
+    { value: LISTED_CURRENCY, label: "As listed" },
     ...useCurrencies().map(({ code }) => ({ value: code, label: code })),
   ];
   const choice = ({ name, label, options }: (typeof choices)[number]) => (
@@ -133,7 +133,7 @@ export function ModelFilters() {
   return (
     <div className="mb-4 grid gap-3">
       <div className={ROW}>
-        <Typed
+        <TextFilter
           name="q"
           label="Search"
           placeholder="Name, creator, family"
@@ -151,14 +151,14 @@ export function ModelFilters() {
       <details open={isMoreUsed} className="group grid gap-3">
         <summary className="flex min-h-6 w-fit cursor-pointer list-none items-center gap-1.5 text-soft hover:text-ink [&::-webkit-details-marker]:hidden">
           <Icon name="right" className="size-3.5 transition-transform group-open:rotate-90" />
-          More filters and the currency
+          More filters and currency
         </summary>
         <div className={cx(ROW, "mt-2")}>
           {more.map(choice)}
-          <Typed
+          <TextFilter
             name="price"
-            label={`At most (${currency === LISTED ? "EUR" : currency})`}
-            placeholder="in + out, 1M"
+            label={`Max price (${currency === LISTED_CURRENCY ? "EUR" : currency})`}
+            placeholder="Input + output per 1M"
             inputMode="decimal"
           />
           <Field label="Currency">
@@ -182,8 +182,8 @@ const ROW = "grid grid-cols-2 items-end gap-2 sm:grid-cols-3 lg:grid-cols-6";
 
 const IS_PRICE = /^\d{1,9}(?:\.\d{1,9})?$/;
 
-/** A text of the address that is typed: it goes there when it rests, and only if it can be asked for. */
-function Typed({
+/** A text filter: the URL is updated after a pause, and only with a valid value. */
+function TextFilter({
   name,
   label,
   className,
@@ -196,19 +196,19 @@ function Typed({
   readonly className?: string;
 }) {
   const { get, set } = useSearchParams();
-  const inAddress = get(name);
-  const [text, setText] = useState(inAddress);
-  const calm = useCalm(text);
-  const isWrong = name === "price" && text !== "" && !IS_PRICE.test(text);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed moves the address
+  const urlValue = get(name);
+  const [text, setText] = useState(urlValue);
+  const debounced = useDebounced(text);
+  const isInvalid = name === "price" && text !== "" && !IS_PRICE.test(text);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing updates the URL
   useEffect(() => {
-    const isGood = name === "q" || calm === "" || IS_PRICE.test(calm);
-    if (isGood && calm !== inAddress) set({ [name]: calm });
-  }, [calm]);
-  // The address may change without the field: "Clear all filters", the way back.
-  useEffect(() => setText(inAddress), [inAddress]);
+    const isValid = name === "q" || debounced === "" || IS_PRICE.test(debounced);
+    if (isValid && debounced !== urlValue) set({ [name]: debounced });
+  }, [debounced]);
+  // The URL can change without the field: "Clear all filters", browser back.
+  useEffect(() => setText(urlValue), [urlValue]);
   return (
-    <Field label={label} className={className} error={isWrong ? "Write a price such as 2.50" : undefined}>
+    <Field label={label} className={className} error={isInvalid ? "Enter a price such as 2.50" : undefined}>
       <Input
         type={name === "q" ? "search" : "text"}
         value={text}

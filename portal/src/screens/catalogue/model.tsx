@@ -14,24 +14,23 @@ import {
   type PublicEndpoint,
   type PublicModel,
   useCapabilities,
+  useCatalogueContext,
   useCurrencies,
   useVerdicts,
-  useViewpoint,
 } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
-import { LISTED } from "./model-filters.tsx";
-import { Levels, OpenCalls } from "./parts.tsx";
+import { LISTED_CURRENCY } from "./model-filters.tsx";
+import { Levels, PublicApiButton } from "./parts.tsx";
 import { mainUnits, sortAmount } from "./prices.ts";
 
-/** One model: what it can do, and every place that serves it. */
 export function Screen() {
   const [creator, modelName] = [useParam("creator"), useParam("name")];
   const id = creator === "" ? "" : `${creator}/${modelName}`;
   const { get } = useSearchParams();
-  const viewpoint = useViewpoint();
-  const currency = get("currency", viewpoint.currency ?? "EUR");
-  const path = `/v1/public/models/${id.split("/").map(encodeURIComponent).join("/")}${currency === LISTED ? "" : `?currency=${currency}`}`;
-  const model = usePublic<PublicModel>(path, { keep: true, enabled: id !== "" });
+  const context = useCatalogueContext();
+  const currency = get("currency", context.currency ?? "EUR");
+  const path = `/v1/public/models/${id.split("/").map(encodeURIComponent).join("/")}${currency === LISTED_CURRENCY ? "" : `?currency=${currency}`}`;
+  const model = usePublic<PublicModel>(path, { keepPrevious: true, enabled: id !== "" });
   const name = model.data?.name;
   useEffect(() => {
     if (name !== undefined) document.title = `${name} · Inference Gateway`;
@@ -40,15 +39,15 @@ export function Screen() {
     return (
       <ErrorState
         error={model.error}
-        title={model.error.status === 404 ? "There is no such model" : undefined}
+        title={model.error.status === 404 ? "Model not found" : undefined}
         {...(model.error.status === 404 ? {} : { onRetry: () => void model.refetch() })}
       >
         <LinkButton to="/app/models">All models</LinkButton>
       </ErrorState>
     );
-  // What is kept while the currency changes must not be another model.
+  // The previous response is kept while the currency changes, but not that of another model.
   if (model.data?.id !== id) return <SkeletonLines count={8} />;
-  return <Page model={model.data} path={path} currency={currency} workspace={viewpoint.workspace} />;
+  return <Page model={model.data} path={path} currency={currency} workspace={context.workspace} />;
 }
 
 type PageProps = {
@@ -65,15 +64,15 @@ function Page({ model, path, currency, workspace }: PageProps) {
         title={model.name}
         mark={
           <span className="flex flex-wrap items-center gap-1.5">
-            {model.sandbox && <Badge tone="info">simulated</Badge>}
-            {model.open_weights === true && <Badge>open weights</Badge>}
+            {model.sandbox && <Badge tone="info">Simulated</Badge>}
+            {model.open_weights === true && <Badge>Open weights</Badge>}
             <Levels levels={model.levels} />
           </span>
         }
         about={
           <span className="inline-flex flex-wrap items-center gap-x-2">
             <code className="font-mono break-all">{model.id}</code>
-            <CopyButton text={model.id} label="Copy the model id" />
+            <CopyButton text={model.id} label="Copy model ID" />
             <span>
               by <Link to={`/app/models?creator=${encodeURIComponent(model.creator)}`}>{model.creator}</Link>
             </span>
@@ -81,9 +80,9 @@ function Page({ model, path, currency, workspace }: PageProps) {
         }
         actions={
           <>
-            <OpenCalls paths={[{ path, says: "This model with its endpoints" }]} />
-            <LinkButton to={tryPath(model, workspace)} look="primary" icon="play">
-              {workspace === "" ? "Sign in to try it" : "Try it"}
+            <PublicApiButton paths={[{ path, description: "Show this model and its endpoints" }]} />
+            <LinkButton to={playgroundPath(model, workspace)} look="primary" icon="play">
+              {workspace === "" ? "Sign in to try" : "Try in playground"}
             </LinkButton>
           </>
         }
@@ -91,17 +90,17 @@ function Page({ model, path, currency, workspace }: PageProps) {
       <Stack>
         <StatRow>
           <Stat label="Context" value={<Num value={model.context_tokens} compact />} note="tokens" />
-          <Stat label="Longest output" value={<Num value={model.max_output_tokens} compact />} note="tokens" />
+          <Stat label="Max output" value={<Num value={model.max_output_tokens} compact />} note="tokens" />
           <LowestPrice price={model.lowest_price} />
           <Stat
             label="Quality"
             value={<Num value={model.quality?.score} />}
-            note={model.quality?.source ?? "not measured"}
+            note={model.quality?.source ?? "Not measured"}
           />
           <Stat
             label="Released"
             value={model.release_date ?? "–"}
-            note={model.knowledge_cutoff === null ? undefined : `knows up to ${model.knowledge_cutoff}`}
+            note={model.knowledge_cutoff === null ? undefined : `Knowledge cutoff ${model.knowledge_cutoff}`}
           />
         </StatRow>
         <About model={model} />
@@ -111,10 +110,10 @@ function Page({ model, path, currency, workspace }: PageProps) {
   );
 }
 
-/** The first figure large, the others under it: both in one line are too wide for a tile. */
+/** Input price large and output price below: both on one line are too wide for a tile. */
 function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] }) {
   const [first, second] = price === null ? [] : mainUnits(price);
-  if (price === null || first === undefined) return <Stat label="Lowest price" value="–" note="not known" />;
+  if (price === null || first === undefined) return <Stat label="Lowest price" value="–" note="Unknown" />;
   return (
     <Stat
       label="Lowest price"
@@ -135,7 +134,7 @@ function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] })
 
 const PLAYABLE = ["chat", "messages", "responses", "embeddings", "speech", "transcriptions", "decisions"];
 
-function tryPath(model: PublicModel, workspace: string): string {
+function playgroundPath(model: PublicModel, workspace: string): string {
   const surface = model.surfaces.find((one) => PLAYABLE.includes(one)) ?? "chat";
   const query = new URLSearchParams({ surface, model: model.id });
   if (workspace !== "") return `${pathIn(workspace, "playground")}?${query}`;
@@ -145,7 +144,7 @@ function tryPath(model: PublicModel, workspace: string): string {
 function About({ model }: { readonly model: PublicModel }) {
   const names = new Map(useCapabilities().map(({ slug, name }) => [slug, name]));
   return (
-    <Card title="What it can do">
+    <Card title="Capabilities">
       <div className="grid gap-3">
         <p className="flex flex-wrap gap-1.5">
           {model.capabilities.map((slug) => (
@@ -153,11 +152,11 @@ function About({ model }: { readonly model: PublicModel }) {
               <Badge tone="accent">{names.get(slug) ?? slug}</Badge>
             </Link>
           ))}
-          {model.capabilities.length === 0 && <span className="text-soft">Nothing is recorded yet.</span>}
+          {model.capabilities.length === 0 && <span className="text-soft">No capabilities recorded.</span>}
         </p>
         <p className="text-soft">
-          Takes {model.modalities_in.join(", ") || "nothing that is recorded"}; gives{" "}
-          {model.modalities_out.join(", ") || "nothing that is recorded"}. Surfaces: {model.surfaces.join(", ")}.
+          Input: {model.modalities_in.join(", ") || "unknown"}. Output: {model.modalities_out.join(", ") || "unknown"}.
+          Surfaces: {model.surfaces.join(", ")}.
         </p>
         {model.note !== null && <p className="text-pretty text-soft">{model.note}</p>}
         {model.sources.length > 0 && (
@@ -182,7 +181,7 @@ function About({ model }: { readonly model: PublicModel }) {
 const ORDERS = [
   { value: "level", label: "Highest level first" },
   { value: "price", label: "Lowest price first" },
-  { value: "provider", label: "By provider" },
+  { value: "provider", label: "Provider" },
 ];
 
 function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
@@ -190,21 +189,21 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
   const { set } = useSearchParams();
   const verdicts = useVerdicts(workspace);
   const currencies = [
-    { value: LISTED, label: "As listed" },
+    { value: LISTED_CURRENCY, label: "As listed" },
     ...useCurrencies().map(({ code }) => ({ value: code, label: code })),
   ];
   const rows = model.endpoints.toSorted((a, b) => compare(a, b, order));
-  const judged = rows.flatMap(({ id }) => verdicts.get(id) ?? []);
-  const isOut = judged.length > 0 && judged.every(({ after }) => !after);
+  const policyVerdicts = rows.flatMap(({ id }) => verdicts.get(id) ?? []);
+  const isExcluded = policyVerdicts.length > 0 && policyVerdicts.every(({ after }) => !after);
   return (
     <Card
-      title={`Served by ${rows.length === 1 ? "one endpoint" : `${rows.length} endpoints`}`}
-      about={<Link to="/app/sovereignty">What the levels mean</Link>}
+      title={`${rows.length} ${rows.length === 1 ? "endpoint" : "endpoints"}`}
+      about={<Link to="/app/sovereignty">About sovereignty levels</Link>}
       flush
       actions={
         <>
           <Select
-            aria-label="Order of the endpoints"
+            aria-label="Sort endpoints"
             value={order}
             options={ORDERS}
             onChange={(event) => setOrder(event.target.value)}
@@ -220,28 +219,24 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
         </>
       }
     >
-      {isOut && (
+      {isExcluded && (
         <div className="p-4">
           <Callout
             tone="warn"
-            title="Your policy allows none of these"
+            title="Your policy excludes all endpoints"
             action={
               <LinkButton to={pathIn(workspace, "policy")} size="small">
-                Open the policy
+                View policy
               </LinkButton>
             }
           >
-            {judged[0]?.reason ?? "Every endpoint is kept out by a rule of the workspace."}
+            {policyVerdicts[0]?.reason ?? "A rule of this workspace excludes every endpoint."}
           </Callout>
         </div>
       )}
       {rows.length === 0 ? (
-        <EmptyState
-          icon="server"
-          title="Nobody serves it at the moment"
-          hint="It is in the catalogue, but no provider offers it."
-        >
-          <LinkButton to="/app/models">Other models</LinkButton>
+        <EmptyState icon="server" title="No endpoints" hint="No provider currently serves this model.">
+          <LinkButton to="/app/models">View all models</LinkButton>
         </EmptyState>
       ) : (
         rows.map((endpoint) => (
@@ -249,7 +244,7 @@ function Endpoints({ model, currency, workspace }: Omit<PageProps, "path">) {
             key={endpoint.id}
             endpoint={endpoint}
             verdict={verdicts.get(endpoint.id)}
-            on="model"
+            page="model"
             isOpen={rows.length === 1}
           />
         ))

@@ -10,34 +10,37 @@ import {
   modelPath,
   modelsPath,
   type PublicModel,
+  useCatalogueContext,
   useModels,
   useVerdicts,
-  useViewpoint,
   type Verdict,
 } from "./catalogue.ts";
-import { LISTED, ModelFilters, NO_FILTERS, useModelQuery } from "./model-filters.tsx";
-import { Countries, Levels, MainPrice, OpenCalls } from "./parts.tsx";
+import { LISTED_CURRENCY, ModelFilters, NO_FILTERS, useModelQuery } from "./model-filters.tsx";
+import { Countries, Levels, MainPrice, PublicApiButton } from "./parts.tsx";
 
-/** Every model of the catalogue, for anyone; inside a workspace also what its policy leaves of each. */
 export function Screen() {
   const { query, currency } = useModelQuery();
   const { set } = useSearchParams();
   const models = useModels(query);
-  const { workspace } = useViewpoint();
+  const { workspace } = useCatalogueContext();
   const verdicts = useVerdicts(workspace);
   const columns = workspace === "" ? COLUMNS : [...COLUMNS, policyColumn(verdicts)];
-  const suffix = query.has("currency") ? `?currency=${currency}` : currency === LISTED ? `?currency=${LISTED}` : "";
+  const suffix = query.has("currency")
+    ? `?currency=${currency}`
+    : currency === LISTED_CURRENCY
+      ? `?currency=${LISTED_CURRENCY}`
+      : "";
   return (
     <>
       <PageHeader
         title="Models"
         about={
           <>
-            Every model with who serves it, where and for how much.{" "}
-            <Link to="/app/sovereignty">What the levels mean</Link>
+            Models with their providers, locations and prices.{" "}
+            <Link to="/app/sovereignty">About sovereignty levels</Link>
           </>
         }
-        actions={<OpenCalls paths={[{ path: modelsPath(query), says: "The models as they are filtered here" }]} />}
+        actions={<PublicApiButton paths={[{ path: modelsPath(query), description: "List these models" }]} />}
       />
       <ModelFilters />
       <Table
@@ -46,11 +49,11 @@ export function Screen() {
         rows={models.rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${modelPath(id)}${suffix}`}
-        asked={models}
+        query={models}
         empty={
-          <EmptyState icon="cube" title="No model is like that" hint="Take a filter away, or lower the level.">
+          <EmptyState icon="cube" title="No models match" hint="Remove a filter or lower the level.">
             <Button onClick={() => set(NO_FILTERS)}>Clear all filters</Button>
-            <LinkButton to="/app/providers">Look at providers</LinkButton>
+            <LinkButton to="/app/providers">View providers</LinkButton>
           </EmptyState>
         }
       />
@@ -68,7 +71,7 @@ const COLUMNS: readonly Column<PublicModel>[] = [
       <span className="grid min-w-0">
         <span className="flex flex-wrap items-center gap-x-2">
           {name}
-          {sandbox && <Badge tone="info">simulated</Badge>}
+          {sandbox && <Badge tone="info">Simulated</Badge>}
         </span>
         <span className="font-mono text-xs font-normal [overflow-wrap:anywhere] text-soft">{id}</span>
       </span>
@@ -84,7 +87,7 @@ const COLUMNS: readonly Column<PublicModel>[] = [
   },
   {
     id: "price",
-    header: "From, in / out",
+    header: "Price (in / out)",
     align: "end",
     cell: ({ lowest_price }) => <MainPrice price={lowest_price} />,
   },
@@ -101,21 +104,21 @@ const COLUMNS: readonly Column<PublicModel>[] = [
 function policyColumn(verdicts: ReadonlyMap<string, Verdict>): Column<PublicModel> {
   return {
     id: "policy",
-    header: "Your policy",
+    header: "Policy",
     cell: ({ endpoints }) => {
-      const judged = endpoints.flatMap(({ id }) => verdicts.get(id) ?? []);
-      if (judged.length === 0) return <span className="text-faint">–</span>;
-      const allowed = judged.filter(({ after }) => after).length;
-      const reason = judged.find(({ after }) => !after)?.reason ?? undefined;
+      const policyVerdicts = endpoints.flatMap(({ id }) => verdicts.get(id) ?? []);
+      if (policyVerdicts.length === 0) return <span className="text-faint">–</span>;
+      const allowed = policyVerdicts.filter(({ after }) => after).length;
+      const reason = policyVerdicts.find(({ after }) => !after)?.reason ?? undefined;
       if (allowed === 0)
         return (
           <Badge tone="bad" title={reason}>
-            kept out
+            Excluded{" "}
           </Badge>
         );
       return (
-        <Badge tone={allowed === judged.length ? "good" : "warn"} title={reason}>
-          {allowed} of {judged.length}
+        <Badge tone={allowed === policyVerdicts.length ? "good" : "warn"} title={reason}>
+          {allowed} of {policyVerdicts.length}
         </Badge>
       );
     },

@@ -11,20 +11,24 @@ import { Country, Money, Time, Unknown } from "../../ui/values.tsx";
 import type { PublicEndpoint } from "./catalogue.ts";
 import { mainUnits, statedUnits } from "./prices.ts";
 
-/** The open calls a page makes: no key and no token are needed for them. */
-export function OpenCalls({ paths }: { readonly paths: readonly { readonly path: string; readonly says: string }[] }) {
+/** The public API calls behind a page; they need no key. */
+export function PublicApiButton({
+  paths,
+}: {
+  readonly paths: readonly { readonly path: string; readonly description: string }[];
+}) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <>
       <Button look="quiet" icon="terminal" onClick={() => setIsOpen(true)}>
         API
       </Button>
-      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title="What this screen calls" size="wide">
-        <p className="text-soft">The catalogue is open: these calls need no key.</p>
-        {paths.map(({ path, says }) => (
+      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title="API calls" size="wide">
+        <p className="text-soft">The catalogue is public: these calls need no key.</p>
+        {paths.map(({ path, description }) => (
           <div key={path} className="grid min-w-0 gap-1">
-            <p className="text-xs text-soft">{says}</p>
-            <CodeBlock code={curlTo("GET", path)} label={says} />
+            <p className="text-xs text-soft">{description}</p>
+            <CodeBlock code={curlTo("GET", path)} label={description} />
           </div>
         ))}
       </Dialog>
@@ -32,9 +36,8 @@ export function OpenCalls({ paths }: { readonly paths: readonly { readonly path:
   );
 }
 
-/** Levels side by side, each once, the highest first. */
 export function Levels({ levels }: { readonly levels: readonly string[] }) {
-  // What has no level stands last, not highest.
+  // Unclassified sorts last.
   const rankOf = (level: string) => (level === "UNCLASSIFIED" ? "" : level);
   const shown = [...new Set(levels)].toSorted((a, b) => rankOf(b).localeCompare(rankOf(a)));
   if (shown.length === 0) return <Unknown />;
@@ -49,7 +52,6 @@ export function Levels({ levels }: { readonly levels: readonly string[] }) {
 
 const COUNTRIES_SHOWN = 4;
 
-/** Country codes; many are counted, with all of them in reach. */
 export function Countries({ codes, all = false }: { readonly codes: readonly string[]; readonly all?: boolean }) {
   if (codes.length === 0) return <Unknown />;
   const shown = all ? codes : codes.slice(0, COUNTRIES_SHOWN);
@@ -68,7 +70,7 @@ export function Countries({ codes, all = false }: { readonly codes: readonly str
   );
 }
 
-/** The main figures of a price: input and output, or the one unit it is in. */
+/** Input and output price, or the only unit of the price. */
 export function MainPrice({ price }: { readonly price: PriceView | null }) {
   if (price === null) return <Unknown />;
   const units = mainUnits(price);
@@ -84,13 +86,13 @@ export function MainPrice({ price }: { readonly price: PriceView | null }) {
           </span>
         ))}
       </span>
-      {!isTokens && <span className="text-xs text-soft">a {units[0]?.per}</span>}
+      {!isTokens && <span className="text-xs text-soft">per {units[0]?.per}</span>}
     </span>
   );
 }
 
-/** A price in all its units, its tiers, where it comes from and what it was converted from. */
-export function WholePrice({ price }: { readonly price: NonNullable<PublicEndpoint["price"]> }) {
+/** All units and tiers of a price, its source and its conversion. */
+export function PriceDetails({ price }: { readonly price: NonNullable<PublicEndpoint["price"]> }) {
   const { source, converted, tiers } = price;
   return (
     <div className="grid gap-2">
@@ -121,7 +123,7 @@ export function WholePrice({ price }: { readonly price: NonNullable<PublicEndpoi
             Converted from {converted.from} at {converted.rate} ({converted.rate_date}).{" "}
           </>
         )}
-        {price.margin !== undefined && <>With a margin of {percentText(Number(price.margin))}. </>}
+        {price.margin !== undefined && <>Includes a margin of {percentText(Number(price.margin))}. </>}
         {source !== null && (
           <>
             Source: {source.text}
@@ -129,17 +131,16 @@ export function WholePrice({ price }: { readonly price: NonNullable<PublicEndpoi
           </>
         )}
       </p>
-      {source !== null && source.basis === "unverified" && <Badge tone="warn">not verified</Badge>}
-      {source?.conflict != null && <p className="text-xs text-warn">Another source says: {source.conflict}</p>}
+      {source !== null && source.basis === "unverified" && <Badge tone="warn">Not verified</Badge>}
+      {source?.conflict != null && <p className="text-xs text-warn">Conflicting source: {source.conflict}</p>}
     </div>
   );
 }
 
 type Evidence = PublicEndpoint["evidence"][number];
 
-/** What a claim rests on: where it was read and when. What was read long ago says so. */
 export function EvidenceList({ evidence }: { readonly evidence: readonly Evidence[] }) {
-  if (evidence.length === 0) return <p className="text-soft">There is no evidence on file yet.</p>;
+  if (evidence.length === 0) return <p className="text-soft">No evidence recorded.</p>;
   return (
     <ul className="grid gap-2.5">
       {evidence.map((one) => (
@@ -150,12 +151,13 @@ export function EvidenceList({ evidence }: { readonly evidence: readonly Evidenc
               {hostOf(one.url)}
             </OutLink>
             <span>
-              read <Time at={one.read} as="day" />
+              Read <Time at={one.read} as="day" />
             </span>
-            <span>{one.kind === "primary" ? "the provider’s own page" : "somebody else’s page"}</span>
+            <span>{one.kind === "primary" ? "Provider source" : "Third-party source"}</span>
             {one.stale && (
               <Badge tone="warn" title="Read more than 180 days ago">
-                stale
+                {" "}
+                Stale{" "}
               </Badge>
             )}
           </p>
@@ -174,30 +176,31 @@ function hostOf(url: string): string {
   }
 }
 
-const ANSWERS: Readonly<Record<string, { readonly tone: "good" | "warn" | "neutral"; readonly says: string }>> = {
-  "zdr yes": { tone: "good", says: "zero data retention" },
-  "zdr on_request": { tone: "neutral", says: "zero retention on request" },
-  "zdr no": { tone: "warn", says: "keeps data" },
-  "zdr unknown": { tone: "neutral", says: "retention unknown" },
-  "trains no": { tone: "good", says: "no training" },
-  "trains yes": { tone: "warn", says: "trains on data" },
-  "trains unknown": { tone: "neutral", says: "training unknown" },
+const DATA_PRACTICES: Readonly<
+  Record<string, { readonly tone: "good" | "warn" | "neutral"; readonly description: string }>
+> = {
+  "zdr yes": { tone: "good", description: "Zero data retention" },
+  "zdr on_request": { tone: "neutral", description: "Zero retention on request" },
+  "zdr no": { tone: "warn", description: "Retains data" },
+  "zdr unknown": { tone: "neutral", description: "Retention unknown" },
+  "trains no": { tone: "good", description: "No training" },
+  "trains yes": { tone: "warn", description: "Trains on data" },
+  "trains unknown": { tone: "neutral", description: "Training unknown" },
 };
 
-/** What becomes of the data, in two words. */
 export function DataHandling({
   of: { zero_data_retention, trains_on_data },
 }: {
   readonly of: Pick<PublicEndpoint, "zero_data_retention" | "trains_on_data">;
 }) {
-  const said = [ANSWERS[`zdr ${zero_data_retention}`], ANSWERS[`trains ${trains_on_data}`]];
+  const practices = [DATA_PRACTICES[`zdr ${zero_data_retention}`], DATA_PRACTICES[`trains ${trains_on_data}`]];
   return (
     <span className="inline-flex flex-wrap gap-1">
-      {said.map(
+      {practices.map(
         (one) =>
           one !== undefined && (
-            <Badge key={one.says} tone={one.tone}>
-              {one.says}
+            <Badge key={one.description} tone={one.tone}>
+              {one.description}
             </Badge>
           ),
       )}

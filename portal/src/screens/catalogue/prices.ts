@@ -5,7 +5,7 @@ type FigureName = Exclude<keyof Figures, "currency" | "from">;
 
 export type Unit = { readonly name: FigureName; readonly label: string; readonly per: string };
 
-/** Every unit a price can be in, in the order they are read. */
+/** All price units in display order. */
 const UNITS: readonly Unit[] = [
   { name: "input_per_1m_tokens", label: "Input", per: "1M tokens" },
   { name: "output_per_1m_tokens", label: "Output", per: "1M tokens" },
@@ -21,7 +21,6 @@ const UNITS: readonly Unit[] = [
   { name: "per_request", label: "Request", per: "request" },
 ];
 
-/** The units this price states, with their amounts. */
 export function statedUnits(price: PriceView): readonly (Unit & { readonly amount: string })[] {
   return UNITS.flatMap((unit) => {
     const amount = price[unit.name];
@@ -29,14 +28,14 @@ export function statedUnits(price: PriceView): readonly (Unit & { readonly amoun
   });
 }
 
-/** The one or two figures that a list has room for. */
+/** The one or two prices that fit into a list. */
 export function mainUnits(price: PriceView): readonly (Unit & { readonly amount: string })[] {
   const stated = statedUnits(price);
   const tokens = stated.filter(({ name }) => name === "input_per_1m_tokens" || name === "output_per_1m_tokens");
   return tokens.length > 0 ? tokens : stated.slice(0, 1);
 }
 
-/** What endpoints of one model are compared by; undefined when it states nothing. */
+/** The sort key for endpoints of one model; undefined without a price. */
 export function sortAmount(price: PriceView | null): number | undefined {
   if (price === null) return undefined;
   const units = mainUnits(price);

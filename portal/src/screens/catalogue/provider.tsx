@@ -8,19 +8,18 @@ import { Callout, Card, KeyValue, PageHeader, Stack } from "../../ui/layout.tsx"
 import { Link, LinkButton, OutLink } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Country } from "../../ui/values.tsx";
-import { type ProviderDetail, useCurrencies, useVerdicts, useViewpoint } from "./catalogue.ts";
+import { type ProviderDetail, useCatalogueContext, useCurrencies, useVerdicts } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
-import { LISTED } from "./model-filters.tsx";
-import { Countries, DataHandling, EvidenceList, Levels, OpenCalls } from "./parts.tsx";
+import { LISTED_CURRENCY } from "./model-filters.tsx";
+import { Countries, DataHandling, EvidenceList, Levels, PublicApiButton } from "./parts.tsx";
 
-/** One provider: who it is, where it computes, what that rests on, and what it serves. */
 export function Screen() {
   const slug = useParam("slug");
   const { get } = useSearchParams();
-  const viewpoint = useViewpoint();
-  const currency = get("currency", viewpoint.currency ?? "EUR");
-  const path = `/v1/public/providers/${encodeURIComponent(slug)}${currency === LISTED ? "" : `?currency=${currency}`}`;
-  const provider = usePublic<ProviderDetail>(path, { keep: true, enabled: slug !== "" });
+  const context = useCatalogueContext();
+  const currency = get("currency", context.currency ?? "EUR");
+  const path = `/v1/public/providers/${encodeURIComponent(slug)}${currency === LISTED_CURRENCY ? "" : `?currency=${currency}`}`;
+  const provider = usePublic<ProviderDetail>(path, { keepPrevious: true, enabled: slug !== "" });
   const name = provider.data?.name;
   useEffect(() => {
     if (name !== undefined) document.title = `${name} · Inference Gateway`;
@@ -29,7 +28,7 @@ export function Screen() {
     return (
       <ErrorState
         error={provider.error}
-        title={provider.error.status === 404 ? "There is no such provider" : undefined}
+        title={provider.error.status === 404 ? "Provider not found" : undefined}
         {...(provider.error.status === 404 ? {} : { onRetry: () => void provider.refetch() })}
       >
         <LinkButton to="/app/providers">All providers</LinkButton>
@@ -44,57 +43,53 @@ export function Screen() {
         title={data.name}
         mark={
           <span className="flex flex-wrap items-center gap-1.5">
-            {data.sandbox && <Badge tone="info">simulated</Badge>}
+            {data.sandbox && <Badge tone="info">Simulated</Badge>}
             <Levels levels={data.levels} />
           </span>
         }
         about={data.operator === data.name ? undefined : data.operator}
         actions={
           <>
-            <OpenCalls paths={[{ path, says: "This provider with its endpoints" }]} />
-            <LinkButton to={`/app/models?provider=${encodeURIComponent(slug)}`}>Its models</LinkButton>
+            <PublicApiButton paths={[{ path, description: "Show this provider and its endpoints" }]} />
+            <LinkButton to={`/app/models?provider=${encodeURIComponent(slug)}`}>View models</LinkButton>
           </>
         }
       />
       <Stack>
         {staleCount > 0 && (
-          <Callout tone="warn" title="Some evidence is old">
-            {staleCount} of {data.evidence.length} sources were read more than 180 days ago and have to be looked at
-            again.
+          <Callout tone="warn" title="Stale evidence">
+            {staleCount} of {data.evidence.length} sources were read more than 180 days ago and need to be reviewed.
           </Callout>
         )}
         <div className="grid gap-5 lg:grid-cols-2">
-          <WhoIsIt provider={data} />
-          <Card
-            title="Evidence"
-            about={`Confidence: ${data.level_confidence}. It grades the evidence, not the provider.`}
-          >
+          <AboutProvider provider={data} />
+          <Card title="Evidence" about={`Confidence: ${data.level_confidence}. Rates the evidence, not the provider.`}>
             <EvidenceList evidence={data.evidence} />
           </Card>
         </div>
         <Regions provider={data} />
-        <Endpoints provider={data} currency={currency} workspace={viewpoint.workspace} />
+        <Endpoints provider={data} currency={currency} workspace={context.workspace} />
       </Stack>
     </>
   );
 }
 
-const said = (value: "yes" | "no" | "unknown") => ({ yes: "yes", no: "no", unknown: "not known" })[value];
+const triStateText = (value: "yes" | "no" | "unknown") => ({ yes: "Yes", no: "No", unknown: "Unknown" })[value];
 
-function WhoIsIt({ provider }: { readonly provider: ProviderDetail }) {
+function AboutProvider({ provider }: { readonly provider: ProviderDetail }) {
   const rows = [
     { name: "Operator", value: provider.operator },
-    { name: "Seat", value: <Country code={provider.seat_country} /> },
-    { name: "Owner", value: <Country code={provider.owner_country} /> },
-    { name: "Operated in the EEA", value: provider.eea_operated ? "yes" : "no" },
-    { name: "Owned in the EEA", value: said(provider.owner_eea) },
-    { name: "EEA-controlled machines", value: said(provider.infrastructure_eea_controlled) },
+    { name: "Headquarters", value: <Country code={provider.seat_country} /> },
+    { name: "Owner country", value: <Country code={provider.owner_country} /> },
+    { name: "Operated in the EEA", value: provider.eea_operated ? "Yes" : "No" },
+    { name: "Owned in the EEA", value: triStateText(provider.owner_eea) },
+    { name: "EEA-controlled infrastructure", value: triStateText(provider.infrastructure_eea_controlled) },
     ...(provider.ownership === null ? [] : [{ name: "Ownership", value: provider.ownership }]),
     {
-      name: "Certificates",
+      name: "Certifications",
       value:
         provider.certifications.length === 0 ? (
-          <span className="text-soft">none on file</span>
+          <span className="text-soft">None recorded</span>
         ) : (
           <span className="flex flex-wrap gap-1">
             {provider.certifications.map((one) => (
@@ -103,16 +98,16 @@ function WhoIsIt({ provider }: { readonly provider: ProviderDetail }) {
           </span>
         ),
     },
-    { name: "Data", value: <DataHandling of={provider} /> },
-    ...(provider.data_residency === null ? [] : [{ name: "Residency", value: provider.data_residency }]),
-    { name: "Lists prices in", value: provider.currency },
+    { name: "Data handling", value: <DataHandling of={provider} /> },
+    ...(provider.data_residency === null ? [] : [{ name: "Data residency", value: provider.data_residency }]),
+    { name: "Price currency", value: provider.currency },
   ];
   const links = [
     { href: provider.docs_url, text: "Documentation" },
     { href: provider.pricing_url, text: "Price list" },
   ];
   return (
-    <Card title="Who it is">
+    <Card title="About">
       <div className="grid gap-4">
         <KeyValue rows={rows} />
         {provider.notes !== null && <p className="text-xs text-soft text-pretty">{provider.notes}</p>}
@@ -133,7 +128,7 @@ function WhoIsIt({ provider }: { readonly provider: ProviderDetail }) {
 
 function Regions({ provider }: { readonly provider: ProviderDetail }) {
   return (
-    <Card title="Regions" about={<Link to="/app/sovereignty">What the levels mean</Link>} flush>
+    <Card title="Regions" about={<Link to="/app/sovereignty">About sovereignty levels</Link>} flush>
       <ul>
         {provider.regions.map((region) => (
           <li key={region.id} className="grid gap-1.5 border-b px-5 py-3.5 last:border-0">
@@ -141,20 +136,20 @@ function Regions({ provider }: { readonly provider: ProviderDetail }) {
               <span className="font-medium">{region.name}</span>
               <LevelBadge level={region.level} />
               <Countries codes={region.countries} />
-              {region.location_committed === true && <Badge tone="good">committed</Badge>}
-              {region.countries_kind === "upper_bound" && <Badge>an area is promised</Badge>}
-              {region.countries_kind === "unknown" && region.countries.length > 0 && <Badge>not known exactly</Badge>}
+              {region.location_committed === true && <Badge tone="good">Committed</Badge>}
+              {region.countries_kind === "upper_bound" && <Badge>Region only</Badge>}
+              {region.countries_kind === "unknown" && region.countries.length > 0 && (
+                <Badge>Exact countries unknown</Badge>
+              )}
             </p>
             <p className="text-soft text-pretty">{region.level_reason}</p>
             {region.level_primary_evidence_only !== null && region.level_primary_evidence_only !== region.level && (
               <p className="text-xs text-soft">
-                By the provider’s own pages alone it would be {region.level_primary_evidence_only}.
+                Based on provider sources alone: {region.level_primary_evidence_only}.
               </p>
             )}
             {region.level_if_ch_accepted !== null && region.level_if_ch_accepted !== region.level && (
-              <p className="text-xs text-soft">
-                If Switzerland counted as EEA it would be {region.level_if_ch_accepted}.
-              </p>
+              <p className="text-xs text-soft">If Switzerland counted as EEA: {region.level_if_ch_accepted}.</p>
             )}
             {region.note !== null && <p className="text-xs text-soft text-pretty">{region.note}</p>}
           </li>
@@ -177,21 +172,21 @@ function Endpoints({
 }) {
   const { get, set } = useSearchParams();
   const verdicts = useVerdicts(workspace);
-  const words = get("q").toLowerCase().split(/\s+/);
+  const searchTerms = get("q").toLowerCase().split(/\s+/);
   const currencies = [
-    { value: LISTED, label: "As listed" },
+    { value: LISTED_CURRENCY, label: "As listed" },
     ...useCurrencies().map(({ code }) => ({ value: code, label: code })),
   ];
-  const found = provider.endpoints.filter(({ id }) => words.every((word) => id.toLowerCase().includes(word)));
+  const found = provider.endpoints.filter(({ id }) => searchTerms.every((word) => id.toLowerCase().includes(word)));
   return (
     <Card
-      title={`Serves ${provider.model_count === 1 ? "one model" : `${provider.model_count} models`}`}
+      title={`${provider.model_count} ${provider.model_count === 1 ? "model" : "models"}`}
       flush
       actions={
         <>
           <Input
             type="search"
-            aria-label="Search the models of this provider"
+            aria-label="Search models"
             placeholder="Search models"
             value={get("q")}
             onChange={(event) => set({ q: event.target.value })}
@@ -208,11 +203,11 @@ function Endpoints({
       }
     >
       {found.slice(0, SHOWN_MAX).map((endpoint) => (
-        <EndpointCard key={endpoint.id} endpoint={endpoint} verdict={verdicts.get(endpoint.id)} on="provider" />
+        <EndpointCard key={endpoint.id} endpoint={endpoint} verdict={verdicts.get(endpoint.id)} page="provider" />
       ))}
-      {found.length === 0 && <p className="px-5 py-4 text-soft">No model of this provider has that name.</p>}
+      {found.length === 0 && <p className="px-5 py-4 text-soft">No models match.</p>}
       {found.length > SHOWN_MAX && (
-        <p className="px-5 py-3 text-soft">{found.length - SHOWN_MAX} more: search for one by its name.</p>
+        <p className="px-5 py-3 text-soft">{found.length - SHOWN_MAX} more. Search to narrow the list.</p>
       )}
     </Card>
   );

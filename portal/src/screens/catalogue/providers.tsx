@@ -8,21 +8,20 @@ import { Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
-import { useCalm } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-calm.ts";
 import { Country, Num } from "../../ui/values.tsx";
 import { type PublicProvider, providerPath, useProviders } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
-import { Countries, DataHandling, Levels, OpenCalls } from "./parts.tsx";
+import { Countries, DataHandling, Levels, PublicApiButton } from "./parts.tsx";
 
-/** Who serves, under which law, and what of the data they keep. */
 export function Screen() {
   const { get, set } = useSearchParams();
   const query = useProviderQuery();
   const providers = useProviders(query);
-  const everyone = useProviders().data?.data ?? [];
+  const allProviders = useProviders().data?.data ?? [];
   const sort = sortOf(get("sort", "name"));
   const rows = sortRows(providers.data?.data ?? [], sort, sortValue);
-  const seats = [...new Set(everyone.flatMap(({ countries }) => countries))]
+  const countryOptions = [...new Set(allProviders.flatMap(({ countries }) => countries))]
     .map((value) => ({ value, label: countryName(value) }))
     .toSorted((a, b) => a.label.localeCompare(b.label));
   return (
@@ -31,20 +30,18 @@ export function Screen() {
         title="Providers"
         about={
           <>
-            Who runs the models, where, under which law, and the evidence for it.{" "}
-            <Link to="/app/sovereignty">What the levels mean</Link>
+            Who runs the models, where and under which jurisdiction, with evidence.{" "}
+            <Link to="/app/sovereignty">About sovereignty levels</Link>
           </>
         }
         actions={
-          <OpenCalls
-            paths={[
-              { path: `/v1/public/providers?limit=1000${query}`, says: "The providers as they are filtered here" },
-            ]}
+          <PublicApiButton
+            paths={[{ path: `/v1/public/providers?limit=1000${query}`, description: "List these providers" }]}
           />
         }
       />
       <Toolbar>
-        <Words />
+        <SearchField />
         <Field label="Sovereignty" className="w-40">
           <Select
             value={get("level")}
@@ -52,10 +49,10 @@ export function Screen() {
             onChange={(event) => set({ level: event.target.value })}
           />
         </Field>
-        <Field label="Computes in" className="w-44">
+        <Field label="Country" className="w-44">
           <Select
             value={get("country")}
-            options={[{ value: "", label: "Every country" }, ...seats]}
+            options={[{ value: "", label: "All countries" }, ...countryOptions]}
             onChange={(event) => set({ country: event.target.value })}
           />
         </Field>
@@ -66,11 +63,11 @@ export function Screen() {
         rows={rows}
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => providerPath(slug)}
-        asked={providers}
+        query={providers}
         sort={sort}
         onSort={(next) => set({ sort: sortText(next) === "name" ? null : sortText(next) })}
         empty={
-          <EmptyState icon="building" title="No provider is like that" hint="Take a filter away, or lower the level.">
+          <EmptyState icon="building" title="No providers match" hint="Remove a filter or lower the level.">
             <Button onClick={() => set({ q: null, level: null, country: null })}>Clear all filters</Button>
           </EmptyState>
         }
@@ -81,29 +78,24 @@ export function Screen() {
 
 function useProviderQuery(): string {
   const { get } = useSearchParams();
-  const asked = { q: get("q").trim(), level: levelsFrom(get("level")), country: get("country") };
-  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
+  const filters = { q: get("q").trim(), level: levelsFrom(get("level")), country: get("country") };
+  const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
   return query.size === 0 ? "" : `&${query}`;
 }
 
-function Words() {
+function SearchField() {
   const { get, set } = useSearchParams();
-  const inAddress = get("q");
-  const [text, setText] = useState(inAddress);
-  const calm = useCalm(text);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed moves the address
+  const urlValue = get("q");
+  const [text, setText] = useState(urlValue);
+  const debounced = useDebounced(text);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing updates the URL
   useEffect(() => {
-    if (calm !== inAddress) set({ q: calm });
-  }, [calm]);
-  useEffect(() => setText(inAddress), [inAddress]);
+    if (debounced !== urlValue) set({ q: debounced });
+  }, [debounced]);
+  useEffect(() => setText(urlValue), [urlValue]);
   return (
     <Field label="Search" className="w-full sm:w-64">
-      <Input
-        type="search"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        placeholder="Name of the provider"
-      />
+      <Input type="search" value={text} onChange={(event) => setText(event.target.value)} placeholder="Provider name" />
     </Field>
   );
 }
@@ -119,16 +111,16 @@ const COLUMNS: readonly Column<PublicProvider>[] = [
       <span className="grid">
         <span className="flex flex-wrap items-center gap-x-2">
           {name}
-          {sandbox && <Badge tone="info">simulated</Badge>}
+          {sandbox && <Badge tone="info">Simulated</Badge>}
         </span>
         {operator !== name && <span className="text-xs font-normal text-soft">{operator}</span>}
       </span>
     ),
   },
   { id: "level", header: "Levels", sortable: true, cell: ({ levels }) => <Levels levels={levels} /> },
-  { id: "seat", header: "Seat", sortable: true, cell: ({ seat_country }) => <Country code={seat_country} /> },
-  { id: "countries", header: "Computes in", cell: ({ countries }) => <Countries codes={countries} /> },
-  { id: "data", header: "Data", cell: (provider) => <DataHandling of={provider} /> },
+  { id: "seat", header: "Headquarters", sortable: true, cell: ({ seat_country }) => <Country code={seat_country} /> },
+  { id: "countries", header: "Countries", cell: ({ countries }) => <Countries codes={countries} /> },
+  { id: "data", header: "Data handling", cell: (provider) => <DataHandling of={provider} /> },
   {
     id: "models",
     header: "Models",

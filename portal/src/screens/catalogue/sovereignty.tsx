@@ -5,9 +5,8 @@ import { Link } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Num } from "../../ui/values.tsx";
 import { useLevels } from "./catalogue.ts";
-import { OpenCalls } from "./parts.tsx";
+import { PublicApiButton } from "./parts.tsx";
 
-/** What the levels mean and what has to be shown for each, the highest first. */
 export function Screen() {
   const levels = useLevels();
   const rows = (levels.data?.data ?? []).toSorted((a, b) => (b.rank ?? -1) - (a.rank ?? -1));
@@ -15,8 +14,8 @@ export function Screen() {
     <>
       <PageHeader
         title="Sovereignty levels"
-        about="Every endpoint has a level by where it computes, who runs it and who owns that. A floor in the policy keeps out all below it, on every attempt."
-        actions={<OpenCalls paths={[{ path: "/v1/public/sovereignty", says: "The levels" }]} />}
+        about="Each endpoint has a level based on where it runs, who operates it and who owns the operator. A floor in your policy excludes lower levels on every attempt."
+        actions={<PublicApiButton paths={[{ path: "/v1/public/sovereignty", description: "List levels" }]} />}
       />
       {levels.error !== null && <ErrorState error={levels.error} onRetry={() => void levels.refetch()} />}
       {levels.isPending && <SkeletonLines count={8} />}
@@ -35,7 +34,7 @@ export function Screen() {
                 <div className="grid content-start gap-2">
                   <p className="max-w-prose text-pretty">{meaning}</p>
                   <p className="max-w-prose text-soft text-pretty">
-                    <span className="label-mark mr-2">Needs</span>
+                    <span className="label-mark mr-2">Requires</span>
                     {needs}
                   </p>
                 </div>
@@ -43,7 +42,7 @@ export function Screen() {
                   <Num value={endpoint_count} /> {endpoint_count === 1 ? "endpoint" : "endpoints"}
                   {rank !== null && (
                     <span className="block">
-                      <Link to={`/app/models?level=${level}`}>See models</Link>
+                      <Link to={`/app/models?level=${level}`}>View models</Link>
                     </span>
                   )}
                 </p>

@@ -1,8 +1,8 @@
 import { useEffect, useId, useState } from "react";
 import { useParam, useSearchParam, useWorkspace } from "../../address.ts";
-import { useChange, usePublic } from "../../api/hooks.ts";
+import { useManageMutation, usePublic } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -133,9 +133,9 @@ type KeyStepProps = {
 function KeyStep({ client, made, onMade }: KeyStepProps) {
   const { workspace, at } = useWorkspace();
   const me = useMe().data ?? null;
-  const { role, isAdmin } = usePowers(workspace);
+  const { role, isAdmin } = usePermissions(workspace);
   const isMember = role !== undefined && !isAdmin;
-  const create = useChange("manageCreateKey", { stale: ["manageListKeys"], done: ({ key }) => onMade(key) });
+  const create = useManageMutation("manageCreateKey", { stale: ["manageListKeys"], onDone: ({ key }) => onMade(key) });
   const make = () =>
     create.mutate({
       params: { workspace },

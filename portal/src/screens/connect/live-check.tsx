@@ -20,7 +20,7 @@ function useArrival(
   client: Client,
 ): { readonly own: Request | undefined; readonly other: Request | undefined } {
   const args = { params: { workspace }, query: { limit: LOOKED_AT } };
-  const rows = useManage("manageListRequests", args, { everyMs: LOOK_MS }).data?.data;
+  const rows = useManage("manageListRequests", args, { refetchMs: LOOK_MS }).data?.data;
   // By ids and not by the clock: the reader's may be wrong.
   const [before, setBefore] = useState<ReadonlySet<string>>();
   useEffect(() => {

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { useSearchParams } from "../../address.ts";
 import { apiErrorOf } from "../../api/error.ts";
-import { useFresh } from "../../api/fresh.ts";
+import { useReauthentication } from "../../api/fresh.ts";
 import { useMe } from "../../api/me.ts";
 import { decideDevice, deviceCode } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
@@ -57,10 +57,10 @@ function Enter({ onCode }: { readonly onCode: (code: string) => void }) {
 
 function Decide({ code, onOther }: { readonly code: string; readonly onOther: () => void }) {
   const me = useMe();
-  const fresh = useFresh();
+  const runReauthenticated = useReauthentication();
   const asked = useQuery({ queryKey: ["device", code], queryFn: () => deviceCode(code), retry: false });
   const decide = useMutation({
-    mutationFn: (decision: "approve" | "deny") => fresh(() => decideDevice(decision, code)),
+    mutationFn: (decision: "approve" | "deny") => runReauthenticated(() => decideDevice(decision, code)),
     onSuccess: () => asked.refetch(),
   });
   if (asked.isPending) return <SkeletonLines count={4} />;

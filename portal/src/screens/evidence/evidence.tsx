@@ -1,5 +1,5 @@
 import { useSearchParams, useWorkspace } from "../../address.ts";
-import { addressOf } from "../../api/client.ts";
+import { urlOf } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -22,7 +22,7 @@ export function Screen() {
   const { workspace } = useWorkspace();
   const span = usePeriod();
   const args = { params: { workspace }, query: span };
-  const shown = useManage("manageShowEvidence", args, { keep: true });
+  const shown = useManage("manageShowEvidence", args, { keepPrevious: true });
   const report = shown.data;
   return (
     <>
@@ -55,7 +55,7 @@ export function Screen() {
 function Downloads({ span }: { readonly span: Span }) {
   const { workspace } = useWorkspace();
   const href = (format: "json" | "html") =>
-    addressOf("manageShowEvidence", { params: { workspace }, query: { ...span, format } });
+    urlOf("manageShowEvidence", { params: { workspace }, query: { ...span, format } });
   return (
     <>
       <a href={href("json")} download={`${workspace}-evidence.json`} className={buttonClass("plain")}>

@@ -1,3 +1,3 @@
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 
-export type Report = Answer<"manageShowEvidence">;
+export type Report = ApiResponse<"manageShowEvidence">;

@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
 import { useState } from "react";
 import type { Row } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
-import type { Powers } from "../../api/powers.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { CodeTabs } from "../../ui/code-block.tsx";
@@ -17,7 +17,7 @@ import { firstRequest } from "./snippets.ts";
 
 type Props = {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly at: (path?: string) => string;
   /** The newest request, once there is one. */
   readonly arrived: Row<"manageListRequests"> | undefined;
@@ -25,7 +25,7 @@ type Props = {
 };
 
 /** From nothing to the first answer in three steps; the last one watches for it. */
-export function Guide({ workspace, powers, at, arrived, onDone }: Props) {
+export function Guide({ workspace, permissions, at, arrived, onDone }: Props) {
   const [secret, setSecret] = useState<string>();
   const providers = useManage("manageListProviders", { query: { workspace } });
   const ready = (providers.data?.data ?? []).filter(({ connected, own_key }) => connected || own_key !== null);
@@ -41,12 +41,12 @@ export function Guide({ workspace, powers, at, arrived, onDone }: Props) {
             real={real.map(({ name }) => name)}
             hasSandbox={ready.length > real.length}
             at={at}
-            powers={powers}
+            permissions={permissions}
           />
         )}
       </Step>
       <Step number={2} title="A key" isDone={secret !== undefined || arrived !== undefined}>
-        <FirstKey workspace={workspace} powers={powers} at={at} secret={secret} onMade={setSecret} />
+        <FirstKey workspace={workspace} permissions={permissions} at={at} secret={secret} onMade={setSecret} />
       </Step>
       <Step number={3} title="The first request" isDone={arrived !== undefined}>
         <p className="text-soft">
@@ -58,7 +58,9 @@ export function Guide({ workspace, powers, at, arrived, onDone }: Props) {
           label="First request"
           snippets={firstRequest({ origin: location.origin, model, key: secret ?? "$GATEWAY_KEY" })}
         />
-        {arrived === undefined && powers.isAdmin && <EmptyWallet workspace={workspace} at={at} powers={powers} />}
+        {arrived === undefined && permissions.isAdmin && (
+          <EmptyWallet workspace={workspace} at={at} permissions={permissions} />
+        )}
         <FirstRequest arrived={arrived} at={at} onDone={onDone} />
       </Step>
     </ol>
@@ -66,7 +68,7 @@ export function Guide({ workspace, powers, at, arrived, onDone }: Props) {
 }
 
 /** Without credit the first request would be refused: better said before than after. */
-function EmptyWallet({ workspace, at, powers }: Pick<Props, "workspace" | "at" | "powers">) {
+function EmptyWallet({ workspace, at, permissions }: Pick<Props, "workspace" | "at" | "permissions">) {
   const wallet = useManage("manageShowWallet", { params: { workspace } }).data;
   if (wallet === undefined || Number(wallet.balance) > 0) return null;
   return (
@@ -74,8 +76,8 @@ function EmptyWallet({ workspace, at, powers }: Pick<Props, "workspace" | "at" |
       tone="warn"
       title="The wallet is empty"
       action={
-        <LinkButton size="small" to={powers.isOperator ? "/app/operator/workspaces" : at("wallet")}>
-          {powers.isOperator ? "Put money in" : "Top up"}
+        <LinkButton size="small" to={permissions.isOperator ? "/app/operator/workspaces" : at("wallet")}>
+          {permissions.isOperator ? "Put money in" : "Top up"}
         </LinkButton>
       }
     >
@@ -118,12 +120,12 @@ function Answerers({
   real,
   hasSandbox,
   at,
-  powers,
+  permissions,
 }: {
   readonly real: readonly string[];
   readonly hasSandbox: boolean;
   readonly at: (path?: string) => string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
 }) {
   if (real.length > 0)
     return (
@@ -139,10 +141,10 @@ function Answerers({
           ? "The sandbox answers: simulated providers, for trying everything out without a real one."
           : "No provider is connected yet, and the sandbox is switched off."}
       </p>
-      {powers.isAdmin && (
+      {permissions.isAdmin && (
         <p>
           <Link to={at("provider-keys")}>Bring your own key of a provider</Link>
-          {powers.isOperator && (
+          {permissions.isOperator && (
             <>
               , or <Link to="/app/operator/providers">connect one for everybody</Link>
             </>
@@ -154,37 +156,37 @@ function Answerers({
   );
 }
 
-type KeyProps = Pick<Props, "workspace" | "powers" | "at"> & {
+type KeyProps = Pick<Props, "workspace" | "permissions" | "at"> & {
   readonly secret: string | undefined;
   readonly onMade: (secret: string) => void;
 };
 
-function FirstKey({ workspace, powers, at, secret, onMade }: KeyProps) {
+function FirstKey({ workspace, permissions, at, secret, onMade }: KeyProps) {
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }).data;
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 100 } }).data?.data ?? [];
-  const create = useChange("manageCreateKey", {
+  const create = useManageMutation("manageCreateKey", {
     stale: ["manageListKeys"],
-    done: ({ key }) => onMade(key),
+    onDone: ({ key }) => onMade(key),
   });
   if (secret !== undefined)
     return (
       <>
         <ShownOnce secret={secret} label="key of the guide" />
-        {!powers.isAdmin && policy?.approval === true && (
+        {!permissions.isAdmin && policy?.approval === true && (
           <Callout tone="warn" title="It waits for approval">
             An admin or an owner has to approve it before it works.
           </Callout>
         )}
       </>
     );
-  if (!powers.isAdmin && policy?.personal_keys === false)
+  if (!permissions.isAdmin && policy?.personal_keys === false)
     return (
       <Callout title="Personal keys are switched off here">
         Ask an admin or an owner for a key of the workspace, or to switch personal keys on.
       </Callout>
     );
   const working = keys.filter(({ state }) => state === "active").length;
-  const body = { name: "key of the guide", ...(powers.isAdmin ? {} : { member: powers.email }) };
+  const body = { name: "key of the guide", ...(permissions.isAdmin ? {} : { member: permissions.email }) };
   return (
     <>
       <p className="text-soft">

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -18,13 +18,13 @@ const LOOK_MS = 15_000;
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const search = useSearchParams();
-  const powers = usePowers(workspace);
+  const permissions = usePermissions(workspace);
   const about = useManage("manageShowWorkspace", { params: { workspace } }).data;
   const [wasEmpty, setWasEmpty] = useState(false);
   const isAsked = search.get("guide") === "1";
   const isGuide = isAsked || wasEmpty;
   const asked = { params: { workspace }, query: { limit: RECENT } };
-  const requests = useManage("manageListRequests", asked, { everyMs: isGuide ? WATCH_MS : LOOK_MS });
+  const requests = useManage("manageListRequests", asked, { refetchMs: isGuide ? WATCH_MS : LOOK_MS });
   const rows = requests.data?.data;
   // Whoever began with the guide sees it turn green, and leaves it by hand.
   if (rows?.length === 0 && !wasEmpty) setWasEmpty(true);
@@ -60,9 +60,9 @@ export function Screen() {
       ) : rows === undefined ? (
         <SkeletonLines count={8} />
       ) : isGuide ? (
-        <Guide {...{ workspace, powers, at, arrived }} onDone={leave} />
+        <Guide {...{ workspace, permissions, at, arrived }} onDone={leave} />
       ) : (
-        <Overview {...{ workspace, powers, at }} currency={about?.currency ?? "EUR"} requests={rows} />
+        <Overview {...{ workspace, permissions, at }} currency={about?.currency ?? "EUR"} requests={rows} />
       )}
     </>
   );

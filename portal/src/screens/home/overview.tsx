@@ -3,7 +3,7 @@ import { useSearchParam } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import type { Powers } from "../../api/powers.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { moneyText } from "../../format/money.ts";
 import { numberText, percentText } from "../../format/number.ts";
 import { DAY_MS } from "../../format/time.ts";
@@ -23,7 +23,7 @@ import { LastRequests } from "./last-requests.tsx";
 type Props = {
   readonly workspace: string;
   readonly currency: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly at: (path?: string) => string;
   readonly requests: readonly Row<"manageListRequests">[];
 };
@@ -31,17 +31,17 @@ type Props = {
 const OFTEN_MS = 20_000;
 
 /** How a workspace stands: money, traffic, what needs somebody. */
-export function Overview({ workspace, currency, powers, at, requests }: Props) {
+export function Overview({ workspace, currency, permissions, at, requests }: Props) {
   const params = { workspace };
   // Today is the reader's own day; the 30 days are days of UTC, as statements have them.
   const midnight = useMemo(() => new Date(new Date().setHours(0, 0, 0, 0)).toISOString(), []);
-  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { everyMs: OFTEN_MS });
+  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { refetchMs: OFTEN_MS });
   const today = useManage(
     "manageShowUsage",
     { params, query: { by: "hour", env: "all", from: midnight } },
-    { everyMs: OFTEN_MS },
+    { refetchMs: OFTEN_MS },
   );
-  const wallet = useManage("manageShowWallet", { params }, { enabled: powers.isAdmin, everyMs: OFTEN_MS });
+  const wallet = useManage("manageShowWallet", { params }, { enabled: permissions.isAdmin, refetchMs: OFTEN_MS });
   if (days.error !== null && days.data === undefined)
     return <ErrorState error={days.error} onRetry={() => void days.refetch()} />;
   const all = sumOf(days.data?.data ?? []);
@@ -49,7 +49,7 @@ export function Overview({ workspace, currency, powers, at, requests }: Props) {
   return (
     <Stack>
       <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
-        {powers.isAdmin && (
+        {permissions.isAdmin && (
           <Stat
             label="Balance"
             value={
@@ -82,7 +82,7 @@ export function Overview({ workspace, currency, powers, at, requests }: Props) {
           tone={now.requests > 0 && now.errors / now.requests > 0.05 ? "warn" : undefined}
         />
       </div>
-      <Attention {...{ workspace, powers, at }} balance={wallet.data?.balance} spent30Days={all.spend} />
+      <Attention {...{ workspace, permissions, at }} balance={wallet.data?.balance} spent30Days={all.spend} />
       <Days rows={days.data?.data} currency={currency} at={at} />
       <LastRequests requests={requests} at={at} />
     </Stack>
@@ -161,11 +161,11 @@ function Days({
 /** What needs somebody; nothing is drawn when nothing does. */
 function Attention({
   workspace,
-  powers,
+  permissions,
   at,
   balance,
   spent30Days,
-}: Pick<Props, "workspace" | "powers" | "at"> & {
+}: Pick<Props, "workspace" | "permissions" | "at"> & {
   readonly balance: string | undefined;
   readonly spent30Days: number;
 }) {
@@ -175,7 +175,7 @@ function Attention({
   const limits = useManage(
     "manageListLimits",
     { params: { workspace }, query: { limit: 1000 } },
-    { enabled: powers.isAdmin },
+    { enabled: permissions.isAdmin },
   ).data?.data;
   const remarks = remarksOf({
     keys,
@@ -183,7 +183,7 @@ function Attention({
     spent30Days,
     limits: limits ?? [],
     hasNoSecondFactor: me !== null && me !== undefined && !me.two_factor && me.passkeys === 0,
-    isAdmin: powers.isAdmin,
+    isAdmin: permissions.isAdmin,
     nowMs,
     at,
   });

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { dayText } from "../../format/time.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -19,8 +19,8 @@ export function ChangeKey({ subject, isAdmin, onClose }: Props) {
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: !isAdmin }).data;
   // What an admin looked at, or is looking at, is not a member's to change.
   const isFixed = !isAdmin && (state === "pending" || policy?.approval === true);
-  const save = useChange("manageChangeKey", {
-    done: () => {
+  const save = useManageMutation("manageChangeKey", {
+    onDone: () => {
       toast(`The settings of ${draft.name} hold from its next request on.`);
       onClose();
     },

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { pathIn } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
-import type { Powers } from "../../api/powers.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -16,19 +16,19 @@ import { KeySettingsFields, NEW_EXPIRIES, wrongIn } from "./key-fields.tsx";
 
 type Props = {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly open: boolean;
   readonly onClose: () => void;
 };
 
 /** Makes a key and shows it this once. */
-export function CreateKey({ workspace, powers, open, onClose }: Props) {
+export function CreateKey({ workspace, permissions, open, onClose }: Props) {
   const [draft, setDraft] = useState<KeyDraft>(NEW_KEY);
-  const [made, setMade] = useState<Answer<"manageCreateKey">>();
+  const [made, setMade] = useState<ApiResponse<"manageCreateKey">>();
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: open }).data;
-  const create = useChange("manageCreateKey", { done: setMade });
+  const create = useManageMutation("manageCreateKey", { onDone: setMade });
   // A member makes personal keys for themselves and nothing else.
-  const member = powers.isAdmin ? draft.member : powers.email;
+  const member = permissions.isAdmin ? draft.member : permissions.email;
   const close = () => {
     onClose();
     setDraft(NEW_KEY);
@@ -37,7 +37,7 @@ export function CreateKey({ workspace, powers, open, onClose }: Props) {
   };
   if (made !== undefined)
     return <Made {...{ workspace, open, close, made }} waits={member !== "" && policy?.approval === true} />;
-  if (!powers.isAdmin && policy?.personal_keys === false)
+  if (!permissions.isAdmin && policy?.personal_keys === false)
     return (
       <Dialog open={open} onClose={close} title="Create a key" footer={<Button onClick={close}>Close</Button>}>
         <Callout title="Personal keys are switched off here">
@@ -46,7 +46,7 @@ export function CreateKey({ workspace, powers, open, onClose }: Props) {
       </Dialog>
     );
   const change = (changed: Partial<KeyDraft>) => setDraft({ ...draft, ...changed });
-  const body = createBody({ ...draft, member }, powers.isAdmin, Date.now());
+  const body = createBody({ ...draft, member }, permissions.isAdmin, Date.now());
   return (
     <FormDialog
       open={open}
@@ -57,7 +57,7 @@ export function CreateKey({ workspace, powers, open, onClose }: Props) {
       busy={create.isPending}
     >
       <Basics {...{ draft, change }} error={create.error} />
-      {powers.isAdmin ? (
+      {permissions.isAdmin ? (
         <Owner {...{ workspace, draft, change }} mayBePersonal={policy?.personal_keys === true} error={create.error} />
       ) : (
         <p className="text-soft">
@@ -65,7 +65,12 @@ export function CreateKey({ workspace, powers, open, onClose }: Props) {
           {policy?.approval === true && ", and works once an admin has approved it"}.
         </p>
       )}
-      <KeySettingsFields {...{ draft, change }} error={create.error} isAdmin={powers.isAdmin} expiries={NEW_EXPIRIES} />
+      <KeySettingsFields
+        {...{ draft, change }}
+        error={create.error}
+        isAdmin={permissions.isAdmin}
+        expiries={NEW_EXPIRIES}
+      />
       <ErrorNote error={create.error} />
     </FormDialog>
   );
@@ -147,7 +152,7 @@ function Made({
   readonly workspace: string;
   readonly open: boolean;
   readonly close: () => void;
-  readonly made: Answer<"manageCreateKey">;
+  readonly made: ApiResponse<"manageCreateKey">;
   readonly waits: boolean;
 }) {
   const footer = (

@@ -1,6 +1,6 @@
 import { useState } from "react";
-import type { Answer } from "../../api/client.ts";
-import { useChange } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -20,8 +20,8 @@ const RECENTLY_MS = 86_400_000;
 /** Ends a key. Says who would notice. */
 export function RevokeKey({ subject, onClose }: Props) {
   const isWaiting = subject.state === "pending";
-  const revoke = useChange("manageRevokeKey", {
-    done: () => {
+  const revoke = useManageMutation("manageRevokeKey", {
+    onDone: () => {
       toast(isWaiting ? `${subject.name} is declined.` : `${subject.name} is revoked.`);
       onClose();
     },
@@ -65,10 +65,10 @@ const GRACES = [
 /** A new key with the same settings; the old one goes on for a while. */
 export function RotateKey({ subject, onClose }: Props) {
   const [grace, setGrace] = useState("7d");
-  const [made, setMade] = useState<Answer<"manageRotateKey">>();
+  const [made, setMade] = useState<ApiResponse<"manageRotateKey">>();
   const [until, setUntil] = useState("");
-  const rotate = useChange("manageRotateKey", {
-    done: (issued) => {
+  const rotate = useManageMutation("manageRotateKey", {
+    onDone: (issued) => {
       setUntil(new Date(Date.now() + graceMs(grace)).toISOString());
       setMade(issued);
     },

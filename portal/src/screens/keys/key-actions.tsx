@@ -1,4 +1,4 @@
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -59,7 +59,7 @@ export function Waiting({
   readonly isAdmin: boolean;
   readonly act: (doing: Doing) => void;
 }) {
-  const approve = useChange("manageApproveKey", { done: ({ name }) => toast(`${name} works from now on.`) });
+  const approve = useManageMutation("manageApproveKey", { onDone: ({ name }) => toast(`${name} works from now on.`) });
   if (keys.length === 0) return null;
   return (
     <section aria-label="Keys that wait for approval" className="mb-5 rounded-lg border border-warn/40 bg-warn-soft">

@@ -1,11 +1,11 @@
-import type { Answer, Row } from "../../api/client.ts";
+import type { ApiResponse, Row } from "../../api/client.ts";
 import { moneyText } from "../../format/money.ts";
 import { counted } from "../../format/number.ts";
 import { DAY_MS, shortText } from "../../format/time.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
-export type Limits = Answer<"manageShowLimits">;
+export type Limits = ApiResponse<"manageShowLimits">;
 type KeyState = Key["state"];
 
 /** What each state is called and looks like. */

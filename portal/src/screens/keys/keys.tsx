@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { useKeyLimits } from "../../api/key-limits.ts";
-import { type Powers, usePowers } from "../../api/powers.ts";
+import { type Permissions, usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -31,12 +31,12 @@ function useKeys(workspace: string) {
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const search = useSearchParams();
-  const powers = usePowers(workspace);
+  const permissions = usePermissions(workspace);
   const keys = useKeys(workspace);
   const limits = useKeyLimits(
     workspace,
     keys.rows.filter(({ state }) => state !== "revoked").map(({ id }) => id),
-    powers.isAdmin,
+    permissions.isAdmin,
   );
   const [doing, setDoing] = useState<Doing>();
   const [shown, setShown] = useState(SHOWN_STEP);
@@ -51,8 +51,12 @@ export function Screen() {
   const chosen = keys.rows.find(({ id }) => id === search.get("key"));
   return (
     <>
-      <Header workspace={workspace} powers={powers} onCreate={() => search.set({ new: "1" })} />
-      <Waiting keys={keys.rows.filter(({ state }) => state === "pending")} isAdmin={powers.isAdmin} act={setDoing} />
+      <Header workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
+      <Waiting
+        keys={keys.rows.filter(({ state }) => state === "pending")}
+        isAdmin={permissions.isAdmin}
+        act={setDoing}
+      />
       <Filters search={search} view={view} typed={typed} />
       <Table<Key>
         label="Keys"
@@ -60,7 +64,7 @@ export function Screen() {
         rows={sorted.slice(0, shown)}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
-        asked={{ ...keys, hasMore: sorted.length > shown, loadMore: () => setShown(shown + SHOWN_STEP) }}
+        query={{ ...keys, hasMore: sorted.length > shown, loadMore: () => setShown(shown + SHOWN_STEP) }}
         sort={sort}
         onSort={(next) => search.set({ sort: sortText(next) })}
         empty={<Nothing hasAny={keys.rows.length > 0} onCreate={() => search.set({ new: "1" })} search={search} />}
@@ -71,7 +75,7 @@ export function Screen() {
       </p>
       <CreateKey
         workspace={workspace}
-        powers={powers}
+        permissions={permissions}
         open={search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
@@ -80,12 +84,14 @@ export function Screen() {
           subject={chosen}
           limits={limits.get(chosen.id)}
           at={at}
-          isAdmin={powers.isAdmin}
+          isAdmin={permissions.isAdmin}
           act={setDoing}
           onClose={() => search.set({ key: null })}
         />
       )}
-      {doing !== undefined && <KeyDialog doing={doing} isAdmin={powers.isAdmin} onClose={() => setDoing(undefined)} />}
+      {doing !== undefined && (
+        <KeyDialog doing={doing} isAdmin={permissions.isAdmin} onClose={() => setDoing(undefined)} />
+      )}
     </>
   );
 }
@@ -94,18 +100,18 @@ type Search = ReturnType<typeof useSearchParams>;
 
 function Header({
   workspace,
-  powers,
+  permissions,
   onCreate,
 }: {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly onCreate: () => void;
 }) {
   return (
     <PageHeader
       title="Keys"
       about={
-        powers.isAdmin
+        permissions.isAdmin
           ? "What programs and people call models with. A key itself is shown once, when it is made."
           : "Your personal keys. A key itself is shown once, when it is made."
       }

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
@@ -25,8 +25,8 @@ export function AddLimit({ open, onClose, currency }: Props) {
   const [month, setMonth] = useState("");
   const choices = useChoices(of, open);
   const chosen = choices.some(({ value }) => value === who) ? who : (choices[0]?.value ?? "");
-  const save = useChange("managePutLimits", {
-    done: () => {
+  const save = useManageMutation("managePutLimits", {
+    onDone: () => {
       toast("The limit is set. It holds from the next request on.");
       onClose();
     },

@@ -1,6 +1,6 @@
 import { type SyntheticEvent, useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { decimalOf } from "../../format/decimal.ts";
 import { Button } from "../../ui/button.tsx";
 import { DecimalInput } from "../../ui/decimal-input.tsx";
@@ -29,8 +29,8 @@ export function EditLimits({ limits, onDone }: { readonly limits: Limits; readon
   const [began] = useState<Periods>({ day: limits.day.limit ?? "", month: limits.month.limit ?? "" });
   const [day, setDay] = useState(began.day);
   const [month, setMonth] = useState(began.month);
-  const save = useChange("managePutLimits", {
-    done: () => {
+  const save = useManageMutation("managePutLimits", {
+    onDone: () => {
       toast(`Limits of ${nameOf(limits)} are saved. They hold from the next request on.`);
       onDone();
     },

@@ -1,9 +1,9 @@
 import { useQueries } from "@tanstack/react-query";
 import { useSearchParam, useWorkspace } from "../../address.ts";
 import { call } from "../../api/client.ts";
-import { keyOf, useManage, usePages } from "../../api/hooks.ts";
+import { queryKeyOf, useManage, usePages } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -18,7 +18,7 @@ const LOOK_MS = 15_000;
 
 export function Screen() {
   const { workspace } = useWorkspace();
-  return usePowers(workspace).isAdmin ? <AllLimits /> : <OwnLimits />;
+  return usePermissions(workspace).isAdmin ? <AllLimits /> : <OwnLimits />;
 }
 
 function Hard() {
@@ -36,8 +36,8 @@ function AllLimits() {
   const { workspace } = useWorkspace();
   const [open, setOpen] = useSearchParam("new");
   const params = { workspace };
-  const own = useManage("manageShowLimits", { params }, { everyMs: LOOK_MS });
-  const all = usePages("manageListLimits", { params, query: { limit: 1000 } }, { everyMs: LOOK_MS });
+  const own = useManage("manageShowLimits", { params }, { refetchMs: LOOK_MS });
+  const all = usePages("manageListLimits", { params, query: { limit: 1000 } }, { refetchMs: LOOK_MS });
   const others = nearestFirst(all.rows.filter(({ of }) => of !== "workspace"));
   return (
     <>
@@ -112,12 +112,12 @@ function OwnLimits() {
   const email = useMe().data?.email ?? "";
   const params = { workspace };
   const query = { member: email };
-  const own = useManage("manageShowLimits", { params, query }, { everyMs: LOOK_MS, enabled: email !== "" });
+  const own = useManage("manageShowLimits", { params, query }, { refetchMs: LOOK_MS, enabled: email !== "" });
   const keys = useManage("manageListKeys", { params, query: { limit: 1000 } });
   const ids = (keys.data?.data ?? []).filter(({ state }) => state !== "revoked").map(({ id }) => id);
   const ofKeys = useQueries({
     queries: ids.slice(0, KEYS_MAX).map((key) => ({
-      queryKey: keyOf("manageShowLimits", { params, query: { key } }),
+      queryKey: queryKeyOf("manageShowLimits", { params, query: { key } }),
       queryFn: () => call("manageShowLimits", { params, query: { key } }),
       refetchInterval: LOOK_MS,
     })),

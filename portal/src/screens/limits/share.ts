@@ -1,7 +1,7 @@
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import { nanosOf } from "../../format/nanos.ts";
 
-export type Limits = Answer<"manageShowLimits">;
+export type Limits = ApiResponse<"manageShowLimits">;
 export type Period = Limits["day"];
 
 /** From here on a limit is called near: the first share that alerts tell of, unless they are set otherwise. */

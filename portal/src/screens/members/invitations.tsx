@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Row } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -18,8 +18,8 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
   const invitations = useManage("peopleListInvitations", { params: { workspace } });
   const [chosen, choose] = useState<Invitation>();
   const rows = (invitations.data?.data ?? []).filter(({ state }) => state === "open" || state === "expired");
-  const revoke = useChange("peopleRevokeInvitation", {
-    done: () => {
+  const revoke = useManageMutation("peopleRevokeInvitation", {
+    onDone: () => {
       toast("The invitation is taken back.");
       choose(undefined);
     },
@@ -53,7 +53,7 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
         columns={columns}
         rows={rows}
         keyOf={({ id }) => id}
-        asked={invitations}
+        query={invitations}
         empty={<EmptyState title="Nobody is invited" />}
       />
       <Confirm

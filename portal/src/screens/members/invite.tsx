@@ -1,8 +1,8 @@
 import { useState } from "react";
-import type { Answer } from "../../api/client.ts";
-import { useChange } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import type { Role } from "../../api/me.ts";
-import type { Powers } from "../../api/powers.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -13,17 +13,17 @@ import { ROLES, roleOf, rolesFor } from "./member.ts";
 
 type Props = {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly open: boolean;
   readonly onClose: () => void;
 };
 
 /** Invites somebody by their address; the link is shown once. */
-export function Invite({ workspace, powers, open, onClose }: Props) {
+export function Invite({ workspace, permissions, open, onClose }: Props) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("member");
-  const [made, setMade] = useState<Answer<"peopleInvite">>();
-  const invite = useChange("peopleInvite", { done: setMade });
+  const [made, setMade] = useState<ApiResponse<"peopleInvite">>();
+  const invite = useManageMutation("peopleInvite", { onDone: setMade });
   const close = () => {
     onClose();
     setEmail("");
@@ -71,7 +71,7 @@ export function Invite({ workspace, powers, open, onClose }: Props) {
         <Select
           value={role}
           onChange={(event) => setRole(roleOf(event.target.value))}
-          options={rolesFor(powers).map(({ value, label }) => ({ value, label }))}
+          options={rolesFor(permissions).map(({ value, label }) => ({ value, label }))}
         />
       </Field>
       <ErrorNote error={invite.error} />

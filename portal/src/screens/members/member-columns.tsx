@@ -1,4 +1,4 @@
-import type { Powers } from "../../api/powers.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Menu, type MenuItem } from "../../ui/menu.tsx";
@@ -9,13 +9,13 @@ import type { Doing } from "./member-dialogs.tsx";
 
 type Given = {
   readonly currency: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly at: (path?: string) => string;
   readonly act: (doing: Doing) => void;
 };
 
 /** A plain member sees who is there; how accounts are protected and what they spend is for admins. */
-export function memberColumns({ currency, powers, at, act }: Given): Column<Line>[] {
+export function memberColumns({ currency, permissions, at, act }: Given): Column<Line>[] {
   const always: Column<Line>[] = [
     {
       id: "person",
@@ -23,7 +23,7 @@ export function memberColumns({ currency, powers, at, act }: Given): Column<Line
       sortable: true,
       phone: "title",
       className: "md:min-w-44",
-      cell: (line) => <Person line={line} isSelf={line.email === powers.email} />,
+      cell: (line) => <Person line={line} isSelf={line.email === permissions.email} />,
     },
     {
       id: "role",
@@ -40,7 +40,7 @@ export function memberColumns({ currency, powers, at, act }: Given): Column<Line
     sortable: true,
     cell: ({ created_at }) => <Time at={created_at} as="day" />,
   };
-  if (!powers.isAdmin) return [...always, since];
+  if (!permissions.isAdmin) return [...always, since];
   return [
     ...always,
     { id: "protection", header: "Sign-in", sortable: true, cell: (line) => <Protection line={line} /> },
@@ -76,7 +76,7 @@ export function memberColumns({ currency, powers, at, act }: Given): Column<Line
       id: "actions",
       header: <span className="sr-only">Actions</span>,
       align: "end",
-      cell: (line) => <Actions {...{ line, powers, act }} />,
+      cell: (line) => <Actions {...{ line, permissions, act }} />,
     },
   ];
 }
@@ -105,12 +105,12 @@ function Protection({ line: { two_factor, passkeys } }: { readonly line: Line })
   );
 }
 
-function Actions({ line, powers, act }: Pick<Given, "powers" | "act"> & { readonly line: Line }) {
-  if (!mayChange(powers, line)) return null;
+function Actions({ line, permissions, act }: Pick<Given, "permissions" | "act"> & { readonly line: Line }) {
+  if (!mayChange(permissions, line)) return null;
   const items: MenuItem[] = [
     { label: "Change the role", icon: "edit", onSelect: () => act({ is: "role", subject: line }) },
     // One's own is changed in the account.
-    ...(line.joined && line.email !== powers.email
+    ...(line.joined && line.email !== permissions.email
       ? [
           {
             label: "Link for a new password",

@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
-import type { Powers } from "../../api/powers.ts";
+import { useManageMutation } from "../../api/hooks.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -17,7 +17,7 @@ export type Doing = { readonly is: "role" | "remove" | "reset"; readonly subject
 type Props = {
   readonly workspace: string;
   readonly subject: Line;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly onClose: () => void;
 };
 
@@ -32,10 +32,10 @@ export function MemberDialog({ is, ...props }: Props & Pick<Doing, "is">) {
   }
 }
 
-function ChangeRole({ workspace, subject, powers, onClose }: Props) {
+function ChangeRole({ workspace, subject, permissions, onClose }: Props) {
   const [role, setRole] = useState(subject.role);
-  const change = useChange("manageChangeMember", {
-    done: () => {
+  const change = useManageMutation("manageChangeMember", {
+    onDone: () => {
       toast(`${subject.email} is ${role === "member" ? "a" : "an"} ${role} now.`);
       onClose();
     },
@@ -54,7 +54,7 @@ function ChangeRole({ workspace, subject, powers, onClose }: Props) {
         <Select
           value={role}
           onChange={(event) => setRole(roleOf(event.target.value))}
-          options={rolesFor(powers).map(({ value, label }) => ({ value, label }))}
+          options={rolesFor(permissions).map(({ value, label }) => ({ value, label }))}
         />
       </Field>
       {subject.role === "owner" && role !== "owner" && (
@@ -67,8 +67,8 @@ function ChangeRole({ workspace, subject, powers, onClose }: Props) {
 
 /** Ends a membership. What happens to the keys is said before. */
 function Remove({ workspace, subject, onClose }: Props) {
-  const remove = useChange("manageRemoveMember", {
-    done: ({ email, revoked_keys }) => {
+  const remove = useManageMutation("manageRemoveMember", {
+    onDone: ({ email, revoked_keys }) => {
       const keys = revoked_keys.length;
       toast(
         `${email} has left.${keys === 0 ? "" : ` ${keys === 1 ? "A personal key" : `${keys} personal keys`} stopped.`}`,
@@ -104,7 +104,7 @@ function Remove({ workspace, subject, onClose }: Props) {
 
 /** For somebody who has lost their password where no mail is sent. */
 function ResetLink({ workspace, subject, onClose }: Props) {
-  const reset = useChange("peopleResetMember");
+  const reset = useManageMutation("peopleResetMember");
   if (reset.data !== undefined)
     return (
       <Dialog

@@ -1,6 +1,6 @@
 import type { Row } from "../../api/client.ts";
 import type { Role } from "../../api/me.ts";
-import type { Powers } from "../../api/powers.ts";
+import type { Permissions } from "../../api/powers.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
 import type { Key } from "../keys/key.ts";
 
@@ -17,12 +17,12 @@ export function roleOf(text: string): Role {
 }
 
 /** Nobody gives or takes a role above their own. */
-export function rolesFor(powers: Powers) {
-  return ROLES.filter(({ value }) => value !== "owner" || powers.isOwner);
+export function rolesFor(permissions: Permissions) {
+  return ROLES.filter(({ value }) => value !== "owner" || permissions.isOwner);
 }
 
-export function mayChange(powers: Powers, member: Member): boolean {
-  return powers.isAdmin && (member.role !== "owner" || powers.isOwner);
+export function mayChange(permissions: Permissions, member: Member): boolean {
+  return permissions.isAdmin && (member.role !== "owner" || permissions.isOwner);
 }
 
 /** A member with what they use. */

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage, usePages } from "../../api/hooks.ts";
-import { type Powers, useCurrency, usePowers } from "../../api/powers.ts";
+import { type Permissions, useCurrency, usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -35,7 +35,7 @@ function useLines(workspace: string) {
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const search = useSearchParams();
-  const powers = usePowers(workspace);
+  const permissions = usePermissions(workspace);
   const currency = useCurrency(workspace);
   const [doing, setDoing] = useState<Doing>();
   const { lines, ...asked } = useLines(workspace);
@@ -44,7 +44,7 @@ export function Screen() {
   const meant = lines.filter(({ email, name, role }) => `${email} ${name ?? ""} ${role}`.toLowerCase().includes(typed));
   return (
     <>
-      <Header workspace={workspace} powers={powers} onInvite={() => search.set({ new: "1" })} />
+      <Header workspace={workspace} permissions={permissions} onInvite={() => search.set({ new: "1" })} />
       <Stack>
         <div>
           <Toolbar>
@@ -59,22 +59,22 @@ export function Screen() {
           </Toolbar>
           <Table<Line>
             label="Members"
-            columns={memberColumns({ currency, powers, at, act: setDoing })}
+            columns={memberColumns({ currency, permissions, at, act: setDoing })}
             rows={sortRows(meant, sort, sortValueOf)}
             keyOf={({ id }) => id}
-            asked={asked}
+            query={asked}
             sort={sort}
             onSort={(next) => search.set({ sort: sortText(next) })}
-            empty={<Nobody hasAny={lines.length > 0} powers={powers} search={search} />}
+            empty={<Nobody hasAny={lines.length > 0} permissions={permissions} search={search} />}
           />
         </div>
-        {powers.isAdmin && <Invitations workspace={workspace} />}
-        <KeyPolicyCard workspace={workspace} powers={powers} />
+        {permissions.isAdmin && <Invitations workspace={workspace} />}
+        <KeyPolicyCard workspace={workspace} permissions={permissions} />
       </Stack>
       <Invite
         workspace={workspace}
-        powers={powers}
-        open={powers.isAdmin && search.get("new") === "1"}
+        permissions={permissions}
+        open={permissions.isAdmin && search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
       {doing !== undefined && (
@@ -82,7 +82,7 @@ export function Screen() {
           is={doing.is}
           subject={doing.subject}
           workspace={workspace}
-          powers={powers}
+          permissions={permissions}
           onClose={() => setDoing(undefined)}
         />
       )}
@@ -92,11 +92,11 @@ export function Screen() {
 
 function Header({
   workspace,
-  powers,
+  permissions,
   onInvite,
 }: {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly onInvite: () => void;
 }) {
   return (
@@ -115,7 +115,7 @@ function Header({
               },
             ]}
           />
-          {powers.isAdmin && (
+          {permissions.isAdmin && (
             <Button look="primary" icon="plus" onClick={onInvite}>
               Invite somebody
             </Button>
@@ -128,11 +128,11 @@ function Header({
 
 function Nobody({
   hasAny,
-  powers,
+  permissions,
   search,
 }: {
   readonly hasAny: boolean;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly search: ReturnType<typeof useSearchParams>;
 }) {
   if (hasAny)
@@ -143,7 +143,7 @@ function Nobody({
     );
   return (
     <EmptyState icon="people" title="Nobody belongs to this workspace yet" hint="Invite the people who work with it.">
-      {powers.isAdmin && (
+      {permissions.isAdmin && (
         <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
           Invite somebody
         </Button>

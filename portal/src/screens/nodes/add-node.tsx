@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
@@ -12,7 +12,7 @@ export function AddNode({ workspace, close }: { readonly workspace: string; read
   const [name, setName] = useState("");
   const [country, setCountry] = useState("");
   const [made, setMade] = useState<IssuedNode>();
-  const create = useChange("manageCreateNode", { done: setMade });
+  const create = useManageMutation("manageCreateNode", { onDone: setMade });
   if (made !== undefined) return <Install workspace={workspace} node={made} close={close} />;
   const wrong = create.error?.param === "name" ? create.error.message : undefined;
   return (

@@ -41,7 +41,7 @@ export function Install({
 }
 
 function Waiting({ workspace, name }: { readonly workspace: string; readonly name: string }) {
-  const { data } = useManage("manageShowNode", { params: { workspace, node: name } }, { everyMs: WAIT_LOOK_MS });
+  const { data } = useManage("manageShowNode", { params: { workspace, node: name } }, { refetchMs: WAIT_LOOK_MS });
   const isThere = data?.state === "connected";
   return (
     <p role="status" className="flex flex-wrap items-center gap-2">

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
@@ -11,7 +11,7 @@ type Props = { readonly workspace: string; readonly node: NodeDetail; readonly i
 
 /** Which local models also stand behind catalogue models: a request for those may then be served here, at no cost. */
 export function Mapping({ workspace, node, isAdmin }: Props) {
-  const change = useChange("manageChangeNode", { done: () => toast("The next request already follows it.") });
+  const change = useManageMutation("manageChangeNode", { onDone: () => toast("The next request already follows it.") });
   const put = (mapping: Readonly<Record<string, string>>) =>
     change.mutate({ params: { workspace, node: node.name }, body: { mapping } });
   const pairs = Object.entries(node.mapping);

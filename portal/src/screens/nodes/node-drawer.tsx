@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -22,7 +22,7 @@ type Props = { readonly name: string; readonly isAdmin: boolean; readonly close:
 /** One node: how it is, its models, and what can be done with it. */
 export function NodeDrawer({ name, isAdmin, close }: Props) {
   const { workspace, at } = useWorkspace();
-  const asked = useManage("manageShowNode", { params: { workspace, node: name } }, { everyMs: LOOK_EVERY_MS });
+  const asked = useManage("manageShowNode", { params: { workspace, node: name } }, { refetchMs: LOOK_EVERY_MS });
   const node = asked.data;
   return (
     <Drawer open onClose={close} title={name}>
@@ -170,15 +170,15 @@ function Actions({
   const [asking, setAsking] = useState<"rotate" | "remove">();
   const [issued, setIssued] = useState<IssuedNode>();
   const params = { workspace, node: node.name };
-  const rotate = useChange("manageRotateNode", {
-    done: (made) => {
+  const rotate = useManageMutation("manageRotateNode", {
+    onDone: (made) => {
       setAsking(undefined);
       setIssued(made);
     },
   });
-  const remove = useChange("manageRemoveNode", {
+  const remove = useManageMutation("manageRemoveNode", {
     stale: ["manageListNodes"],
-    done: () => {
+    onDone: () => {
       close();
       toast(`${node.name} was removed.`);
     },

@@ -1,11 +1,11 @@
-import type { Answer, Row } from "../../api/client.ts";
-import { baseAddress } from "../../base-address.ts";
+import type { ApiResponse, Row } from "../../api/client.ts";
+import { baseUrl } from "../../base-address.ts";
 import type { Tone } from "../../ui/badge.tsx";
 import type { Snippet } from "../../ui/code-block.tsx";
 
 export type NodeRow = Row<"manageListNodes">;
-export type NodeDetail = Answer<"manageShowNode">;
-export type IssuedNode = Answer<"manageCreateNode">;
+export type NodeDetail = ApiResponse<"manageShowNode">;
+export type IssuedNode = ApiResponse<"manageCreateNode">;
 
 /** How often the screen looks again: nodes come and go by themselves. */
 export const LOOK_EVERY_MS = 4_000;
@@ -25,7 +25,7 @@ const SERVERS = [
 
 /** What is typed on the machine, for each local server; the token is pasted, so that no history keeps it. */
 export function installSnippets(): readonly Snippet[] {
-  const url = baseAddress().replace(/\/v1$/, "");
+  const url = baseUrl().replace(/\/v1$/, "");
   return SERVERS.map(({ id, label, upstream }) => ({
     id,
     label,

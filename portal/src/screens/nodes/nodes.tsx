@@ -1,6 +1,6 @@
 import { useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -16,9 +16,9 @@ import { Place } from "./place.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
-  const { isAdmin } = usePowers(workspace);
+  const { isAdmin } = usePermissions(workspace);
   const { get, set } = useSearchParams();
-  const nodes = usePages("manageListNodes", { params: { workspace } }, { everyMs: LOOK_EVERY_MS });
+  const nodes = usePages("manageListNodes", { params: { workspace } }, { refetchMs: LOOK_EVERY_MS });
   const open = (name: string | null) => set({ node: name }, name === null ? "replace" : "push");
   const add = () => set({ new: "1" }, "push");
   const chosen = get("node");
@@ -43,7 +43,7 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={nodes.rows}
         keyOf={({ id }) => id}
-        asked={nodes}
+        query={nodes}
         empty={<NoNodes isAdmin={isAdmin} add={add} />}
       />
       {chosen !== "" && <NodeDrawer key={chosen} name={chosen} isAdmin={isAdmin} close={() => open(null)} />}

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { countryName } from "../../format/country.ts";
 import { Button } from "../../ui/button.tsx";
 import { regionsWith } from "../../ui/countries.ts";
@@ -44,7 +44,7 @@ export function CountryField({
 
 export function Declare({ workspace, node }: { readonly workspace: string; readonly node: NodeDetail }) {
   const [country, setCountry] = useState(node.country ?? "");
-  const change = useChange("manageChangeNode", { done: () => toast("The next request already follows it.") });
+  const change = useManageMutation("manageChangeNode", { onDone: () => toast("The next request already follows it.") });
   const body = { country: country === "" ? null : country };
   return (
     <form

@@ -143,7 +143,7 @@ export function Screen() {
             columns={COLUMNS}
             rows={rows}
             keyOf={(row) => row.name}
-            asked={asked}
+            query={asked}
             empty={
               <EmptyState icon="settings" title="No setting fits" hint="Search for another word, or show all of them.">
                 <Button onClick={() => search.set({ q: null, from: null })}>Show all</Button>

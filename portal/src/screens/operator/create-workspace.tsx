@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { pathIn, useGo } from "../../address.ts";
-import { useChange, usePublic } from "../../api/hooks.ts";
+import { pathIn, useNavigateTo } from "../../address.ts";
+import { useManageMutation, usePublic } from "../../api/hooks.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
@@ -27,13 +27,13 @@ type Props = {
 };
 
 export function CreateWorkspace({ open, onClose, onMade }: Props) {
-  const go = useGo();
+  const go = useNavigateTo();
   const [name, setName] = useState("");
   const [slug, setSlug] = useState<string>();
   const [currency, setCurrency] = useState("EUR");
   const currencies = usePublic<Currencies>("/v1/public/currencies", { enabled: open }).data?.data ?? [];
-  const create = useChange("manageCreateWorkspace", {
-    done: (made) => {
+  const create = useManageMutation("manageCreateWorkspace", {
+    onDone: (made) => {
       if (onMade !== undefined) return onMade(made.slug);
       toast(`${made.name} is there. Invite its owner next.`);
       go(pathIn(made.slug, "members?new=1"));

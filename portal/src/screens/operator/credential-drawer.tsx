@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -58,7 +58,7 @@ function inForce({ connected, credential, name }: Provider): string {
 }
 
 function Connect({ row }: { readonly row: Provider }) {
-  const put = useChange("managePutProvider");
+  const put = useManageMutation("managePutProvider");
   return (
     <section className="grid gap-3 border-t pt-4">
       <h3>{row.stored ? "Replace what is stored" : "Connect for everybody"}</h3>
@@ -93,8 +93,8 @@ function Connect({ row }: { readonly row: Provider }) {
 
 function Disconnect({ row }: { readonly row: Provider }) {
   const [isAsking, setIsAsking] = useState(false);
-  const remove = useChange("manageDeleteProvider", {
-    done: ({ connected }) => {
+  const remove = useManageMutation("manageDeleteProvider", {
+    onDone: ({ connected }) => {
       setIsAsking(false);
       toast(
         connected ? "What was stored is forgotten. The setting goes on." : `${row.name} is not connected any more.`,

@@ -1,7 +1,7 @@
 import { Fragment, useState } from "react";
 import { useSearchParams } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -16,12 +16,12 @@ import { Country, Num, Unknown } from "../../ui/values.tsx";
 import { CredentialDrawer } from "./credential-drawer.tsx";
 import type { Provider } from "./rows.ts";
 
-type Tested = Answer<"manageTestProvider">;
+type Tested = ApiResponse<"manageTestProvider">;
 
 /** Asks the provider whether it accepts the operator's credential. */
 function TestButton({ provider }: { readonly provider: Provider }) {
   const [tested, setTested] = useState<Tested | null>(null);
-  const test = useChange("manageTestProvider", { stale: [], done: setTested });
+  const test = useManageMutation("manageTestProvider", { stale: [], onDone: setTested });
   const close = () => {
     setTested(null);
     test.reset();
@@ -239,7 +239,7 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={rows}
         keyOf={(row) => row.slug}
-        asked={asked}
+        query={asked}
         empty={
           <EmptyState icon="vault" title="No provider fits" hint="Take a filter out.">
             <Button onClick={() => search.set({ q: null, state: null })}>Show all</Button>

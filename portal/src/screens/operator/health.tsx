@@ -161,7 +161,7 @@ export function Screen() {
   const [sort, setSort] = useSearchParam("sort", "id");
   const [live, setLive] = useSearchParam("live", "on");
   const [most, setMost] = useState(SHOWN);
-  const asked = useManage("manageListEndpoints", {}, live === "on" ? { everyMs: EVERY_MS } : {});
+  const asked = useManage("manageListEndpoints", {}, live === "on" ? { refetchMs: EVERY_MS } : {});
   const all = asked.data?.data ?? [];
   const words = search.get("q").toLowerCase();
   const provider = search.get("provider");
@@ -232,7 +232,7 @@ export function Screen() {
             rows={rows.slice(0, most)}
             keyOf={(row) => row.id}
             linkOf={(row) => `/app/operator/health?${new URLSearchParams({ ...search.all, endpoint: row.id })}`}
-            asked={{ ...asked, hasMore: rows.length > most, loadMore: () => setMost(most + SHOWN) }}
+            query={{ ...asked, hasMore: rows.length > most, loadMore: () => setMost(most + SHOWN) }}
             sort={sortOf(sort)}
             onSort={(next) => setSort(sortText(next))}
             empty={<Nothing show={show} clear={() => search.set({ q: null, provider: null, show: null })} />}

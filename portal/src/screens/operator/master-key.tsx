@@ -1,6 +1,6 @@
 import { useState } from "react";
-import type { Answer } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -13,7 +13,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 
-type View = Answer<"manageMasterKey">;
+type View = ApiResponse<"manageMasterKey">;
 type Key = View["keys"][number];
 
 const ROLES: Readonly<Record<Key["role"], { readonly tone: Tone; readonly says: string }>> = {
@@ -39,9 +39,9 @@ const RUNNING_MS = 1000;
 export function Screen() {
   const [isAsking, setIsAsking] = useState(false);
   const [isRunning, setIsRunning] = useState(false);
-  const asked = useManage("manageMasterKey", {}, isRunning ? { everyMs: RUNNING_MS } : {});
-  const rotate = useChange("manageRotateMasterKey", {
-    done: ({ state }) => {
+  const asked = useManage("manageMasterKey", {}, isRunning ? { refetchMs: RUNNING_MS } : {});
+  const rotate = useManageMutation("manageRotateMasterKey", {
+    onDone: ({ state }) => {
       setIsAsking(false);
       setIsRunning(state === "running");
       toast(state === "idle" ? "Every data key is wrapped by the current master key." : "The rotation has begun.");

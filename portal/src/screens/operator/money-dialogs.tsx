@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import type { ApiError } from "../../api/error.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { decimalOf } from "../../format/decimal.ts";
 import { moneyText } from "../../format/money.ts";
 import { percentText } from "../../format/number.ts";
@@ -111,8 +111,8 @@ function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props
   const { amount, text, field } = useAmount(currency);
   const [note, setNote] = useState("");
   const reference = useReference();
-  const credit = useChange("manageCreditWallet", {
-    done: (booked) => {
+  const credit = useManageMutation("manageCreditWallet", {
+    onDone: (booked) => {
       toast(`${moneyText(booked.amount, booked.currency, "exact")} are in the wallet of ${name}.`);
       onClose();
     },
@@ -139,8 +139,8 @@ function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
   const [until, setUntil] = useState(() => new Date(Date.now() + 90 * DAY_MS).toISOString().slice(0, 10));
   const [note, setNote] = useState("");
   const reference = useReference();
-  const grant = useChange("manageGrantPromotion", {
-    done: (booked) => {
+  const grant = useManageMutation("manageGrantPromotion", {
+    onDone: (booked) => {
       toast(`${name} has ${moneyText(booked.amount, booked.currency, "exact")} of promotional credit.`);
       onClose();
     },
@@ -172,8 +172,8 @@ function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
   const { amount, text, field } = useAmount(currency);
   const [reason, setReason] = useState("");
   const reference = useReference();
-  const refund = useChange("manageRefund", {
-    done: (booked) => {
+  const refund = useManageMutation("manageRefund", {
+    onDone: (booked) => {
       toast(`${moneyText(booked.amount, booked.currency, "exact")} went back into the wallet of ${name}.`);
       onClose();
     },
@@ -202,8 +202,8 @@ function Adjustment({ workspace: { slug, name, currency, balance }, onClose }: P
   const { amount, text, field } = useAmount(currency);
   const [reason, setReason] = useState("");
   const reference = useReference();
-  const adjust = useChange("manageAdjustWallet", {
-    done: (booked) => {
+  const adjust = useManageMutation("manageAdjustWallet", {
+    onDone: (booked) => {
       toast(`The balance of ${name} is ${moneyText(booked.wallet.balance, booked.currency, "balance")} now.`);
       onClose();
     },
@@ -244,8 +244,8 @@ function shareOf(percent: string): string {
 function Margin({ workspace: { slug, name, margin: own }, onClose }: Props) {
   const [percent, setPercent] = useState(own === null ? "" : String(Number((Number(own) * 100).toFixed(4))));
   const usual = useManage("manageShowMargin", { params: { workspace: slug } }).data?.usual;
-  const put = useChange("managePutMargin", {
-    done: ({ margin }) => {
+  const put = useManageMutation("managePutMargin", {
+    onDone: ({ margin }) => {
       toast(`Prices of ${name} have a margin of ${percentText(Number(margin))} from the next request on.`);
       onClose();
     },

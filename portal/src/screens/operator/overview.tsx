@@ -1,4 +1,4 @@
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -9,7 +9,7 @@ import { Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Num, Time } from "../../ui/values.tsx";
 
-type Check = Answer<"manageDoctor">["checks"][number];
+type Check = ApiResponse<"manageDoctor">["checks"][number];
 
 /** Where a check can be looked into. */
 const PLACES: Readonly<Record<string, string>> = {
@@ -91,9 +91,9 @@ function Line({ check: { name, ok, detail } }: { readonly check: Check }) {
   );
 }
 
-function Figures({ doctor }: { readonly doctor: Answer<"manageDoctor"> | undefined }) {
+function Figures({ doctor }: { readonly doctor: ApiResponse<"manageDoctor"> | undefined }) {
   const endpoints =
-    useManage("manageListEndpoints", { query: { used: "true" } }, { everyMs: EVERY_MS }).data?.data ?? [];
+    useManage("manageListEndpoints", { query: { used: "true" } }, { refetchMs: EVERY_MS }).data?.data ?? [];
   const settings = useManage("manageListSettings", {}).data;
   const aside = endpoints.filter(({ state }) => state === "aside").length;
   const broken = doctor?.checks.filter(({ ok }) => !ok).length ?? 0;

@@ -154,7 +154,7 @@ export function Screen() {
         columns={[...COLUMNS, actions]}
         rows={rows}
         keyOf={(row) => row.id}
-        asked={list}
+        query={list}
         empty={
           <EmptyState
             icon="people"

@@ -1,6 +1,6 @@
 import { useState } from "react";
-import type { Answer } from "../../api/client.ts";
-import { useChange } from "../../api/hooks.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -35,8 +35,8 @@ export function PersonDialog(props: Props) {
 
 function Operator({ deed, person, onClose }: Props) {
   const operator = deed === "promote";
-  const change = useChange("peopleSetOperator", {
-    done: () => {
+  const change = useManageMutation("peopleSetOperator", {
+    onDone: () => {
       toast(operator ? `${person.name} runs the gateway from now on.` : `${person.name} is no operator any more.`);
       onClose();
     },
@@ -63,8 +63,8 @@ function Operator({ deed, person, onClose }: Props) {
 
 function Disable({ deed, person, onClose }: Props) {
   const disabled = deed === "disable";
-  const change = useChange("peopleSetDisabled", {
-    done: () => {
+  const change = useManageMutation("peopleSetDisabled", {
+    onDone: () => {
       toast(disabled ? `${person.name} cannot sign in any more.` : `${person.name} can sign in again.`);
       onClose();
     },
@@ -90,8 +90,8 @@ function Disable({ deed, person, onClose }: Props) {
 }
 
 function Erase({ person, onClose }: Props) {
-  const erase = useChange("peopleErase", {
-    done: () => {
+  const erase = useManageMutation("peopleErase", {
+    onDone: () => {
       toast("The person is erased.");
       onClose();
     },
@@ -121,8 +121,8 @@ function Erase({ person, onClose }: Props) {
 }
 
 function Sessions({ person, onClose }: Props) {
-  const end = useChange("peopleEndAllSessions", {
-    done: ({ ended }) => {
+  const end = useManageMutation("peopleEndAllSessions", {
+    onDone: ({ ended }) => {
       toast(`${ended} ${ended === 1 ? "session" : "sessions"} of ${person.name} ended.`);
       onClose();
     },
@@ -144,8 +144,8 @@ function Sessions({ person, onClose }: Props) {
 }
 
 function SecondFactor({ person, onClose }: Props) {
-  const drop = useChange("peopleDropSecondFactor", {
-    done: () => {
+  const drop = useManageMutation("peopleDropSecondFactor", {
+    onDone: () => {
       toast(`${person.name} signs in without a second factor now.`);
       onClose();
     },
@@ -167,8 +167,8 @@ function SecondFactor({ person, onClose }: Props) {
 }
 
 function Reset({ person, onClose }: Props) {
-  const [made, setMade] = useState<Answer<"peopleReset">>();
-  const reset = useChange("peopleReset", { stale: [], done: setMade });
+  const [made, setMade] = useState<ApiResponse<"peopleReset">>();
+  const reset = useManageMutation("peopleReset", { stale: [], onDone: setMade });
   if (made !== undefined)
     return (
       <Dialog

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSearchParams } from "../../address.ts";
-import type { Answer, Row } from "../../api/client.ts";
-import { useChange, useManage, usePages } from "../../api/hooks.ts";
+import type { ApiResponse, Row } from "../../api/client.ts";
+import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -11,14 +11,14 @@ import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Callout, PageHeader, Progress, Stack, Toolbar } from "../../ui/layout.tsx";
-import { type Asked, type Column, Table } from "../../ui/table.tsx";
+import { type Column, type RowsQuery, Table } from "../../ui/table.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time } from "../../ui/values.tsx";
 
 type Standing = Row<"manageListProofs">;
 type Proof = Row<"manageListProbes">;
-type Made = Answer<"manageRunProbes">;
+type Made = ApiResponse<"manageRunProbes">;
 
 /** While probes run their answers come in one after the other. */
 const PROGRESS_MS = 1500;
@@ -26,8 +26,8 @@ const PROGRESS_MS = 1500;
 function useRun() {
   const [made, setMade] = useState<Made | null>(null);
   const [asked, setAsked] = useState<{ readonly count: number; readonly sinceMs: number } | null>(null);
-  const run = useChange("manageRunProbes", {
-    done: (answer) => {
+  const run = useManageMutation("manageRunProbes", {
+    onDone: (answer) => {
       setMade(answer);
       toast(answer.ok ? "All of them answered." : "Some did not answer as they should.", answer.ok ? "good" : "bad");
     },
@@ -47,7 +47,7 @@ export function Screen() {
   const runner = useRun();
   const [isAsking, setIsAsking] = useState(false);
   const { isPending: isRunning } = runner.run;
-  const standing = useManage("manageListProofs", {}, isRunning ? { everyMs: PROGRESS_MS } : {});
+  const standing = useManage("manageListProofs", {}, isRunning ? { refetchMs: PROGRESS_MS } : {});
   const rows = standing.data?.data ?? [];
   return (
     <>
@@ -82,7 +82,7 @@ export function Screen() {
             {
               id: "now",
               label: "Now",
-              content: () => <Now rows={rows} asked={standing} runner={runner} />,
+              content: () => <Now rows={rows} query={standing} runner={runner} />,
             },
             { id: "history", label: "History", content: () => <History isRunning={isRunning} /> },
           ]}
@@ -142,7 +142,7 @@ function Run({ runner: { run, made, asked }, rows }: { readonly runner: Runner; 
 
 type NowProps = {
   readonly rows: readonly Standing[];
-  readonly asked: Asked;
+  readonly query: RowsQuery;
   readonly runner: Runner;
 };
 
@@ -201,14 +201,14 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
   ];
 }
 
-function Now({ rows, asked, runner }: NowProps) {
+function Now({ rows, query, runner }: NowProps) {
   return (
     <Table
       label="Endpoints that can be proven"
       columns={nowColumns(runner)}
       rows={rows}
       keyOf={(row) => `${row.endpoint} ${row.surface}`}
-      asked={asked}
+      query={query}
       empty={
         <EmptyState
           icon="pulse"
@@ -273,7 +273,11 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
     ...(isSurface(surface) ? { surface } : {}),
     ...(isResult(result) ? { result } : {}),
   };
-  const list = usePages("manageListProbes", { query }, { keep: true, ...(isRunning ? { everyMs: PROGRESS_MS } : {}) });
+  const list = usePages(
+    "manageListProbes",
+    { query },
+    { keepPrevious: true, ...(isRunning ? { refetchMs: PROGRESS_MS } : {}) },
+  );
   return (
     <div>
       <Toolbar>
@@ -305,7 +309,7 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
-        asked={list}
+        query={list}
         empty={<EmptyState icon="pulse" title="No proof was made yet" hint="Run the probes to make the first ones." />}
       />
     </div>

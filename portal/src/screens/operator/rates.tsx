@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSearchParams } from "../../address.ts";
-import type { Answer, Row } from "../../api/client.ts";
-import { useChange, useManage, usePages } from "../../api/hooks.ts";
+import type { ApiResponse, Row } from "../../api/client.ts";
+import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
 import { decimalOf } from "../../format/decimal.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -18,7 +18,7 @@ import { Time } from "../../ui/values.tsx";
 
 type Rate = Row<"manageListRates">;
 type Kept = Row<"manageRateHistory">;
-type Taken = Answer<"managePostRates">;
+type Taken = ApiResponse<"managePostRates">;
 
 const COLUMNS: readonly Column<Rate>[] = [
   {
@@ -88,7 +88,7 @@ export function Screen() {
   const search = useSearchParams();
   const [taken, setTaken] = useState<Taken | null>(null);
   const rates = useManage("manageListRates", {});
-  const fetching = useChange("manageFetchRates", { done: setTaken });
+  const fetching = useManageMutation("manageFetchRates", { onDone: setTaken });
   return (
     <>
       <PageHeader
@@ -126,7 +126,7 @@ export function Screen() {
                   columns={COLUMNS}
                   rows={rates.data?.data ?? []}
                   keyOf={(row) => row.currency}
-                  asked={rates}
+                  query={rates}
                   empty={
                     <EmptyState icon="chart" title="There is no rate" hint="Give one, or set GATEWAY_RATES_URL." />
                   }
@@ -137,7 +137,7 @@ export function Screen() {
           ]}
         />
       </Stack>
-      <GiveRate open={search.get("new") === "1"} onClose={() => search.set({ new: null })} done={setTaken} />
+      <GiveRate open={search.get("new") === "1"} onClose={() => search.set({ new: null })} onDone={setTaken} />
     </>
   );
 }
@@ -146,7 +146,7 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
   const search = useSearchParams();
   const currency = search.get("currency");
   const query = { limit: 50, ...(currency === "" ? {} : { currency }) };
-  const list = usePages("manageRateHistory", { query }, { keep: true });
+  const list = usePages("manageRateHistory", { query }, { keepPrevious: true });
   return (
     <div>
       <Toolbar>
@@ -166,7 +166,7 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
-        asked={list}
+        query={list}
         empty={
           <EmptyState
             icon="clock"
@@ -179,16 +179,16 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
   );
 }
 
-type GiveProps = { readonly open: boolean; readonly onClose: () => void; readonly done: (taken: Taken) => void };
+type GiveProps = { readonly open: boolean; readonly onClose: () => void; readonly onDone: (taken: Taken) => void };
 
-function GiveRate({ open, onClose, done }: GiveProps) {
+function GiveRate({ open, onClose, onDone }: GiveProps) {
   const [currency, setCurrency] = useState("USD");
   const [rate, setRate] = useState("");
   const [date, setDate] = useState(() => new Date().toISOString().slice(0, 10));
   const [jumps, setJumps] = useState(false);
-  const post = useChange("managePostRates", {
-    done: (answer) => {
-      done(answer);
+  const post = useManageMutation("managePostRates", {
+    onDone: (answer) => {
+      onDone(answer);
       close();
     },
   });

@@ -98,7 +98,7 @@ export function Screen() {
   const [deed, setDeed] = useState<{ readonly is: MoneyDeed; readonly of: Summary }>();
   const words = search.get("q");
   const query = { limit: 50, ...(words === "" ? {} : { search: words }) };
-  const list = usePages("manageSummarizeWorkspaces", { query }, { keep: true });
+  const list = usePages("manageSummarizeWorkspaces", { query }, { keepPrevious: true });
   const isNew = search.get("new") === "1";
   return (
     <>
@@ -142,7 +142,7 @@ export function Screen() {
         rows={list.rows}
         keyOf={(row) => row.id}
         linkOf={(row) => pathIn(row.slug)}
-        asked={list}
+        query={list}
         empty={
           words === "" ? (
             <EmptyState icon="grid" title="There is no workspace yet" hint="Create one, then invite its owner.">

@@ -16,11 +16,11 @@ import { Vectors } from "./vectors.tsx";
 export function AnswerView({
   draft,
   run,
-  asked,
+  prompt,
 }: {
   readonly draft: Draft;
   readonly run: Run;
-  readonly asked: string;
+  readonly prompt: string;
 }) {
   const isEmpty = run.state === "idle" && draft.turns.length === 0;
   return (
@@ -33,7 +33,7 @@ export function AnswerView({
         />
       )}
       {isChat(draft.surface) ? (
-        <Conversation draft={draft} run={run} asked={asked} />
+        <Conversation draft={draft} run={run} prompt={prompt} />
       ) : (
         <Other draft={draft} run={run} />
       )}
@@ -43,10 +43,10 @@ export function AnswerView({
   );
 }
 
-function Conversation({ draft, run, asked }: { readonly draft: Draft; readonly run: Run; readonly asked: string }) {
+function Conversation({ draft, run, prompt }: { readonly draft: Draft; readonly run: Run; readonly prompt: string }) {
   const { answer, state } = run;
   const isKept = draft.turns.at(-1)?.text === answer.text && answer.text !== "";
-  const open: Turn[] = state === "idle" || isKept ? [] : [{ role: "user", text: asked }];
+  const open: Turn[] = state === "idle" || isKept ? [] : [{ role: "user", text: prompt }];
   return (
     <div className="grid gap-4" role="log" aria-label="Conversation" aria-busy={state === "running"}>
       {[...draft.turns, ...open].map((turn, index) => (

@@ -1,7 +1,7 @@
 import type { ChatSurface } from "./draft.ts";
 
 /** What has come of an answer so far. */
-export type Answer = {
+export type ApiResponse = {
   readonly text: string;
   readonly thoughts: string;
   /** Calls of tools, by where they stand in the answer. */
@@ -9,7 +9,7 @@ export type Answer = {
   readonly error: string | null;
 };
 
-export const NO_ANSWER: Answer = { text: "", thoughts: "", calls: [], error: null };
+export const NO_ANSWER: ApiResponse = { text: "", thoughts: "", calls: [], error: null };
 
 /** A value inside a JSON document; undefined when there is none. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
@@ -28,13 +28,13 @@ const listAt = (value: unknown, ...path: readonly (string | number)[]): readonly
 };
 
 /** One event of a stream put to what there is. */
-export function fold(surface: ChatSurface, answer: Answer, event: unknown): Answer {
+export function fold(surface: ChatSurface, answer: ApiResponse, event: unknown): ApiResponse {
   const said = textAt(event, "error", "message");
   if (said !== "") return { ...answer, error: said };
   return { chat: foldChat, messages: foldMessages, responses: foldResponses }[surface](answer, event);
 }
 
-function withCall(answer: Answer, index: number, name: string, input: string): Answer {
+function withCall(answer: ApiResponse, index: number, name: string, input: string): ApiResponse {
   const calls = [...answer.calls];
   while (calls.length <= index) calls.push({ name: "", input: "" });
   const before = calls[index] ?? { name: "", input: "" };
@@ -42,9 +42,9 @@ function withCall(answer: Answer, index: number, name: string, input: string): A
   return { ...answer, calls };
 }
 
-function foldChat(answer: Answer, event: unknown): Answer {
+function foldChat(answer: ApiResponse, event: unknown): ApiResponse {
   const delta = at(event, "choices", 0, "delta");
-  let grown: Answer = {
+  let grown: ApiResponse = {
     ...answer,
     text: answer.text + textAt(delta, "content"),
     thoughts: answer.thoughts + (textAt(delta, "reasoning_content") || textAt(delta, "reasoning")),
@@ -57,7 +57,7 @@ function foldChat(answer: Answer, event: unknown): Answer {
   return grown;
 }
 
-function foldMessages(answer: Answer, event: unknown): Answer {
+function foldMessages(answer: ApiResponse, event: unknown): ApiResponse {
   if (textAt(event, "type") === "content_block_start" && textAt(event, "content_block", "type") === "tool_use")
     return withCall(answer, answer.calls.length, textAt(event, "content_block", "name"), "");
   const delta = at(event, "delta");
@@ -70,7 +70,7 @@ function foldMessages(answer: Answer, event: unknown): Answer {
   };
 }
 
-function foldResponses(answer: Answer, event: unknown): Answer {
+function foldResponses(answer: ApiResponse, event: unknown): ApiResponse {
   const type = textAt(event, "type");
   if (type === "response.output_text.delta") return { ...answer, text: answer.text + textAt(event, "delta") };
   if (/^response\.reasoning.*\.delta$/.test(type))
@@ -84,7 +84,7 @@ function foldResponses(answer: Answer, event: unknown): Answer {
 }
 
 /** The same of an answer that came at once. */
-export function whole(surface: ChatSurface, body: unknown): Answer {
+export function whole(surface: ChatSurface, body: unknown): ApiResponse {
   if (surface === "chat") {
     const message = at(body, "choices", 0, "message");
     const calls = listAt(message, "tool_calls").map((call) => ({
@@ -100,7 +100,7 @@ export function whole(surface: ChatSurface, body: unknown): Answer {
   return answer;
 }
 
-function withBlock(answer: Answer, block: unknown): Answer {
+function withBlock(answer: ApiResponse, block: unknown): ApiResponse {
   const type = textAt(block, "type");
   if (type === "text") return { ...answer, text: answer.text + textAt(block, "text") };
   if (type === "thinking") return { ...answer, thoughts: answer.thoughts + textAt(block, "thinking") };

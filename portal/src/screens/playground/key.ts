@@ -2,7 +2,7 @@ import { useCallback, useState } from "react";
 import { call } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 
 export type Environment = "test" | "live";
 type Kept = { readonly key: string; readonly expiresAtMs: number };
@@ -17,7 +17,7 @@ const nameOf = (person: string, workspace: string, environment: Environment) =>
 /** A key for the page itself: made when it is first needed, for an hour, kept in this tab and nowhere else. */
 export function usePlaygroundKey(workspace: string, environment: Environment) {
   const me = useMe().data ?? null;
-  const { role, isAdmin } = usePowers(workspace);
+  const { role, isAdmin } = usePermissions(workspace);
   const isMember = role !== undefined && !isAdmin;
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: isMember });
   const [pasted, setPasted] = useState("");

@@ -1,4 +1,4 @@
-import { useAsk } from "../../api/ask.ts";
+import { usePreview } from "../../api/ask.ts";
 import { useManage, usePublic } from "../../api/hooks.ts";
 import { isChat, type Surface } from "./draft.ts";
 import { at } from "./fold.ts";
@@ -12,7 +12,7 @@ export function useCallable(
   surface: Surface,
 ): { readonly models: readonly ModelChoice[]; readonly isPending: boolean } {
   const listed = usePublic<Listed>(`/v1/public/models?surface=${surface}&limit=1000`);
-  const preview = useAsk("managePreviewPolicy", { params: { workspace }, query: { scope: "callable" }, body: {} });
+  const preview = usePreview("managePreviewPolicy", { params: { workspace }, query: { scope: "callable" }, body: {} });
   const takesRouters = isChat(surface);
   const routers = useManage("manageListRouters", { params: { workspace } }, { enabled: takesRouters });
   const reached = new Set(

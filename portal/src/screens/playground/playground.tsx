@@ -128,7 +128,7 @@ export function Screen() {
             <AnswerView
               draft={draft}
               run={isUnfinished ? { ...run, error: null, state: "idle" } : run}
-              asked={desk.asked}
+              prompt={desk.asked}
             />
           </Card>
           <ServedCard run={run} requestPath={(id) => at(`requests/${encodeURIComponent(id)}`)} />

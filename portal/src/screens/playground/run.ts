@@ -1,7 +1,7 @@
 import { useCallback, useRef, useState } from "react";
 import { ApiError, apiErrorOf, errorOf } from "../../api/error.ts";
 import { type Draft, isChat, pathOf } from "./draft.ts";
-import { type Answer, at, EventCutter, fold, NO_ANSWER, whole } from "./fold.ts";
+import { type ApiResponse, at, EventCutter, fold, NO_ANSWER, whole } from "./fold.ts";
 import { compose } from "./request.ts";
 
 /** What served the request, as the headers said it. */
@@ -19,7 +19,7 @@ export type Cost = {
 
 export type Run = {
   readonly state: "idle" | "running" | "done" | "stopped";
-  readonly answer: Answer;
+  readonly answer: ApiResponse;
   /** The body of an answer that is no conversation. */
   readonly body: unknown;
   readonly audio: { readonly url: string; readonly format: string } | null;
@@ -168,7 +168,7 @@ async function follow(response: Response, draft: Draft, update: Update): Promise
     if (events.length === 0) continue;
     update((last) => ({
       ...last,
-      answer: events.reduce<Answer>((sum, event) => fold(surface, sum, event), last.answer),
+      answer: events.reduce<ApiResponse>((sum, event) => fold(surface, sum, event), last.answer),
       frames: [...last.frames, ...events].slice(0, FRAMES_MAX),
     }));
   }

@@ -1,8 +1,8 @@
-import type { Answer, Args } from "../../api/client.ts";
+import type { ApiResponse, Args } from "../../api/client.ts";
 import { countryName } from "../../format/country.ts";
 
-export type Policy = Answer<"manageShowPolicy">;
-export type Preview = Answer<"managePreviewPolicy">;
+export type Policy = ApiResponse<"manageShowPolicy">;
+export type Preview = ApiResponse<"managePreviewPolicy">;
 export type RuleName = Preview["rules"][number]["rule"];
 
 /** Rules that are to be others than those in force. What it does not name stays, whoever changes it meanwhile. */

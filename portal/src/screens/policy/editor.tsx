@@ -1,8 +1,8 @@
 import { useSearchParam, useWorkspace } from "../../address.ts";
-import { useAsk } from "../../api/ask.ts";
+import { usePreview } from "../../api/ask.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Stack } from "../../ui/layout.tsx";
-import { useCalm } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-calm.ts";
 import { type Change, changeOf, differencesOf, type Policy, patchOf, problemsOf } from "./draft.ts";
 import { Effect } from "./effect.tsx";
 import { ModelFates } from "./model-fates.tsx";
@@ -23,8 +23,8 @@ export function Editor({ inForce, change, setChange, mayChange }: Props) {
   const draft = { ...inForce, ...change };
   const problems = problemsOf(draft);
   const isSound = Object.keys(problems).length === 0;
-  const asked = useCalm(change);
-  const preview = useAsk(
+  const asked = useDebounced(change);
+  const preview = usePreview(
     "managePreviewPolicy",
     {
       params: { workspace },

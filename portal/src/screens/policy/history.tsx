@@ -1,4 +1,4 @@
-import { useGo, useWorkspace } from "../../address.ts";
+import { useNavigateTo, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -19,7 +19,7 @@ type Row = Version & { readonly before: Policy | undefined; readonly isInForce: 
 /** Every version with who made it and what it changed. An old one can be taken back into the editor. */
 export function History({ mayChange, use }: { readonly mayChange: boolean; readonly use: (policy: Policy) => void }) {
   const { workspace, at } = useWorkspace();
-  const go = useGo();
+  const go = useNavigateTo();
   const versions = usePages("manageListPolicyVersions", { params: { workspace }, query: { limit: 50 } });
   const rows: Row[] = versions.rows.map((one, index) => ({
     ...one,
@@ -36,7 +36,7 @@ export function History({ mayChange, use }: { readonly mayChange: boolean; reado
       columns={columnsFor(mayChange, take)}
       rows={rows}
       keyOf={({ version }) => String(version)}
-      asked={versions}
+      query={versions}
       empty={
         <EmptyState icon="clock" title="No version was kept yet" hint="The next change of the policy is the first." />
       }

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { CallButton } from "../../ui/call-button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Card, PageHeader } from "../../ui/layout.tsx";
@@ -57,7 +57,7 @@ function Parts({
   readonly setChange: (change: Change) => void;
 }) {
   const { workspace } = useWorkspace();
-  const { isAdmin: mayChange } = usePowers(workspace);
+  const { isAdmin: mayChange } = usePermissions(workspace);
   return (
     <Tabs
       label="Policy"

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -24,8 +24,8 @@ type Props = {
 export function SavePolicy({ change, differences, preview, isSound, discard }: Props) {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
-  const save = useChange("manageChangePolicy", {
-    done: () => {
+  const save = useManageMutation("manageChangePolicy", {
+    onDone: () => {
       setIsAsking(false);
       discard();
       toast("Saved. The next request already follows it.");

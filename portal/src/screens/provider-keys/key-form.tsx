@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { toast } from "../../ui/toast.tsx";
 import { CredentialForm } from "./credential-form.tsx";
 import { USES, type Use } from "./rows.ts";
@@ -20,8 +20,8 @@ export function KeyForm({
 }) {
   const { workspace } = useWorkspace();
   const [use, setUse] = useState<Use>(usual);
-  const put = useChange("managePutOwnKey", {
-    done: ({ result }) => {
+  const put = useManageMutation("managePutOwnKey", {
+    onDone: ({ result }) => {
       toast(result === "accepted" ? `${name} accepts the key. It is used from now on.` : "The key is kept untested.");
       done?.();
     },

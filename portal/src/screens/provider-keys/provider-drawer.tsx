@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -120,7 +120,7 @@ const KINDS: Readonly<Record<OwnKey["kind"], string>> = {
 
 function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string }) {
   const { workspace } = useWorkspace();
-  const test = useChange("manageTestOwnKey");
+  const test = useManageMutation("manageTestOwnKey");
   return (
     <>
       <Button
@@ -150,8 +150,8 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
 /** At once: the next request already follows it. */
 function UseSection({ own }: { readonly own: OwnKey }) {
   const { workspace } = useWorkspace();
-  const change = useChange("manageChangeOwnKey", {
-    done: ({ use }) => toast(`Your key is used ${use === "only" ? "alone" : use === "first" ? "first" : "last"}.`),
+  const change = useManageMutation("manageChangeOwnKey", {
+    onDone: ({ use }) => toast(`Your key is used ${use === "only" ? "alone" : use === "first" ? "first" : "last"}.`),
   });
   const put = (use: Use) => change.mutate({ params: { workspace, provider: own.provider }, body: { use } });
   const shown = change.isPending ? (change.variables.body?.use ?? own.use) : own.use;
@@ -167,8 +167,8 @@ function UseSection({ own }: { readonly own: OwnKey }) {
 function Disconnect({ own, name }: { readonly own: OwnKey; readonly name: string }) {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
-  const remove = useChange("manageDeleteOwnKey", {
-    done: () => {
+  const remove = useManageMutation("manageDeleteOwnKey", {
+    onDone: () => {
       setIsAsking(false);
       toast(`The key for ${name} was forgotten.`);
     },

@@ -64,7 +64,7 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={rows}
         keyOf={({ provider }) => provider.slug}
-        asked={{
+        query={{
           isPending: providers.isPending || keys.isPending,
           error: providers.error ?? keys.error,
           refetch: retry,

@@ -1,3 +1,3 @@
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 
-export type RequestDetail = Answer<"manageShowRequest">;
+export type RequestDetail = ApiResponse<"manageShowRequest">;

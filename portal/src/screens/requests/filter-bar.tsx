@@ -1,7 +1,7 @@
 import { type SyntheticEvent, useEffect, useId, useState } from "react";
-import { useGo, useSearchParams, useWorkspace } from "../../address.ts";
+import { useNavigateTo, useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
@@ -125,7 +125,7 @@ function Period() {
 
 function FindById() {
   const { at } = useWorkspace();
-  const go = useGo();
+  const go = useNavigateTo();
   const [id, setId] = useState("");
   const find = (event: SyntheticEvent) => {
     event.preventDefault();
@@ -154,7 +154,7 @@ function FindById() {
 /** Everything that narrows the list; all of it stands in the address. */
 export function FilterBar() {
   const { workspace } = useWorkspace();
-  const { isAdmin } = usePowers(workspace);
+  const { isAdmin } = usePermissions(workspace);
   const { get, set } = useSearchParams();
   // On a phone they would fill the first screen.
   const [isOpen, setIsOpen] = useState(false);

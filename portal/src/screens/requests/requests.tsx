@@ -1,5 +1,5 @@
 import { useSearchParam, useSearchParams, useWorkspace } from "../../address.ts";
-import { addressOf } from "../../api/client.ts";
+import { urlOf } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
@@ -24,7 +24,7 @@ export function Screen() {
   const [live, setLive] = useSearchParam("live");
   const params = { workspace };
   const save = (format: "csv" | "jsonl") =>
-    window.location.assign(addressOf("manageExportRequests", { params, query: { ...query, format } }));
+    window.location.assign(urlOf("manageExportRequests", { params, query: { ...query, format } }));
   return (
     <>
       <PageHeader
@@ -91,7 +91,7 @@ function List({ query, isLive }: { readonly query: RequestQuery; readonly isLive
         rows={rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => at(`requests/${encodeURIComponent(id)}`)}
-        asked={log}
+        query={log}
         empty={<Nothing isLive={isLive} />}
       />
     </div>

@@ -29,7 +29,7 @@ export function useTail(
   shown: readonly RequestRow[] | undefined,
 ): Tail {
   const asked = { params: { workspace }, query: { ...query, limit: ROWS_A_LOOK } };
-  const newest = useManage("manageListRequests", asked, { enabled: isOn, everyMs: EVERY_MS });
+  const newest = useManage("manageListRequests", asked, { enabled: isOn, refetchMs: EVERY_MS });
   const [came, setCame] = useState<readonly RequestRow[]>([]);
   const [released, setReleased] = useState(0);
   const found = newest.data?.data;

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
-import { useChange, useManage, usePages } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { bytesText } from "../../format/number.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -30,7 +30,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 /** Responses that callers asked to be kept: that they are there, never what is in them. */
 export function Screen() {
   const { workspace, at } = useWorkspace();
-  const { isAdmin } = usePowers(workspace);
+  const { isAdmin } = usePermissions(workspace);
   const params = { workspace };
   const stored = usePages("manageListResponses", { params, query: { limit: 50 } });
   const usage = useManage("manageListResponses", { params, query: { limit: 1 } });
@@ -53,7 +53,7 @@ export function Screen() {
           columns={columnsFor(isAdmin)}
           rows={stored.rows}
           keyOf={({ id }) => id}
-          asked={stored}
+          query={stored}
           empty={
             <EmptyState
               icon="scroll"
@@ -119,9 +119,9 @@ function columnsFor(isAdmin: boolean): readonly Column<Stored>[] {
 function Delete({ id }: { readonly id: string }) {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
-  const remove = useChange("manageDeleteResponse", {
+  const remove = useManageMutation("manageDeleteResponse", {
     stale: ["manageListResponses"],
-    done: () => {
+    onDone: () => {
       setIsAsking(false);
       toast("The response is removed");
     },
@@ -150,9 +150,9 @@ function Delete({ id }: { readonly id: string }) {
 function PurgeAll() {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
-  const purge = useChange("managePurgeResponses", {
+  const purge = useManageMutation("managePurgeResponses", {
     stale: ["manageListResponses"],
-    done: ({ deleted }) => {
+    onDone: ({ deleted }) => {
       setIsAsking(false);
       toast(`${deleted} ${deleted === 1 ? "response is" : "responses are"} removed`);
     },

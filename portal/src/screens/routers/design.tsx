@@ -1,5 +1,5 @@
-import { useGo, useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useNavigateTo, useWorkspace } from "../../address.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Stack } from "../../ui/layout.tsx";
@@ -35,9 +35,9 @@ export function Design({ edited }: { readonly edited: Edited }) {
 function SaveRouter({ edited }: { readonly edited: Edited }) {
   const { slug, draft, spec, saved, setDraft, isChanged } = edited;
   const { workspace, at } = useWorkspace();
-  const go = useGo();
-  const save = useChange("managePutRouter", {
-    done: ({ version }) => {
+  const go = useNavigateTo();
+  const save = useManageMutation("managePutRouter", {
+    onDone: ({ version }) => {
       setDraft(undefined);
       toast(`Saved as version ${version}. The next request already follows it.`);
       if (saved === undefined) go(at(`routers/${slug}`), "replace");

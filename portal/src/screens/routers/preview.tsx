@@ -1,10 +1,10 @@
 import { useWorkspace } from "../../address.ts";
-import { useAsk } from "../../api/ask.ts";
+import { usePreview } from "../../api/ask.ts";
 import { cx } from "../../ui/class-names.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
-import { useCalm } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-calm.ts";
 import { FallenOut, Picks } from "./candidates.tsx";
 import type { Edited } from "./spec.ts";
 import { putOf } from "./spec.ts";
@@ -18,8 +18,8 @@ const SAMPLE = {
 export function Preview({ edited }: { readonly edited: Edited }) {
   const { workspace } = useWorkspace();
   const { slug, draft, spec } = edited;
-  const asked = useCalm(putOf(draft, spec));
-  const preview = useAsk("manageExplainRouting", {
+  const asked = useDebounced(putOf(draft, spec));
+  const preview = usePreview("manageExplainRouting", {
     params: { workspace },
     body: { model: slug, request: SAMPLE, spec: asked },
   });

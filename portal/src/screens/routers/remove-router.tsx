@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { useGo, useWorkspace } from "../../address.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useNavigateTo, useWorkspace } from "../../address.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { toast } from "../../ui/toast.tsx";
@@ -8,10 +8,10 @@ import { AUTO } from "./spec.ts";
 
 export function RemoveRouter({ slug, name }: { readonly slug: string; readonly name: string }) {
   const { workspace, at } = useWorkspace();
-  const go = useGo();
+  const go = useNavigateTo();
   const [isAsking, setIsAsking] = useState(false);
-  const remove = useChange("manageRemoveRouter", {
-    done: () => {
+  const remove = useManageMutation("manageRemoveRouter", {
+    onDone: () => {
       toast(`${name} was removed.`);
       go(at("routers"));
     },

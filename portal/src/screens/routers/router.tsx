@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useParam, useSearchParam, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -22,7 +22,7 @@ export function Screen() {
   const slug = useParam("router");
   const { workspace, at } = useWorkspace();
   const [isNew] = useSearchParam("new");
-  const { isAdmin: mayChange } = usePowers(workspace);
+  const { isAdmin: mayChange } = usePermissions(workspace);
   const [changed, setDraft] = useState<Draft | undefined>();
   const routers = useManage("manageListRouters", { params: { workspace }, query: { limit: 1000 } });
   const saved = routers.data?.data.find((one) => one.slug === slug);

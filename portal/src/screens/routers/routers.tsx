@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { useGo, useSearchParam, useWorkspace } from "../../address.ts";
+import { useNavigateTo, useSearchParam, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -25,7 +25,7 @@ const BUILT_IN: Listed = { ...OPEN_SPEC, slug: AUTO, name: AUTO, version: null, 
 
 export function Screen() {
   const { workspace, at } = useWorkspace();
-  const { isAdmin: mayChange } = usePowers(workspace);
+  const { isAdmin: mayChange } = usePermissions(workspace);
   const [isNew, setIsNew] = useSearchParam("new");
   const asked = { params: { workspace }, query: { limit: 200 } };
   const routers = usePages("manageListRouters", asked);
@@ -53,7 +53,7 @@ export function Screen() {
         rows={routers.isPending ? [] : [auto, ...own]}
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => at(`routers/${slug}`)}
-        asked={routers}
+        query={routers}
         empty={<EmptyState icon="route" title="No router yet" hint="Make one with New router." />}
       />
       <NewRouter isOpen={isNew === "1"} close={() => setIsNew("")} known={[AUTO, ...own.map(({ slug }) => slug)]} />
@@ -116,7 +116,7 @@ function NewRouter({
   readonly known: readonly string[];
 }) {
   const { workspace, at } = useWorkspace();
-  const go = useGo();
+  const go = useNavigateTo();
   const [slug, setSlug] = useState("");
   const problem = problemOf(slug, known);
   const start = () => {

@@ -1,11 +1,11 @@
-import type { Answer, Args, Row } from "../../api/client.ts";
+import type { ApiResponse, Args, Row } from "../../api/client.ts";
 import { countryName } from "../../format/country.ts";
 
 export type Router = Row<"manageListRouters">;
 export type Spec = NonNullable<Row<"manageListRouterVersions">["spec"]>;
 export type Put = NonNullable<Args<"managePutRouter">["body"]>;
-export type Explained = Answer<"manageExplainRouting">;
-export type Replay = Answer<"manageReplayRouter">;
+export type Explained = ApiResponse<"manageExplainRouting">;
+export type Replay = ApiResponse<"manageReplayRouter">;
 
 export const AUTO = "auto";
 

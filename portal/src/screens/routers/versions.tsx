@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { useGo, useWorkspace } from "../../address.ts";
-import { useChange, usePages } from "../../api/hooks.ts";
+import { useNavigateTo, useWorkspace } from "../../address.ts";
+import { useManageMutation, usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -17,14 +17,14 @@ type Version = { readonly version: number; readonly created_at: string; readonly
 /** Every version, newest first; any that is a router can be made the newest. */
 export function Versions({ edited }: { readonly edited: Edited }) {
   const { workspace, at } = useWorkspace();
-  const go = useGo();
+  const go = useNavigateTo();
   const [chosen, setChosen] = useState<Version | undefined>();
   const versions = usePages("manageListRouterVersions", {
     params: { workspace, router: edited.slug },
     query: { limit: 50 },
   });
-  const restore = useChange("manageRestoreRouter", {
-    done: ({ version }) => {
+  const restore = useManageMutation("manageRestoreRouter", {
+    onDone: ({ version }) => {
       setChosen(undefined);
       edited.setDraft(undefined);
       toast(`Restored as version ${version}.`);
@@ -39,7 +39,7 @@ export function Versions({ edited }: { readonly edited: Edited }) {
         columns={columnsFor(newest, edited.mayChange, setChosen)}
         rows={versions.rows}
         keyOf={({ version }) => String(version)}
-        asked={{ ...versions, error: versions.error?.status === 404 ? null : versions.error }}
+        query={{ ...versions, error: versions.error?.status === 404 ? null : versions.error }}
         empty={
           <EmptyState
             icon="clock"

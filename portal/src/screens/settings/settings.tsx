@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { useGo, useWorkspace } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
-import { type Powers, usePowers } from "../../api/powers.ts";
+import { useNavigateTo, useWorkspace } from "../../address.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
+import { type Permissions, usePermissions } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -18,7 +18,7 @@ import { StoredResponses } from "./stored-responses.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
-  const powers = usePowers(workspace);
+  const permissions = usePermissions(workspace);
   const about = useManage("manageShowWorkspace", { params: { workspace } });
   return (
     <>
@@ -45,21 +45,27 @@ export function Screen() {
           ) : about.data === undefined ? (
             <SkeletonLines count={4} />
           ) : (
-            <General key={about.data.name} about={about.data} powers={powers} />
+            <General key={about.data.name} about={about.data} permissions={permissions} />
           )}
         </Card>
-        <KeyPolicyCard workspace={workspace} powers={powers} />
-        {powers.isAdmin && <StoredResponses workspace={workspace} />}
-        {powers.role !== undefined && <Danger workspace={workspace} powers={powers} />}
+        <KeyPolicyCard workspace={workspace} permissions={permissions} />
+        {permissions.isAdmin && <StoredResponses workspace={workspace} />}
+        {permissions.role !== undefined && <Danger workspace={workspace} permissions={permissions} />}
       </Stack>
     </>
   );
 }
 
 /** Its name can be changed by an owner; the rest is for good. */
-function General({ about, powers }: { readonly about: Answer<"manageShowWorkspace">; readonly powers: Powers }) {
+function General({
+  about,
+  permissions,
+}: {
+  readonly about: ApiResponse<"manageShowWorkspace">;
+  readonly permissions: Permissions;
+}) {
   const [name, setName] = useState(about.name);
-  const rename = useChange("manageChangeWorkspace", { done: () => toast("The workspace has its new name.") });
+  const rename = useManageMutation("manageChangeWorkspace", { onDone: () => toast("The workspace has its new name.") });
   const isChanged = name.trim() !== about.name && name.trim() !== "";
   return (
     <div className="grid gap-5">
@@ -76,17 +82,17 @@ function General({ about, powers }: { readonly about: Answer<"manageShowWorkspac
               value={name}
               maxLength={100}
               required
-              disabled={!powers.isOwner}
+              disabled={!permissions.isOwner}
               onChange={(event) => setName(event.target.value)}
             />
           </Field>
-          {powers.isOwner && (
+          {permissions.isOwner && (
             <Button type="submit" look="primary" disabled={!isChanged} busy={rename.isPending}>
               Rename
             </Button>
           )}
         </div>
-        {!powers.isOwner && <p className="text-xs text-soft">An owner changes the name.</p>}
+        {!permissions.isOwner && <p className="text-xs text-soft">An owner changes the name.</p>}
         <ErrorNote error={rename.error} />
       </form>
       <KeyValue
@@ -126,22 +132,22 @@ function General({ about, powers }: { readonly about: Answer<"manageShowWorkspac
 }
 
 /** What cannot be undone. */
-function Danger({ workspace, powers }: { readonly workspace: string; readonly powers: Powers }) {
-  const go = useGo();
+function Danger({ workspace, permissions }: { readonly workspace: string; readonly permissions: Permissions }) {
+  const go = useNavigateTo();
   const [isAsking, setIsAsking] = useState(false);
-  const leave = useChange("manageRemoveMember", { done: () => go("/app", "replace") });
+  const leave = useManageMutation("manageRemoveMember", { onDone: () => go("/app", "replace") });
   return (
     <Card title="Danger zone" className="border-bad/40">
       <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="min-w-0 flex-1 basis-72">
           <p className="font-medium">Leave this workspace</p>
           <p className="text-soft">
-            {powers.isAdmin
+            {permissions.isAdmin
               ? "Your personal keys and the management tokens that you made end at once. Coming back needs an invitation."
               : "Ask an admin or an owner to remove you. Your personal keys here are revoked then."}
           </p>
         </div>
-        {powers.isAdmin && (
+        {permissions.isAdmin && (
           <Button look="danger" onClick={() => setIsAsking(true)}>
             Leave
           </Button>
@@ -159,7 +165,7 @@ function Danger({ workspace, powers }: { readonly workspace: string; readonly po
         action="Leave"
         busy={leave.isPending}
         error={leave.error}
-        onConfirm={() => leave.mutate({ params: { workspace, email: powers.email } })}
+        onConfirm={() => leave.mutate({ params: { workspace, email: permissions.email } })}
       >
         <p>You do not see it any more.</p>
         <p>Your personal keys and the management tokens that you made stop on the next request.</p>

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { pathIn } from "../../address.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { bytesText } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -15,8 +15,8 @@ import { Time } from "../../ui/values.tsx";
 export function StoredResponses({ workspace }: { readonly workspace: string }) {
   const stored = useManage("manageListResponses", { params: { workspace }, query: { limit: 1 } });
   const [isAsking, setIsAsking] = useState(false);
-  const purge = useChange("managePurgeResponses", {
-    done: ({ deleted }) => {
+  const purge = useManageMutation("managePurgeResponses", {
+    onDone: ({ deleted }) => {
       toast(deleted === 1 ? "One response is deleted." : `${deleted} responses are deleted.`);
       setIsAsking(false);
     },

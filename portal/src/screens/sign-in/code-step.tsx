@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { apiErrorOf } from "../../api/error.ts";
-import { giveCode } from "../../api/people.ts";
+import { verifySecondFactor } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";
@@ -13,7 +13,7 @@ export function CodeStep({ onDone, onBack }: { readonly onDone: () => Promise<vo
   const [code, setCode] = useState("");
   const [isTrusted, setIsTrusted] = useState(false);
   const give = useMutation({
-    mutationFn: () => giveCode(kind, code, isTrusted),
+    mutationFn: () => verifySecondFactor(kind, code, isTrusted),
     onSuccess: onDone,
     onError: (thrown) => {
       const { code: why, message } = apiErrorOf(thrown);

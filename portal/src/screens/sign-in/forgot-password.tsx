@@ -1,11 +1,11 @@
-import { useSignInWays } from "../../api/me.ts";
-import { askForReset } from "../../api/people.ts";
+import { useSignInMethods } from "../../api/me.ts";
+import { requestPasswordReset } from "../../api/people.ts";
 import { Link } from "../../ui/link.tsx";
 import { AskForLink } from "./ask-for-link.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 export function Screen() {
-  const ways = useSignInWays();
+  const ways = useSignInMethods();
   const footer = <Link to="/app/sign-in">Back to sign-in</Link>;
   if (ways.data?.mail === false)
     return (
@@ -17,7 +17,7 @@ export function Screen() {
     );
   return (
     <AuthCard title="A new password" about="We send a link to your address." footer={footer}>
-      <AskForLink ask={askForReset} provided="has an account" />
+      <AskForLink ask={requestPasswordReset} provided="has an account" />
     </AuthCard>
   );
 }

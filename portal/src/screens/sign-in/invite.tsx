@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { pathIn, useGo, useHere, useSearchParams } from "../../address.ts";
+import { pathIn, useCurrentPath, useNavigateTo, useSearchParams } from "../../address.ts";
 import { useMe } from "../../api/me.ts";
-import { ASKED_ONCE, acceptInvitation, showInvitation, useSignedIn } from "../../api/people.ts";
+import { acceptInvitation, FETCH_ONCE, showInvitation, useResetAfterSignIn } from "../../api/people.ts";
 import { useSignOut } from "../../shell/account-menu.tsx";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -19,7 +19,7 @@ export function Screen() {
   // Not in the address any more while one is led on.
   const [token] = useState(useSearchParams().get("token"));
   const me = useMe();
-  const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token), ...ASKED_ONCE });
+  const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token), ...FETCH_ONCE });
   if (invitation.isPending) return <SkeletonLines count={5} />;
   if (invitation.error !== null && /not_found/.test(String(Reflect.get(invitation.error, "code"))))
     return (
@@ -49,9 +49,9 @@ export function Screen() {
 
 function Accept({ token, invitation }: { readonly token: string; readonly invitation: Invitation }) {
   const me = useMe();
-  const here = useHere();
-  const go = useGo();
-  const signedIn = useSignedIn();
+  const here = useCurrentPath();
+  const go = useNavigateTo();
+  const signedIn = useResetAfterSignIn();
   const signOut = useSignOut();
   const accept = useMutation({
     mutationFn: (account: NewAccount | null) =>

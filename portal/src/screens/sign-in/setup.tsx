@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useGo, useSearchParams } from "../../address.ts";
-import { ASKED_ONCE, setUp, setupStanding, useSignedIn } from "../../api/people.ts";
+import { useNavigateTo, useSearchParams } from "../../address.ts";
+import { FETCH_ONCE, fetchSetup, setUp, useResetAfterSignIn } from "../../api/people.ts";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { LinkButton } from "../../ui/link.tsx";
@@ -15,11 +15,11 @@ const NO_TOKEN = "-";
 export function Screen() {
   // Not in the address any more while one is led on.
   const [token] = useState(useSearchParams().get("token"));
-  const go = useGo();
-  const signedIn = useSignedIn();
+  const go = useNavigateTo();
+  const signedIn = useResetAfterSignIn();
   // An address that lost its token is told the same as one whose token is wrong.
-  const queryFn = () => setupStanding(token === "" ? NO_TOKEN : token);
-  const standing = useQuery({ queryKey: ["setup", token], queryFn, ...ASKED_ONCE });
+  const queryFn = () => fetchSetup(token === "" ? NO_TOKEN : token);
+  const standing = useQuery({ queryKey: ["setup", token], queryFn, ...FETCH_ONCE });
   const make = useMutation({
     mutationFn: (account: NewAccount) => setUp({ token, ...account }),
     onSuccess: async () => {

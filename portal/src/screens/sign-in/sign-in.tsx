@@ -1,7 +1,7 @@
 import { useState } from "react";
-import { useGo, useSearchParams } from "../../address.ts";
-import { useSignInWays } from "../../api/me.ts";
-import { safeNext, useSignedIn } from "../../api/people.ts";
+import { useNavigateTo, useSearchParams } from "../../address.ts";
+import { useSignInMethods } from "../../api/me.ts";
+import { safeRedirectPath, useResetAfterSignIn } from "../../api/people.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Link } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
@@ -13,10 +13,10 @@ import { Ways } from "./ways.tsx";
 export function Screen() {
   const { get } = useSearchParams();
   const [step, setStep] = useState<"ways" | "code">("ways");
-  const ways = useSignInWays();
-  const signedIn = useSignedIn();
-  const go = useGo();
-  const next = safeNext(get("next"));
+  const ways = useSignInMethods();
+  const signedIn = useResetAfterSignIn();
+  const go = useNavigateTo();
+  const next = safeRedirectPath(get("next"));
   const enter = async () => {
     await signedIn();
     go(next, "replace");

@@ -1,7 +1,14 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useGo, useSearchParams } from "../../address.ts";
-import { useSignInWays } from "../../api/me.ts";
-import { ASKED_ONCE, askToSignUp, finishSignUp, safeNext, signUpStanding, useSignedIn } from "../../api/people.ts";
+import { useNavigateTo, useSearchParams } from "../../address.ts";
+import { useSignInMethods } from "../../api/me.ts";
+import {
+  FETCH_ONCE,
+  fetchSignUp,
+  finishSignUp,
+  requestSignUp,
+  safeRedirectPath,
+  useResetAfterSignIn,
+} from "../../api/people.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
@@ -16,7 +23,7 @@ export function Screen() {
 }
 
 function Ask() {
-  const ways = useSignInWays();
+  const ways = useSignInMethods();
   if (ways.isPending) return <SkeletonLines count={4} />;
   if (ways.data?.signup !== "open")
     return (
@@ -34,16 +41,16 @@ function Ask() {
   );
   return (
     <AuthCard title="Sign up" about="We send a link to your address; the rest is done there." footer={footer}>
-      <AskForLink ask={askToSignUp} provided="can be used" />
+      <AskForLink ask={requestSignUp} provided="can be used" />
     </AuthCard>
   );
 }
 
 function Finish({ token }: { readonly token: string }) {
-  const go = useGo();
-  const next = safeNext(useSearchParams().get("next"));
-  const signedIn = useSignedIn();
-  const standing = useQuery({ queryKey: ["sign-up", token], queryFn: () => signUpStanding(token), ...ASKED_ONCE });
+  const go = useNavigateTo();
+  const next = safeRedirectPath(useSearchParams().get("next"));
+  const signedIn = useResetAfterSignIn();
+  const standing = useQuery({ queryKey: ["sign-up", token], queryFn: () => fetchSignUp(token), ...FETCH_ONCE });
   const finish = useMutation({
     mutationFn: ({ name, password }: NewAccount) => finishSignUp({ token, name, password }),
     onSuccess: async () => {

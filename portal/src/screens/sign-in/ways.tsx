@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { ApiError, apiErrorOf } from "../../api/error.ts";
-import type { SignInWays } from "../../api/me.ts";
+import type { SignInMethods } from "../../api/me.ts";
 import { signInByOidc, signInByPasskey, signInByPassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -11,7 +11,7 @@ import { Or } from "./auth-card.tsx";
 import { OwnPassword } from "./passwords.tsx";
 
 type Props = {
-  readonly ways: SignInWays;
+  readonly ways: SignInMethods;
   readonly next: string;
   /** What single sign-on came back with. */
   readonly ssoError: string;

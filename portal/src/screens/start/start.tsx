@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
-import { pathIn, useGo } from "../../address.ts";
-import { type Me, useMe, useSignInWays } from "../../api/me.ts";
-import { useSignedIn } from "../../api/people.ts";
-import { baseAddress } from "../../base-address.ts";
+import { pathIn, useNavigateTo } from "../../address.ts";
+import { type Me, useMe, useSignInMethods } from "../../api/me.ts";
+import { useResetAfterSignIn } from "../../api/people.ts";
+import { baseUrl } from "../../base-address.ts";
 import { lastWorkspace } from "../../shell/last-workspace.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -16,7 +16,7 @@ import { Receipt } from "./receipt.tsx";
 /** Leads whoever is signed in to the workspace that was looked at last; everybody else is told what this is. */
 export function Screen() {
   const me = useMe();
-  const go = useGo();
+  const go = useNavigateTo();
   const workspace = me.data === null || me.data === undefined ? "" : lastWorkspace(me.data);
   const isOperator = me.data?.operator === true;
   useEffect(() => {
@@ -29,8 +29,8 @@ export function Screen() {
 }
 
 function Welcome() {
-  const isSetUp = useSignInWays().data?.setup_needed !== true;
-  const base = baseAddress();
+  const isSetUp = useSignInMethods().data?.setup_needed !== true;
+  const base = baseUrl();
   return (
     <div className="grid w-full max-w-5xl items-center gap-x-14 gap-y-10 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="grid gap-6">
@@ -66,8 +66,8 @@ function Welcome() {
 }
 
 function NoWorkspaceYet({ me }: { readonly me: Me }) {
-  const go = useGo();
-  const signedIn = useSignedIn();
+  const go = useNavigateTo();
+  const signedIn = useResetAfterSignIn();
   const [isOpen, setIsOpen] = useState(false);
   const enter = (slug: string) => void signedIn().then(() => go(pathIn(slug), "replace"));
   const hint = me.may_create_workspace

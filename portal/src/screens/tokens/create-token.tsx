@@ -1,7 +1,7 @@
 import { useState } from "react";
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import { curlOf } from "../../api/curl.ts";
-import { useChange } from "../../api/hooks.ts";
+import { useManageMutation } from "../../api/hooks.ts";
 import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -22,8 +22,8 @@ export function CreateToken({ workspace, open, onClose }: Props) {
   const [name, setName] = useState("");
   const [access, setAccess] = useState<keyof typeof ACCESS>("read");
   const [days, setDays] = useState("90");
-  const [made, setMade] = useState<Answer<"manageCreateToken">>();
-  const create = useChange("manageCreateToken", { done: setMade });
+  const [made, setMade] = useState<ApiResponse<"manageCreateToken">>();
+  const create = useManageMutation("manageCreateToken", { onDone: setMade });
   const close = () => {
     onClose();
     setName("");

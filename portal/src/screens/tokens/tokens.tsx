@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useSearchParams, useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
-import { useChange, usePages } from "../../api/hooks.ts";
-import { type Powers, usePowers } from "../../api/powers.ts";
+import { useManageMutation, usePages } from "../../api/hooks.ts";
+import { type Permissions, usePermissions } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -34,23 +34,23 @@ function sortValueOf(token: Token, by: string): string | number | null {
 export function Screen() {
   const { workspace } = useWorkspace();
   const search = useSearchParams();
-  const powers = usePowers(workspace);
+  const permissions = usePermissions(workspace);
   const [chosen, choose] = useState<Token>();
   const tokens = usePages("manageListTokens", { params: { workspace }, query: { limit: 1000 } });
   const sort = sortOf(search.get("sort", "-created"));
   return (
     <>
-      <Header workspace={workspace} powers={powers} onCreate={() => search.set({ new: "1" })} />
+      <Header workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
       <Stack>
-        {!powers.isOwner && (
+        {!permissions.isOwner && (
           <Callout>Owners make and remove management tokens: one opens as much as an admin may do.</Callout>
         )}
         <Table<Token>
           label="Management tokens"
-          columns={columnsFor(powers, choose)}
+          columns={columnsFor(permissions, choose)}
           rows={sortRows(tokens.rows, sort, sortValueOf)}
           keyOf={({ id }) => id}
-          asked={tokens}
+          query={tokens}
           sort={sort}
           onSort={(next) => search.set({ sort: sortText(next) })}
           empty={
@@ -59,7 +59,7 @@ export function Screen() {
               title="No program manages this workspace"
               hint="A token opens the management API to a program: infrastructure as code, a nightly report."
             >
-              {powers.isOwner && (
+              {permissions.isOwner && (
                 <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
                   Create a token
                 </Button>
@@ -70,7 +70,7 @@ export function Screen() {
       </Stack>
       <CreateToken
         workspace={workspace}
-        open={powers.isOwner && search.get("new") === "1"}
+        open={permissions.isOwner && search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
       {chosen !== undefined && <RemoveToken workspace={workspace} token={chosen} onClose={() => choose(undefined)} />}
@@ -80,11 +80,11 @@ export function Screen() {
 
 function Header({
   workspace,
-  powers,
+  permissions,
   onCreate,
 }: {
   readonly workspace: string;
-  readonly powers: Powers;
+  readonly permissions: Permissions;
   readonly onCreate: () => void;
 }) {
   const body = { name: "terraform", access: "write" as const };
@@ -100,7 +100,7 @@ function Header({
               { id: "manageCreateToken", args: { params: { workspace }, body }, says: "Create a token" },
             ]}
           />
-          {powers.isOwner && (
+          {permissions.isOwner && (
             <Button look="primary" icon="plus" onClick={onCreate}>
               Create a token
             </Button>
@@ -111,7 +111,7 @@ function Header({
   );
 }
 
-function columnsFor(powers: Powers, choose: (token: Token) => void): Column<Token>[] {
+function columnsFor(permissions: Permissions, choose: (token: Token) => void): Column<Token>[] {
   const columns: Column<Token>[] = [
     {
       id: "name",
@@ -136,7 +136,7 @@ function columnsFor(powers: Powers, choose: (token: Token) => void): Column<Toke
     { id: "created", header: "Created", sortable: true, cell: ({ created_at }) => <Time at={created_at} as="day" /> },
     { id: "ends", header: "Ends", sortable: true, cell: (token) => <Ends token={token} /> },
   ];
-  if (!powers.isOwner) return columns;
+  if (!permissions.isOwner) return columns;
   return [
     ...columns,
     {
@@ -166,8 +166,8 @@ function RemoveToken({
   readonly token: Token;
   readonly onClose: () => void;
 }) {
-  const remove = useChange("manageRemoveToken", {
-    done: () => {
+  const remove = useManageMutation("manageRemoveToken", {
+    onDone: () => {
       toast(`${token.name} opens nothing any more.`);
       onClose();
     },

@@ -17,7 +17,7 @@ type Group = (typeof GROUPS)[number]["value"];
 const ENVIRONMENTS = ["live", "test", "all"] as const;
 type Environment = (typeof ENVIRONMENTS)[number];
 
-export type Asked = {
+export type UsageQuery = {
   readonly metric: Metric;
   readonly group: Group;
   readonly environment: Environment;
@@ -27,12 +27,12 @@ export type Asked = {
 };
 
 /** Everything the screen shows stands in the address; what is not there is as it usually is. */
-export function useAsked() {
+export function useUsageQuery() {
   const search = useSearchParams();
   const nowMs = useNow(true, MINUTE_MS);
   const metric = METRICS.find(({ id }) => id === search.get("metric"))?.id ?? "cost";
   const group = GROUPS.find(({ value }) => value === search.get("group", "key"))?.value ?? "key";
-  const asked: Asked = {
+  const query: UsageQuery = {
     metric,
     group: search.get("group") === NO_GROUP ? "" : group,
     environment: ENVIRONMENTS.find((one) => one === search.get("env")) ?? "live",
@@ -48,7 +48,7 @@ export function useAsked() {
       nowMs,
     ),
   };
-  return { asked, set: search.set };
+  return { query, set: search.set };
 }
 
 /** No group is a choice as well, and an empty value would be left out of the address. */

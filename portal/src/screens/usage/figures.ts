@@ -101,7 +101,7 @@ type Drawn = {
 const LINES_MAX = 8;
 export const OTHERS = "\u0000others";
 
-type Asked = {
+type SeriesOptions = {
   readonly steps: readonly number[];
   readonly totals: readonly Total[];
   readonly picked: readonly string[];
@@ -109,7 +109,7 @@ type Asked = {
 };
 
 /** Lines for the chart: those that were picked, or the largest and the rest together. A step without rows is zero. */
-export function seriesOf(rows: readonly UsageRow[], { steps, totals, picked, metric }: Asked): Drawn[] {
+export function seriesOf(rows: readonly UsageRow[], { steps, totals, picked, metric }: SeriesOptions): Drawn[] {
   const wanted = picked.length > 0 ? totals.filter(({ id }) => picked.includes(id)) : totals;
   const own = wanted.length > LINES_MAX ? wanted.slice(0, LINES_MAX - 1) : wanted;
   const rest = new Set(wanted.slice(own.length).map(({ id }) => id));

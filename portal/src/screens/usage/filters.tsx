@@ -3,11 +3,11 @@ import { DAY_MS } from "../../format/time.ts";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Toolbar } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
-import { type Asked, GROUPS, NO_GROUP } from "./asked.ts";
+import { GROUPS, NO_GROUP, type UsageQuery } from "./asked.ts";
 import { METRICS } from "./figures.ts";
 import { DAYS_MAX, dateText, RANGE_FIRST, RANGES } from "./period.ts";
 
-type Props = { readonly asked: Asked; readonly set: (change: SearchChange) => void };
+type Props = { readonly query: UsageQuery; readonly set: (change: SearchChange) => void };
 
 const BY = [
   { value: "hour", label: "Hour" },
@@ -21,8 +21,8 @@ const ENVIRONMENTS = [
 ] as const;
 
 /** What is shown, of when, taken apart by what. */
-export function Filters({ asked, set }: Props) {
-  const { period } = asked;
+export function Filters({ query, set }: Props) {
+  const { period } = query;
   const rangeTo = (range: string) =>
     set({
       range: range === RANGE_FIRST ? null : range,
@@ -35,21 +35,21 @@ export function Filters({ asked, set }: Props) {
     <Toolbar>
       <Field label="Show" className="w-40">
         <Select
-          value={asked.metric}
+          value={query.metric}
           onChange={(event) => set({ metric: event.target.value === "cost" ? null : event.target.value })}
           options={METRICS.map(({ id, label }) => ({ value: id, label }))}
         />
       </Field>
       <Field label="Compare by" className="w-36">
         <Select
-          value={asked.group}
+          value={query.group}
           onChange={(event) => set({ group: groupText(event.target.value), pick: null, sort: null })}
           options={GROUPS}
         />
       </Field>
       <Field label="Traffic" className="w-36">
         <Select
-          value={asked.environment}
+          value={query.environment}
           onChange={(event) => set({ env: event.target.value === "live" ? null : event.target.value })}
           options={ENVIRONMENTS}
         />
@@ -60,7 +60,7 @@ export function Filters({ asked, set }: Props) {
         value={period.range}
         onChange={rangeTo}
       />
-      {period.range === "own" && <OwnRange asked={asked} set={set} />}
+      {period.range === "own" && <OwnRange query={query} set={set} />}
       {period.mayBeHourly && (
         <Segments label="Added up by" options={BY} value={period.by} onChange={(by) => set({ by })} />
       )}
@@ -79,8 +79,8 @@ function groupText(value: string): string | null {
 }
 
 /** Both days are included. */
-function OwnRange({ asked, set }: Props) {
-  const { fromMs, toMs } = asked.period;
+function OwnRange({ query, set }: Props) {
+  const { fromMs, toMs } = query.period;
   return (
     <>
       <Field label="From" hideLabel className="w-38">

@@ -4,11 +4,11 @@ import { durationText } from "../../format/time.ts";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { Money, Num, Unknown } from "../../ui/values.tsx";
-import type { Asked } from "./asked.ts";
+import type { UsageQuery } from "./asked.ts";
 import { figureOf, type Metric, type Total } from "./figures.ts";
 
 type Props = {
-  readonly asked: Asked;
+  readonly query: UsageQuery;
   readonly totals: readonly Total[];
   /** Of which shares are shown; null: averages have none. */
   readonly whole: number | null;
@@ -21,11 +21,11 @@ type Props = {
 
 /** What each came to. The boxes say which are compared on the chart. */
 export function TotalsTable(props: Props) {
-  const { asked, totals, isPending } = props;
-  const [sorted, setSorted] = useSearchParam("sort", `-${asked.metric}`);
+  const { query, totals, isPending } = props;
+  const [sorted, setSorted] = useSearchParam("sort", `-${query.metric}`);
   const sort = sortOf(sorted);
   const rows = sortRows(totals, sort, (row, by) =>
-    by === "label" ? row.label : by === "share" ? figureOf(row, asked.metric) : figureOf(row, metricOf(by)),
+    by === "label" ? row.label : by === "share" ? figureOf(row, query.metric) : figureOf(row, metricOf(by)),
   );
   return (
     <Table
@@ -33,7 +33,7 @@ export function TotalsTable(props: Props) {
       columns={columnsOf(props)}
       rows={rows}
       keyOf={({ id }) => id}
-      asked={{ isPending }}
+      query={{ isPending }}
       sort={sort}
       onSort={(next) => setSorted(sortText(next))}
       empty={null}
@@ -54,7 +54,7 @@ const SORTED: readonly Metric[] = [
 ];
 const metricOf = (by: string): Metric => SORTED.find((one) => one === by) ?? "cost";
 
-function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Column<Total>[] {
+function columnsOf({ query, whole, currency, onPick, requestsOf }: Props): Column<Total>[] {
   const timed = (id: "latency" | "first_byte", header: string): Column<Total> => ({
     id,
     header,
@@ -76,7 +76,7 @@ function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Colum
     cell: (row) => <Num value={row[id]} compact />,
   });
   return [
-    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, asked, onPick, requestsOf }} /> },
+    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, query, onPick, requestsOf }} /> },
     {
       id: "cost",
       header: "Spend",
@@ -91,7 +91,7 @@ function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Colum
       sortable: true,
       cell: (row) => (
         <span className="figures">
-          {whole === null || whole === 0 ? "–" : percentText((figureOf(row, asked.metric) ?? 0) / whole)}
+          {whole === null || whole === 0 ? "–" : percentText((figureOf(row, query.metric) ?? 0) / whole)}
         </span>
       ),
     },
@@ -110,10 +110,10 @@ function Duration({ ms }: { readonly ms: number | null }) {
   return ms === null ? <Unknown /> : <span className="figures whitespace-nowrap">{durationText(ms)}</span>;
 }
 
-type NameProps = Pick<Props, "asked" | "onPick" | "requestsOf"> & { readonly row: Total };
+type NameProps = Pick<Props, "query" | "onPick" | "requestsOf"> & { readonly row: Total };
 
-function Name({ row, asked, onPick, requestsOf }: NameProps) {
-  const { picked, group } = asked;
+function Name({ row, query, onPick, requestsOf }: NameProps) {
+  const { picked, group } = query;
   const isPicked = picked.includes(row.id);
   const to = requestsOf(row);
   return (

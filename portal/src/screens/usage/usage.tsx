@@ -1,9 +1,9 @@
 import { useMemo } from "react";
 import { useWorkspace } from "../../address.ts";
-import type { Answer, Args } from "../../api/client.ts";
+import type { ApiResponse, Args } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
-import { csvText, saveText } from "../../format/csv.ts";
+import { usePermissions } from "../../api/powers.ts";
+import { csvText, downloadCsv } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
 import { compactText, percentText } from "../../format/number.ts";
 import { DAY_MS, durationText } from "../../format/time.ts";
@@ -17,7 +17,7 @@ import { LinkButton } from "../../ui/link.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { Money, Num } from "../../ui/values.tsx";
-import { type Asked, pickedText, useAsked } from "./asked.ts";
+import { pickedText, type UsageQuery, useUsageQuery } from "./asked.ts";
 import {
   addUp,
   type Figures,
@@ -34,9 +34,9 @@ import { Filters } from "./filters.tsx";
 import { stepsOf, stepText } from "./period.ts";
 import { TotalsTable } from "./totals-table.tsx";
 
-type Report = Answer<"manageShowUsage">;
+type Report = ApiResponse<"manageShowUsage">;
 
-function argsOf(workspace: string, { period, group, environment }: Asked): Args<"manageShowUsage"> {
+function argsOf(workspace: string, { period, group, environment }: UsageQuery): Args<"manageShowUsage"> {
   return {
     params: { workspace },
     query: {
@@ -51,10 +51,10 @@ function argsOf(workspace: string, { period, group, environment }: Asked): Args<
 
 export function Screen() {
   const { workspace, at } = useWorkspace();
-  const { asked, set } = useAsked();
-  const { isAdmin } = usePowers(workspace);
-  const args = argsOf(workspace, asked);
-  const usage = useManage("manageShowUsage", args, { keep: true });
+  const { query, set } = useUsageQuery();
+  const { isAdmin } = usePermissions(workspace);
+  const args = argsOf(workspace, query);
+  const usage = useManage("manageShowUsage", args, { keepPrevious: true });
   const about = isAdmin
     ? "What was used and spent, from roll-ups that outlive the log. Days are days of UTC."
     : "What your own keys used and spent. Days are days of UTC.";
@@ -76,7 +76,7 @@ export function Screen() {
           </>
         }
       />
-      <Filters asked={asked} set={set} />
+      <Filters query={query} set={set} />
       {usage.error !== null && usage.data === undefined ? (
         <Card>
           <ErrorState error={usage.error} onRetry={() => void usage.refetch()} />
@@ -84,7 +84,7 @@ export function Screen() {
       ) : usage.data === undefined ? (
         <Ghost />
       ) : (
-        <Shown asked={asked} report={usage.data} set={set} at={at} />
+        <Shown query={query} report={usage.data} set={set} at={at} />
       )}
     </>
   );
@@ -103,19 +103,19 @@ function Ghost() {
 }
 
 type ShownProps = {
-  readonly asked: Asked;
+  readonly query: UsageQuery;
   readonly report: Report;
   readonly set: (change: Record<string, string | null>) => void;
   readonly at: (path: string) => string;
 };
 
-function Shown({ asked, report, set, at }: ShownProps) {
-  const { metric, group, picked } = asked;
+function Shown({ query, report, set, at }: ShownProps) {
+  const { metric, group, picked } = query;
   const { currency, data } = report;
   // Of the answer and not of the address: while a new one is on its way, the chart stays whole.
   const totals = useMemo(() => totalsOf(data, report.group ?? "", metric), [data, report.group, metric]);
   const sums = useMemo(() => addUp(data), [data]);
-  if (data.length === 0) return <Nothing asked={asked} set={set} at={at} />;
+  if (data.length === 0) return <Nothing query={query} set={set} at={at} />;
   const onPick = (next: readonly string[]) => set({ pick: pickedText(next) });
   const requestsOf = (total: Total) =>
     group === "" || total.id === "" ? undefined : at(`requests?${new URLSearchParams({ [group]: total.id })}`);
@@ -135,17 +135,17 @@ function Shown({ asked, report, set, at }: ShownProps) {
               <Segments
                 label="Drawn as"
                 options={DRAWN}
-                value={asked.draw}
+                value={query.draw}
                 onChange={(draw) => set({ draw: draw === "stack" ? null : draw })}
               />
             )}
           </>
         }
       >
-        <Drawing asked={asked} report={report} totals={totals} />
+        <Drawing query={query} report={report} totals={totals} />
       </Card>
       <TotalsTable
-        asked={asked}
+        query={query}
         totals={totals}
         whole={isAverage(metric) ? null : figureOf(sums, metric)}
         currency={currency}
@@ -162,10 +162,10 @@ const DRAWN = [
   { value: "lines", label: "Lines" },
 ] as const;
 
-type DrawingProps = { readonly asked: Asked; readonly report: Report; readonly totals: readonly Total[] };
+type DrawingProps = { readonly query: UsageQuery; readonly report: Report; readonly totals: readonly Total[] };
 
-function Drawing({ asked, report, totals }: DrawingProps) {
-  const { metric, picked, draw } = asked;
+function Drawing({ query, report, totals }: DrawingProps) {
+  const { metric, picked, draw } = query;
   const fromMs = Date.parse(report.from);
   const toMs = Date.parse(report.to);
   const steps = stepsOf({ by: report.by, fromMs, toMs });
@@ -238,8 +238,8 @@ function Sums({ sums, currency, days }: SumsProps) {
 
 const timeText = (ms: number | null) => (ms === null ? "–" : durationText(ms));
 
-function Nothing({ asked, set, at }: Pick<ShownProps, "asked" | "set" | "at">) {
-  const isLive = asked.environment === "live";
+function Nothing({ query, set, at }: Pick<ShownProps, "query" | "set" | "at">) {
+  const isLive = query.environment === "live";
   return (
     <Card>
       <EmptyState
@@ -283,5 +283,5 @@ const COLUMNS = [
 /** The rows as they were answered, with the currency: nothing is rounded. */
 function saveReport(workspace: string, { data, currency, by, from }: Report): void {
   const rows = data.map((row) => [...COLUMNS.map((name) => row[name]), currency]);
-  saveText(`${workspace}-usage-by-${by}-${from.slice(0, 10)}.csv`, csvText([...COLUMNS, "currency"], rows));
+  downloadCsv(`${workspace}-usage-by-${by}-${from.slice(0, 10)}.csv`, csvText([...COLUMNS, "currency"], rows));
 }

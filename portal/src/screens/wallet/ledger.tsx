@@ -1,5 +1,5 @@
 import { useSearchParams, useWorkspace } from "../../address.ts";
-import { type Args, addressOf } from "../../api/client.ts";
+import { type Args, urlOf } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { buttonClass } from "../../ui/button.tsx";
@@ -45,7 +45,7 @@ export function Ledger() {
   const filter = useLedgerFilter();
   const asked = ledgerArgs(workspace, filter);
   const args: Args<"manageListWalletEntries"> = { ...asked, query: { ...asked.query, limit: PAGE_ROWS } };
-  const entries = usePages("manageListWalletEntries", args, { keep: true });
+  const entries = usePages("manageListWalletEntries", args, { keepPrevious: true });
   const isFiltered = filter.kind !== "" || filter.since !== "" || filter.until !== "";
   return (
     <>
@@ -55,7 +55,7 @@ export function Ledger() {
         columns={COLUMNS}
         rows={entries.rows}
         keyOf={({ id }) => id}
-        asked={entries}
+        query={entries}
         empty={
           isFiltered ? (
             <EmptyState
@@ -77,7 +77,7 @@ export function Ledger() {
 }
 
 function exportAddress(asked: ReturnType<typeof ledgerArgs>, format: string): string {
-  return addressOf("manageExportWalletEntries", { ...asked, query: { ...asked.query, format } });
+  return urlOf("manageExportWalletEntries", { ...asked, query: { ...asked.query, format } });
 }
 
 type FiltersProps = { readonly filter: Filter; readonly exportOf: (format: string) => string };

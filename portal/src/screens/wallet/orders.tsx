@@ -33,7 +33,7 @@ export function Orders({ ways, onTopUp }: Props) {
           columns={COLUMNS}
           rows={orders.rows}
           keyOf={({ id }) => id}
-          asked={orders}
+          query={orders}
           empty={
             <EmptyState
               icon="wallet"

@@ -18,7 +18,7 @@ export function Promotions() {
       columns={COLUMNS}
       rows={promotions.rows}
       keyOf={({ id }) => id}
-      asked={promotions}
+      query={promotions}
       empty={
         <EmptyState
           icon="spark"

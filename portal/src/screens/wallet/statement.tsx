@@ -1,8 +1,8 @@
 import { useSearchParam, useWorkspace } from "../../address.ts";
-import type { Answer, Args } from "../../api/client.ts";
+import type { ApiResponse, Args } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { csvText, saveText } from "../../format/csv.ts";
+import { csvText, downloadCsv } from "../../format/csv.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -14,7 +14,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num, useNow } from "../../ui/values.tsx";
 import { KINDS } from "./kinds.ts";
 
-type Statement = Answer<"manageShowStatement">;
+type Statement = ApiResponse<"manageShowStatement">;
 
 const MONTHS_BACK = 24;
 const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });
@@ -36,7 +36,7 @@ export function Screen() {
   const [said, setMonth] = useSearchParam("month", months[0]);
   const month = /^\d{4}-(?:0[1-9]|1[0-2])$/.test(said) ? said : (months[0] ?? "");
   const args: Args<"manageShowStatement"> = { params: { workspace }, query: { month } };
-  const statement = useManage("manageShowStatement", args, { keep: true });
+  const statement = useManage("manageShowStatement", args, { keepPrevious: true });
   const data = statement.data;
   return (
     <>
@@ -231,5 +231,5 @@ function saveStatement({
     ...models.map((row) => ["model", row.model, row.requests, null, row.cost, currency]),
     ["balance", "closing", null, closing_balance, null, currency],
   ];
-  saveText(`${workspace}-statement-${month}.csv`, csvText(["line", "name", "count", "in", "out", "currency"], rows));
+  downloadCsv(`${workspace}-statement-${month}.csv`, csvText(["line", "name", "count", "in", "out", "currency"], rows));
 }

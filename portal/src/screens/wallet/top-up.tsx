@@ -1,8 +1,8 @@
 import { useMemo, useState } from "react";
 import { useWorkspace } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
-import { useChange, useManage } from "../../api/hooks.ts";
-import { usePowers } from "../../api/powers.ts";
+import type { ApiResponse } from "../../api/client.ts";
+import { useManage, useManageMutation } from "../../api/hooks.ts";
+import { usePermissions } from "../../api/powers.ts";
 import { decimalOf } from "../../format/decimal.ts";
 import { moneyText } from "../../format/money.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
@@ -17,8 +17,8 @@ import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 
-export type Ways = Answer<"manageShowTopUp">;
-type Order = Answer<"manageShowOrder">;
+export type Ways = ApiResponse<"manageShowTopUp">;
+type Order = ApiResponse<"manageShowOrder">;
 
 type Props = { readonly open: boolean; readonly onClose: () => void; readonly ways: Ways | undefined };
 
@@ -46,7 +46,7 @@ export function TopUp({ open, onClose, ways }: Props) {
 
 export function AskOperator({ ways }: { readonly ways: Ways }) {
   const { workspace } = useWorkspace();
-  if (usePowers(workspace).isOperator)
+  if (usePermissions(workspace).isOperator)
     return (
       <div className="grid justify-items-start gap-3">
         <p>Nothing can be paid from here: as the operator, you put money into wallets among the workspaces.</p>
@@ -93,7 +93,7 @@ function OrderForm({ open, onClose, ways, onMade }: FormProps) {
   // One for each amount: sent twice, it is one order.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another amount is another order
   const reference = useMemo(() => `portal-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`, [amount, open]);
-  const create = useChange("manageCreateOrder", { done: onMade, stale: ["manageListOrders"] });
+  const create = useManageMutation("manageCreateOrder", { onDone: onMade, stale: ["manageListOrders"] });
   const { param, message } = create.error ?? {};
   const isOfAmount = param === "amount";
   const submit = () =>
@@ -147,7 +147,7 @@ const LOOK_MS = 4000;
 /** An order that waits for its payment; looked at until it is paid. */
 function OpenOrder({ id }: { readonly id: string }) {
   const { workspace } = useWorkspace();
-  const asked = useManage("manageShowOrder", { params: { workspace, id } }, { everyMs: LOOK_MS });
+  const asked = useManage("manageShowOrder", { params: { workspace, id } }, { refetchMs: LOOK_MS });
   const order = asked.data;
   if (order === undefined) return asked.error === null ? <SkeletonLines /> : <ErrorNote error={asked.error} />;
   if (order.state === "paid")

@@ -1,5 +1,5 @@
 import { useSearchParam, useWorkspace } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
+import type { ApiResponse } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
 import { Button } from "../../ui/button.tsx";
@@ -22,7 +22,7 @@ export function Screen() {
   const { workspace, at } = useWorkspace();
   const [open, setOpen] = useSearchParam("new");
   const params = { workspace };
-  const wallet = useManage("manageShowWallet", { params }, { everyMs: LOOK_MS });
+  const wallet = useManage("manageShowWallet", { params }, { refetchMs: LOOK_MS });
   const topUp = useManage("manageShowTopUp", { params });
   const ledger = ledgerArgs(workspace, useLedgerFilter());
   const onTopUp = () => setOpen("1");
@@ -72,7 +72,7 @@ export function Screen() {
   );
 }
 
-function Balance({ wallet }: { readonly wallet: Answer<"manageShowWallet"> }) {
+function Balance({ wallet }: { readonly wallet: ApiResponse<"manageShowWallet"> }) {
   const { balance, held, currency } = wallet;
   const freeNanos = nanosOf(balance) - nanosOf(held);
   const spendable = amountOf(freeNanos > 0n ? freeNanos : 0n);
