@@ -1,5 +1,5 @@
 import { type Endpoint, effortsOf, type Model, supportsEffort } from "../../domain/catalogue/catalogue.ts";
-import { OUTPUT_LIMITS, type OutputLimit } from "../../language/dialects/chat/passthrough/request.ts";
+import { outputLimitOf } from "../../language/dialects/chat/passthrough/request.ts";
 import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 import { encryptsReasoning } from "./responses-detour.ts";
 
@@ -31,13 +31,4 @@ export function modelFactsFor(endpoint: Endpoint, model: Model): ModelFacts {
 function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
   if (features.reasoning === false) return "never";
   return features.reasoningControl === false || thinking === "fixed" ? "untold" : null;
-}
-
-/** The parameter for the output limit: from a quirk, or from a parameter list that has only one of the two names. */
-export function outputLimitOf({ quirks, supportedParams }: Endpoint): OutputLimit | null {
-  if (quirks?.includes("max-completion-tokens")) return "max_completion_tokens";
-  if (quirks?.includes("max-tokens")) return "max_tokens";
-  if (supportedParams === null) return null;
-  const known = OUTPUT_LIMITS.filter((name) => supportedParams.includes(name));
-  return known.length === 1 ? (known[0] ?? null) : null;
 }

@@ -6,12 +6,12 @@ import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import { decodePassthroughReply } from "../../language/dialects/chat/passthrough/reply.ts";
 import {
   historyPatches,
+  outputLimitOf,
   type PassthroughChatFacts,
   requestPatches,
 } from "../../language/dialects/chat/passthrough/request.ts";
 import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
-import { outputLimitOf } from "./model-facts.ts";
 import { type AdapterTarget, type InboundChat, NO_DROPPED_FIELDS, type UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with the gateway's id. */

@@ -4,6 +4,7 @@ import { type TextTokenEstimator, TOKENS_PER_MEDIA } from "./tokens.ts";
 const INLINE_MEDIA = /^data:[^,]{0,200};base64,/i;
 /** No image or document page has more tokens than this ratio of its base64 length implies. */
 const MEDIA_CHARS_PER_TOKEN = 100;
+
 /** Counts every string in provider-specific JSON, since the gateway cannot tell which of them reach the model. */
 export function estimateJsonTokens(value: unknown, textTokens: TextTokenEstimator): number {
   if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : textTokens(value);

@@ -1,6 +1,5 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
-import type { ReportedUsage, TextTokenEstimator, TokenCounts, Usage, UsageCeiling } from "./tokens.ts";
 
 /** Totals include their parts: input includes cached and cache-written tokens, output includes reasoning. */
 export type TokenCounts = {
@@ -71,10 +70,10 @@ function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 | -1): T
 }
 
 const WEIGHT_PER_TOKEN = 4;
-
 export const TOKENS_PER_TURN = 4;
 /** Estimate for one image or document page. */
 export const TOKENS_PER_MEDIA = 1600;
+
 /**
  * Text length in English-character equivalents: four of them make one token in any script. The weights approximate
  * common tokenizers and are sums of powers of two, so the weights of parts add up exactly to the weight of the whole.
@@ -91,6 +90,7 @@ export function weightOf(text: string): number {
 
 /** Below this length the character loop is faster than `Buffer.byteLength`. */
 const ASCII_CHECK_MIN_CHARS = 48;
+
 function isLongAscii(text: string): boolean {
   return text.length >= ASCII_CHECK_MIN_CHARS && Buffer.byteLength(text) === text.length;
 }
@@ -100,6 +100,7 @@ const DENSE_FROM = 0x1100;
 const DENSE_EXTRA = 2.25;
 /** Two thirds of a token each. */
 const CONSERVATIVE_EXTRA = 5 / 3;
+
 function extraWeight(code: number): number {
   // Accented Latin letters usually occur singly.
   if (code < 0x250) return 1.625;
@@ -133,6 +134,7 @@ export function tokensOfWeight(weight: number): number {
 }
 
 export type TextTokenEstimator = (text: string) => number;
+
 export function estimateInputTokens(call: Call, toolsJsonLength: number, textTokens: TextTokenEstimator): number {
   let tokens = tokensOfWeight(toolsJsonLength);
   for (const turn of call.turns) {
@@ -179,15 +181,18 @@ export const NO_CEILING: UsageCeiling = {
  * tokens per character than this.
  */
 export const PLAUSIBLE_FACTOR = 4;
+
 /** Prompt templates and instructions that a provider may add. */
-export const PROVIDER_OVERHEAD_TOKENS = 16384;
+export const PROVIDER_OVERHEAD_TOKENS = 16_384;
 /** Reasoning that a model may produce beyond the limit or without reporting it separately. */
-export const REASONING_ALLOWANCE_TOKENS = 65536;
+export const REASONING_ALLOWANCE_TOKENS = 65_536;
 /** Search results that a model may fetch and read unasked. */
-export const SEARCH_ALLOWANCE_TOKENS = 524288;
-export const IMAGE_TOKENS_MAX = 65536;
+export const SEARCH_ALLOWANCE_TOKENS = 524_288;
+export const IMAGE_TOKENS_MAX = 65_536;
+
 /** Larger than any known context window. */
-const DEFAULT_CONTEXT_TOKENS = 2000000;
+const DEFAULT_CONTEXT_TOKENS = 2_000_000;
+
 /** Plausible sum of one prompt and its reply; null: unknown context window. */
 export function plausibleTokensMax(contextTokens: number | null): number {
   return PLAUSIBLE_FACTOR * (contextTokens ?? DEFAULT_CONTEXT_TOKENS);

@@ -6,16 +6,16 @@ import { effortForBudget } from "../../../canon/effort.ts";
 /** One of the request fields that control reasoning; "on" requests it without an effort. */
 type ReasoningField = { readonly field: string; readonly value: Effort | number | "on" };
 
-/** Combines reasoning_effort and its aliases into one setting; contradicting fields are rejected. */
-export function decodeReasoning(request: ChatRequest): ReasoningSettings | undefined {
-  const { model, reasoning, thinking } = request;
+/** Combines the fields that are sent, reasoning_effort and its aliases, into one setting; contradicting fields are rejected. */
+export function decodeReasoning(request: ChatRequest): ReasoningSettings {
+  const { model, reasoning } = request;
   if (typeof reasoning === "object" && reasoning?.exclude)
     throw fault("unsupported_parameter", {
       message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
       param: "reasoning.exclude",
     });
   const fields = reasoningFields(request);
-  if (fields.length === 0) return reasoning || thinking ? { effort: "medium", budgetTokens: null } : undefined;
+  if (fields.length === 0) return { effort: "medium", budgetTokens: null };
   rejectConflicts(fields);
   const values = fields.map(({ value }) => value);
   if (values.includes("none")) return { effort: "none", budgetTokens: null };

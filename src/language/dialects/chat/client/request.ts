@@ -1,13 +1,14 @@
 import { fault, invalidValue } from "../../../../contract/faults.ts";
-import type { ChatRequest, ChatTool } from "../../../../contract/schemas/chat.ts";
+import type { ChatMessage, ChatRequest, ChatTool } from "../../../../contract/schemas/chat.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { isParameter, type Parameter } from "../../../canon/parameters.ts";
-import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
+import type { ConversationTurn, Part } from "../../../canon/parts.ts";
+import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeReasoning } from "./reasoning.ts";
-import { decodeCacheControl, decodeTurn } from "./turns.ts";
+import { type ChatCacheControl, decodeAssistantParts, decodeCacheControl, decodeUserPart } from "./turns.ts";
 
 export function decodeRequest(request: ChatRequest): Call {
   const { max_tokens, max_completion_tokens } = request;
@@ -17,14 +18,14 @@ export function decodeRequest(request: ChatRequest): Call {
       param: "max_tokens",
     });
   }
-  const routingHints = decodeRoutingHints(request);
+  const routingHints = hasRoutingHints(request) ? decodeRoutingHints(request) : undefined;
   return {
     model: request.model,
     turns: request.messages.map(decodeTurn),
     tools: (request.tools ?? []).map(decodeTool),
     toolChoice: decodeToolChoice(request),
     responseFormat: decodeFormat(request),
-    reasoning: decodeReasoning(request),
+    reasoning: setsReasoning(request) ? decodeReasoning(request) : undefined,
     maxOutputTokens: max_completion_tokens ?? max_tokens ?? undefined,
     temperature: request.temperature ?? undefined,
     topP: request.top_p ?? undefined,
@@ -36,9 +37,58 @@ export function decodeRequest(request: ChatRequest): Call {
     defaultValued: defaultValuedIn(request),
     ...sentNames(request),
     ...passedParameters(request),
-    ...extrasOf("chat", request),
+    // The service tier is the only billable extra of this dialect.
+    ...(request.service_tier == null ? NOTHING : extrasOf("chat", request)),
     ...(routingHints === undefined ? {} : { routingHints }),
   };
+}
+
+function hasRoutingHints(request: ChatRequest): boolean {
+  for (const field of ROUTING_HINT_FIELDS) if (request[field] != null) return true;
+  return false;
+}
+
+function setsReasoning({ reasoning_effort, reasoning, thinking }: ChatRequest): boolean {
+  return reasoning_effort != null || Boolean(reasoning) || Boolean(thinking);
+}
+
+function decodeTurn(message: ChatMessage): ConversationTurn {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return { role: message.role, parts: textParts(message.content) };
+    case "user":
+      return {
+        role: "user",
+        parts: typeof message.content === "string" ? textParts(message.content) : message.content.map(decodeUserPart),
+      };
+    case "tool": {
+      const content = textParts(message.content);
+      return {
+        role: "tool",
+        parts: [
+          {
+            is: "tool_result",
+            callId: message.tool_call_id,
+            content,
+            failed: false,
+            ...decodeCacheControl(message.cache_control),
+          },
+        ],
+      };
+    }
+    case "assistant":
+      return { role: "assistant", parts: decodeAssistantParts(message) };
+  }
+}
+
+type TextContent = string | readonly { readonly text: string; readonly cache_control?: ChatCacheControl }[];
+
+type TextPart = Extract<Part, { is: "text" }>;
+
+function textParts(content: TextContent): TextPart[] {
+  if (typeof content === "string") return [{ is: "text", text: content }];
+  return content.map(({ text, cache_control }) => ({ is: "text", text, ...decodeCacheControl(cache_control) }));
 }
 
 function decodeTool({ function: { name, description, parameters, strict }, cache_control }: ChatTool): ToolDefinition {

@@ -1,60 +1,15 @@
 import type { ChatMessage } from "../../../../contract/schemas/chat.ts";
-import {
-  type CacheBreakpoint,
-  type ConversationTurn,
-  imageDetail,
-  type MediaSource,
-  type Part,
-} from "../../../canon/parts.ts";
+import { type CacheBreakpoint, imageDetail, type MediaSource, type Part } from "../../../canon/parts.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 
-type ChatCacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
+export type ChatCacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
 
 export function decodeCacheControl(control: ChatCacheControl): { cache?: CacheBreakpoint } {
   return control ? { cache: { ttl: control.ttl ?? null } } : {};
 }
 
-export function decodeTurn(message: ChatMessage): ConversationTurn {
-  switch (message.role) {
-    case "system":
-    case "developer":
-      return { role: message.role, parts: textParts(message.content) };
-    case "user":
-      return {
-        role: "user",
-        parts: typeof message.content === "string" ? textParts(message.content) : message.content.map(decodeUserPart),
-      };
-    case "tool": {
-      const content = textParts(message.content);
-      return {
-        role: "tool",
-        parts: [
-          {
-            is: "tool_result",
-            callId: message.tool_call_id,
-            content,
-            failed: false,
-            ...decodeCacheControl(message.cache_control),
-          },
-        ],
-      };
-    }
-    case "assistant":
-      return { role: "assistant", parts: decodeAssistantParts(message) };
-  }
-}
-
-type TextContent = string | readonly { readonly text: string; readonly cache_control?: ChatCacheControl }[];
-
-type TextPart = Extract<Part, { is: "text" }>;
-
-function textParts(content: TextContent): TextPart[] {
-  if (typeof content === "string") return [{ is: "text", text: content }];
-  return content.map(({ text, cache_control }) => ({ is: "text", text, ...decodeCacheControl(cache_control) }));
-}
-
 /** Reasoning precedes the content it led to; signed blocks replace the plain text they contain. */
-function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
+export function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
   const parts: Part[] = [];
   const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
   for (const detail of details) parts.push({ is: "reasoning", detail });
@@ -84,7 +39,7 @@ function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" 
 
 type ChatUserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], string>[number];
 
-function decodeUserPart(part: ChatUserPart): Part {
+export function decodeUserPart(part: ChatUserPart): Part {
   switch (part.type) {
     case "text":
       return { is: "text", text: part.text, ...decodeCacheControl(part.cache_control) };

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
-import type { Usage } from "../../../canon/tokens.ts";
-import { weightOf } from "../../../canon/tokens.ts";
+import { type Usage, weightOf } from "../../../canon/tokens.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage, encodeUsage } from "../usage.ts";
 
@@ -13,14 +12,25 @@ export function decodePassthroughReply(bytes: Buffer, ownId: string): WholeReply
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
-  if (!Array.isArray(choices) || choices.length === 0 || isAborted(choices)) return undefined;
-  const normalized = new ReplyNormalizer(ownId, "message").normalize(choices);
+  if (!Array.isArray(choices) || choices.length === 0) return undefined;
+  const isConforming = choices.every(isConformingChoice);
+  if (!isConforming && isAborted(choices)) return undefined;
+  const normalized = isConforming ? undefined : new ReplyNormalizer(ownId, "message").normalize(choices);
   const messages: JsonObject[] = [];
   for (const choice of normalized ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     messages.push(choice["message"]);
   }
   return new PassthroughChatReply(body, ownId, normalized, messages);
+}
+
+const FINISH_REASONS: ReadonlySet<unknown> = new Set([undefined, null, "stop", "length", "content_filter"]);
+
+/** A text reply as the dialect defines it, which most replies are: the normalizer would leave it as it is. */
+function isConformingChoice(choice: unknown): boolean {
+  if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return false;
+  const { content, reasoning, tool_calls: calls } = choice["message"];
+  return !Array.isArray(content) && reasoning == null && calls == null && FINISH_REASONS.has(choice["finish_reason"]);
 }
 
 class PassthroughChatReply implements WholeReply {
