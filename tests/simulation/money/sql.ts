@@ -17,8 +17,8 @@ import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
 import type { Database } from "../../../src/io/store/sql/schema.ts";
 import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
 import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
-import { Mutex } from "../../../src/io/store/sql/sqlite/mutex.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
+import { Mutex } from "../../../src/kit/mutex.ts";
 
 /** What becomes of a question to SQL. */
 export type SqlFate = "answered" | "away" | "answer_lost";
@@ -26,7 +26,7 @@ export type SqlFate = "answered" | "away" | "answer_lost";
 /** The real SQL and the real ingest on a database in memory, which all instances share. */
 export class SharedSql {
   readonly #db: DatabaseSync;
-  readonly #turnstile = new Mutex();
+  readonly #mutex = new Mutex();
   readonly #prepared: (sql: string) => StatementSync;
   readonly #ingest: ReturnType<typeof prepareIngest>;
 
@@ -42,12 +42,12 @@ export class SharedSql {
   engine(fate: () => SqlFate): Engine {
     const ingest = this.#ingest;
     return {
-      db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
+      db: kyselyOn(this.#db, this.#prepared, this.#mutex, fate),
       ddl: sqliteDdl,
       encodeRecord: encodeCompact,
       normalizeRecordText: (text) => text,
       ingest: (batch) =>
-        this.#turnstile.pass(async () => {
+        this.#mutex.pass(async () => {
           const is = fate();
           if (is === "away") throw away();
           try {
@@ -91,7 +91,7 @@ function preparing(db: DatabaseSync): (sql: string) => StatementSync {
 function kyselyOn(
   db: DatabaseSync,
   statementFor: (sql: string) => StatementSync,
-  turnstile: Mutex,
+  mutex: Mutex,
   fate: () => SqlFate,
 ): Kysely<Database> {
   const connection: DatabaseConnection = {
@@ -110,10 +110,10 @@ function kyselyOn(
   const driver: Driver = {
     init: async () => {},
     acquireConnection: async () => {
-      await turnstile.enter();
+      await mutex.enter();
       return connection;
     },
-    releaseConnection: async () => turnstile.leave(),
+    releaseConnection: async () => mutex.leave(),
     beginTransaction: async () => {
       await run("begin immediate");
     },

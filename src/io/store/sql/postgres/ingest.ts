@@ -10,9 +10,10 @@ import {
   HourlyRollup,
   type HourlyUsage,
   type UsageSums,
+  type WalletDebit,
+  WalletDebits,
 } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
-import { type WalletDebit, WalletDebits } from "../wallet-debits.ts";
 import { PooledConnection } from "./connection.ts";
 import type { DatabaseHealthProbe } from "./health-probe.ts";
 import { hasOnlyValidEscapes, replaceInvalidEscapes } from "./values.ts";

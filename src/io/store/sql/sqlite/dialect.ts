@@ -8,10 +8,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import type { Mutex } from "../../../../kit/mutex.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreWorkerClient } from "../store-worker-client.ts";
 import type { SqlValue } from "../store-worker-protocol.ts";
-import type { Mutex } from "./mutex.ts";
 
 /** The Kysely dialect on SQLite in a worker thread: one connection, used by one query or transaction at a time. */
 export function sqliteWorkerDialect(client: StoreWorkerClient, mutex: Mutex): Dialect {

@@ -11,10 +11,10 @@ import {
   HourlyRollup,
   type HourlyUsage,
   type UsageSums,
+  WalletDebits,
 } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
-import { WalletDebits } from "../wallet-debits.ts";
 import { isUniqueViolation } from "./errors.ts";
 
 /** Rows per insert statement, and rows between two yields. */

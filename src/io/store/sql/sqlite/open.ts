@@ -3,6 +3,7 @@ import path from "node:path";
 import { Kysely } from "kysely";
 import { encodeCompact } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
+import { Mutex } from "../../../../kit/mutex.ts";
 import { bigintPlugin } from "../bigint-plugin.ts";
 import { lockDataDir } from "../data-dir-lock.ts";
 import type { Engine } from "../engine.ts";
@@ -15,7 +16,6 @@ import type { StoreError } from "../store-error.ts";
 import { StoreWorkerClient } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { sqliteWorkerDialect } from "./dialect.ts";
-import { Mutex } from "./mutex.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
