@@ -206,11 +206,11 @@ describe("PORTAL-09 connect says what is wrong, and writes nothing then", { time
       connect(["codex", "--undo"]),
     ]);
     expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1, 2, 1]);
-    const [badKey, noKey, nowhere, nobody, nothing] = outcomes.map(({ stderr }) => stderr);
+    const [badKey, noKey, nowhere, unreachable, nothing] = outcomes.map(({ stderr }) => stderr);
     expect(badKey).toContain("invalid_api_key");
     expect(noKey).toContain("GATEWAY_KEY");
     expect(nowhere).toContain("GATEWAY_URL");
-    expect(nobody).toContain("claude-code, codex, opencode, continue");
+    expect(unreachable).toContain("claude-code, codex, opencode, continue");
     expect(nothing).toContain("nothing to undo");
     expect(existsSync(inHome(".codex"))).toBe(false);
   });

@@ -127,36 +127,36 @@ describe.skipIf(!hasPostgres || !hasRedis)(
 
     test("KEY-08 a key of the workspace's own at a provider, connected and removed", async () => {
       const { slug, key } = await a.tenant();
-      const asked = async (gateway: TestGateway) => {
+      const send = async (gateway: TestGateway) => {
         await chat(gateway, key, { model: MODEL });
         const last = inferences(upstream).at(-1);
         return last === undefined ? undefined : keyOf(last);
       };
-      expect(await asked(b)).toBe(credentialOf("deepinfra"));
+      expect(await send(b)).toBe(credentialOf("deepinfra"));
       await a.manage("PUT", `/workspaces/${slug}/providers/deepinfra`, { key: own, use: "first" });
-      expect(await asked(b)).toBe(own);
+      expect(await send(b)).toBe(own);
       await b.manage("DELETE", `/workspaces/${slug}/providers/deepinfra`);
-      expect(await asked(a)).toBe(credentialOf("deepinfra"));
+      expect(await send(a)).toBe(credentialOf("deepinfra"));
     });
 
     test("PORTAL-10 the platform's own credential at a provider, connected, replaced and taken back", async () => {
       const { key } = await a.tenant();
-      const asked = async (gateway: TestGateway) => {
+      const send = async (gateway: TestGateway) => {
         const end = await endOf(chat(gateway, key, { model: MODEL, provider: { only: ["nebius"] } }));
         const last = inferences(upstream).at(-1);
         return end === 200 && last !== undefined ? keyOf(last) : "not connected";
       };
-      expect(await asked(b)).toBe("not connected");
+      expect(await send(b)).toBe("not connected");
       // Also where nobody hears of it.
       await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
       await a.manage("PUT", "/providers/nebius", { key: own });
-      expect(await asked(b)).toBe(own);
+      expect(await send(b)).toBe(own);
       await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
       await b.manage("PUT", "/providers/nebius", { key: credentialOf("deepinfra") });
-      expect(await asked(a)).toBe(credentialOf("deepinfra"));
+      expect(await send(a)).toBe(credentialOf("deepinfra"));
       await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
       await b.manage("DELETE", "/providers/nebius");
-      expect(await asked(a)).toBe("not connected");
+      expect(await send(a)).toBe("not connected");
     });
 
     test("KEY-04 SCALE-02 what changes told of that are forgotten by now is loaded all the same", async () => {
@@ -262,8 +262,8 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect((await b.call(token, `/manage${at}`)).status).toBe(401);
       expect((await browser.get(`/manage${at}/keys`)).status).toBe(401);
       expect((await signIn()).status).toBe(401);
-      const nobody = `erased-${id}@erased.invalid`;
-      expect(await shown()).toEqual([nobody, nobody]);
+      const erasedEmail = `erased-${id}@erased.invalid`;
+      expect(await shown()).toEqual([erasedEmail, erasedEmail]);
       expect((await b.manage("GET", `${at}/members`)).data).toEqual([]);
     });
 

@@ -21,12 +21,12 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
   /** By what is asked: work that is taken up comes in between. */
   const answering: Answering = (received) => {
     const [first, second, ...rest] = framesOf("translated", ["Hello", " there"]);
-    const asked = JSON.stringify(received.json);
-    if (asked.includes("Half of it"))
+    const text = JSON.stringify(received.json);
+    if (text.includes("Half of it"))
       return { frames: [first ?? "", second ?? "", { data: rest.join(""), afterMs: 0, gate: held.closed }] };
-    return asked.includes("Not wanted") ? { gate: held.closed } : words(received);
+    return text.includes("Not wanted") ? { gate: held.closed } : words(received);
   };
-  const timesAsked = (input: string) =>
+  const requestCount = (input: string) =>
     upstream.requests.filter(({ json }) => JSON.stringify(json).includes(input)).length;
   beforeAll(async () => {
     [fleet, upstream] = await Promise.all([startFleet(), startUpstream(answering)]);
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     await upstream?.close();
   });
 
-  const asked = async (statement: string) => {
+  const query = async (statement: string) => {
     const database = new Client({ connectionString: fleet.env["DATABASE_URL"] });
     await database.connect();
     const { rows } = await database.query(statement).finally(() => database.end());
@@ -83,12 +83,12 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
       () => "answered",
       () => "cut",
     );
-    await expect.poll(() => asked("select from pg_locks where not granted"), { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => query("select from pg_locks where not granted"), { timeout: 10_000 }).toBe(1);
     fleet.redis.pause();
     await guard.query("commit");
     await guard.end();
     const booked = "select from ledger_transactions where note = 'half-done'";
-    await expect.poll(() => asked(booked), { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => query(booked), { timeout: 10_000 }).toBe(1);
     dies.child.kill("SIGKILL");
     expect([await credited, await dies.exited]).toEqual(["cut", "SIGKILL"]);
     fleet.redis.resume();
@@ -122,9 +122,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     };
     const read = async (id: string) => (await stays.call(tenant.key, `/v1/responses/${id}`)).body;
     const half = await post("Half of it");
-    await expect.poll(() => asked(`select from stored_responses where id = '${half}' and answering = 1`)).toBe(1);
+    await expect.poll(() => query(`select from stored_responses where id = '${half}' and answering = 1`)).toBe(1);
     const unwanted = await post("Not wanted");
-    await expect.poll(() => timesAsked("Not wanted")).toBe(1);
+    await expect.poll(() => requestCount("Not wanted")).toBe(1);
     dies.child.kill("SIGKILL");
     await dies.exited;
     const cancelled = await stays.call(tenant.key, `/v1/responses/${unwanted}/cancel`, { method: "POST" });
@@ -132,7 +132,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     await expect.poll(async () => (await read(half)).status, { timeout: 45_000, interval: 200 }).toBe("failed");
     expect((await read(half)).error).toMatchObject({ code: "interrupted" });
     await expect.poll(async () => (await read(unwanted)).status, { timeout: 45_000, interval: 200 }).toBe("cancelled");
-    expect([timesAsked("Half of it"), timesAsked("Not wanted")]).toEqual([1, 1]);
+    expect([requestCount("Half of it"), requestCount("Not wanted")]).toEqual([1, 1]);
     // Back, with what its journal has of them.
     await spawnGateway(env).ready();
     const rows = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     const read = async () => (await stays.call(tenant.key, `/v1/responses/${left}`)).body;
     await expect.poll(async () => (await read()).status, { timeout: 25_000, interval: 200 }).toBe("completed");
     expect((await read()).output.at(-1).content[0].text).toBe("Hello there");
-    expect(timesAsked("Remember me")).toBe(2);
+    expect(requestCount("Remember me")).toBe(2);
     const { data: rows } = await stays.manage("GET", `/workspaces/${tenant.slug}/requests`);
     expect(rows.filter(({ id }: Json) => id === left)).toMatchObject([{ status: 200 }]);
     const { data } = await stays.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?kind=charge`);

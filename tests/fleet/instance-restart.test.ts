@@ -96,20 +96,20 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
   }, 60_000);
 
   test("BILL-03 SCALE-04 with fewer workers than before, what the missing ones left ends also when the first worker dies over it", async () => {
-    const asked = ["one", "two", "three"].map((key) => ({ path: "/v1/chat/completions", body: WHOLE, key }));
-    const { back } = await killedOver(asked, { GATEWAY_WORKERS: "3" });
+    const calls = ["one", "two", "three"].map((key) => ({ path: "/v1/chat/completions", body: WHOLE, key }));
+    const { back } = await killedOver(calls, { GATEWAY_WORKERS: "3" });
     expect(await held()).not.toBe("0.00");
     // Until it is put back nothing can be ended.
     const { id } = await stays.manage("GET", `/workspaces/${tenant.slug}`);
-    const [holds, aside] = ["holds", "aside"].map((name) => `gateway:{${id}}:${name}`);
-    await fleet.redis.ask("RENAME", String(holds), String(aside));
+    const [holds, renamed] = ["holds", "aside"].map((name) => `gateway:{${id}}:${name}`);
+    await fleet.redis.ask("RENAME", String(holds), String(renamed));
     await fleet.redis.ask("SET", String(holds), "in the way");
     const gateway = back({ GATEWAY_WORKERS: "2" });
     await waitForLog(gateway, "workers: all ready");
     const [first] = childrenOf(gateway.child.pid ?? 0);
     process.kill(first ?? 0, "SIGKILL");
     await waitForLog(gateway, "workers: exited unexpectedly");
-    await fleet.redis.ask("RENAME", String(aside), String(holds));
+    await fleet.redis.ask("RENAME", String(renamed), String(holds));
     await expect.poll(held, { timeout: 20_000 }).toBe("0.00");
   }, 90_000);
 
@@ -125,11 +125,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
         .finally(() => database.end());
       return rows.length;
     };
-    const asked = { path: "/v1/responses", body: BACKGROUND };
+    const call = { path: "/v1/responses", body: BACKGROUND };
     const { back } = await killedOver([
-      { ...asked, key: "taken-up" },
-      { ...asked, key: "revoked", by: revoked.key },
-      { ...asked, key: "half", by: other.key, isHalfMade: async () => (await unfinished(1)) > 0 },
+      { ...call, key: "taken-up" },
+      { ...call, key: "revoked", by: revoked.key },
+      { ...call, key: "half", by: other.key, isHalfMade: async () => (await unfinished(1)) > 0 },
     ]);
     await stays.manage("POST", `/keys/${revoked.id}/revoke`);
     const kept = await held();

@@ -178,12 +178,12 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%"ending"%'`;
       await expect.poll(() => sql(waiting), { timeout: 20_000 }).toHaveLength(2);
       await guard.query("commit").finally(() => guard.end());
-      const { output, usage: told } = await caller.once(id, "completed");
+      const { output, usage } = await caller.once(id, "completed");
       await sleep(LOOK_MS);
       const kept = output.at(-1).content[0].text;
-      expect([kept, told.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Hello there", false]);
+      expect([kept, usage.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Hello there", false]);
       const logged = (await of("requests")).filter((row: Json) => row.id === id);
-      expect(logged).toMatchObject([{ status: 200, usage: { output_tokens: told.output_tokens } }]);
+      expect(logged).toMatchObject([{ status: 200, usage: { output_tokens: usage.output_tokens } }]);
       expect([await charges(), await held(), await problems()]).toEqual([[`charge:${id}`], "0.00", []]);
     }, 90_000);
 

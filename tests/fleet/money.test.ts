@@ -54,13 +54,13 @@ describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", (
     const credit = cost * 25n;
     const amount = `0.${credit.toString().padStart(9, "0")}`;
     await b.manage("POST", `/workspaces/${poor.slug}/wallet/credits`, { amount });
-    const asked: Called[] = [];
+    const responses: Called[] = [];
     for (let round = 0; round < 8; round += 1)
-      asked.push(...(await Promise.all(Array.from({ length: 6 }, (_, n) => chat(n % 2 === 0 ? a : b, poor)))));
-    const served = asked.filter(({ status }) => status === 200);
-    expect(asked.filter(({ status }) => status !== 200 && status !== 402)).toEqual([]);
+      responses.push(...(await Promise.all(Array.from({ length: 6 }, (_, n) => chat(n % 2 === 0 ? a : b, poor)))));
+    const served = responses.filter(({ status }) => status === 200);
+    expect(responses.filter(({ status }) => status !== 200 && status !== 402)).toEqual([]);
     expect(served.length).toBeGreaterThan(1);
-    expect(served.length).toBeLessThan(asked.length);
+    expect(served.length).toBeLessThan(responses.length);
     await expectExact(poor, credit, await costOf(served, poor.key, a));
   });
 
@@ -82,30 +82,30 @@ describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", (
 
   test("SCALE-01 Redis loses everything under traffic: refused for a moment, then served, and the money is exact", async () => {
     const tenant = await a.tenant({ credit: "3" });
-    const asked: Called[] = [];
+    const responses: Called[] = [];
     let isOver = false;
     const traffic = [a, b].map(async (gateway) => {
       while (!isOver) {
-        asked.push(await chat(gateway, tenant));
+        responses.push(await chat(gateway, tenant));
         await sleep(5);
       }
     });
     await sleep(300);
     await fleet.redis.ask("FLUSHALL");
-    const lostAt = asked.length;
-    const isServed = () => asked.slice(lostAt).filter(({ status }) => status === 200).length > 20;
+    const lostAt = responses.length;
+    const isServed = () => responses.slice(lostAt).filter(({ status }) => status === 200).length > 20;
     await vi
       .waitFor(() => expect(isServed()).toBe(true), { timeout: 40_000 })
       .finally(() => {
         isOver = true;
       });
     await Promise.all(traffic);
-    const statuses = new Set(asked.map(({ status }) => status));
+    const statuses = new Set(responses.map(({ status }) => status));
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
-    const refused = asked.filter(({ status }) => status === 503);
+    const refused = responses.filter(({ status }) => status === 503);
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.every(({ headers }) => headers.get("retry-after") !== null)).toBe(true);
-    const served = asked.filter(({ status }) => status === 200);
+    const served = responses.filter(({ status }) => status === 200);
     await expectExact(tenant, 3_000_000_000n, await costOf(served, tenant.key, b));
   });
 
@@ -146,9 +146,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", (
       const checks = await Promise.all(gateways.map((gateway) => gateway.manage("GET", "/doctor")));
       return checks.map(({ checks: all }) => all.find(({ name }: Json) => name === "instances").detail);
     };
-    const said = await leaders(a, b, c);
-    expect(said.filter((detail: string) => detail.includes("which leads"))).toHaveLength(1);
-    const place = said.findIndex((detail: string) => detail.includes("which leads"));
+    const details = await leaders(a, b, c);
+    expect(details.filter((detail: string) => detail.includes("which leads"))).toHaveLength(1);
+    const place = details.findIndex((detail: string) => detail.includes("which leads"));
     const all = [a, b, c];
     await all[place]?.close();
     const left = all.filter((_, n) => n !== place);

@@ -16,10 +16,10 @@ const WORKERS = 2;
 describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
   let fleet: TestFleet;
   let upstream: Upstream;
-  let crew: WorkerGateway;
+  let cluster: WorkerGateway;
   beforeAll(async () => {
     [fleet, upstream] = await Promise.all([startFleet(), startUpstream()]);
-    crew = await startWorkerGateway(WORKERS, upstream, { ...fleet.env, GATEWAY_SANDBOX: "off" });
+    cluster = await startWorkerGateway(WORKERS, upstream, { ...fleet.env, GATEWAY_SANDBOX: "off" });
   }, 90_000);
   afterAll(async () => {
     await cleanUp();
@@ -34,14 +34,14 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
       return (BigInt(`0x${caught ?? "0"}`) & (1n << BigInt(constants.signals.SIGHUP - 1))) !== 0n;
     };
     return eventually(() => {
-      const heir = crew.workers().find((pid) => !serving.includes(pid));
+      const heir = cluster.workers().find((pid) => !serving.includes(pid));
       if (heir === undefined || !listens(heir)) throw new Error("nobody starts");
       return heir;
     });
   }
 
   test("SCALE-03 SCALE-04 while SQL and Redis are there, old ones leave nothing under load, and nobody comes after them", async () => {
-    const { key } = await crew.tenant("well", "10");
+    const { key } = await cluster.tenant("well", "10");
     const before = upstream.requests.length;
     let over = false;
     const failed: unknown[] = [];
@@ -50,18 +50,18 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
         upstream.next({ json: chatJson() });
         const headers = { "idempotency-key": `well-${caller}-${call}` };
         const sent = { body: chatBody({ max_tokens: 20 }), headers };
-        const { status, text } = await send(crew.origin, "/v1/chat/completions", key, sent);
+        const { status, text } = await send(cluster.origin, "/v1/chat/completions", key, sent);
         if (status !== 200) failed.push(text);
       }
     });
     await upstream.arrived(before + 10);
-    crew.gateway.child.kill("SIGHUP");
-    await waitForLog(crew.gateway, "workers: rolling restart finished");
+    cluster.gateway.child.kill("SIGHUP");
+    await waitForLog(cluster.gateway, "workers: rolling restart finished");
     over = true;
     await Promise.all(callers);
-    await expect.poll(() => crew.workers().length, { timeout: 60_000 }).toBe(WORKERS);
+    await expect.poll(() => cluster.workers().length, { timeout: 60_000 }).toBe(WORKERS);
     expect(failed).toEqual([]);
-    expect(crew.gateway.stderr()).not.toContain("another one comes for it");
+    expect(cluster.gateway.stderr()).not.toContain("another one comes for it");
   }, 180_000);
 
   test.each([
@@ -78,38 +78,38 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
     "SCALE-03 BILL-07 BILL-09 $away is away when an old one ends: charge, hold and key are as they should be once it is back",
     async ({ away, goes, comes }) => {
       const slug = `without-${away.toLowerCase()}`;
-      const { key } = await crew.tenant(slug, "10");
+      const { key } = await cluster.tenant(slug, "10");
       const ask = () =>
-        send(crew.origin, "/v1/chat/completions", key, {
+        send(cluster.origin, "/v1/chat/completions", key, {
           body: chatBody({ max_tokens: 20 }),
           headers: { "idempotency-key": slug },
         });
       const answer = gate();
       upstream.next({ gate: answer.closed, json: chatJson() });
       const before = upstream.requests.length;
-      const restarted = crew.gateway.stderr().split("workers: rolling restart finished").length - 1;
+      const restarted = cluster.gateway.stderr().split("workers: rolling restart finished").length - 1;
       const first = ask();
       await upstream.arrived(before + 1);
-      const old = crew.workers();
-      crew.gateway.child.kill("SIGHUP");
-      await waitForLog(crew.gateway, "workers: rolling restart finished", restarted);
-      const serving = crew.workers().filter((pid) => !old.includes(pid));
+      const old = cluster.workers();
+      cluster.gateway.child.kill("SIGHUP");
+      await waitForLog(cluster.gateway, "workers: rolling restart finished", restarted);
+      const serving = cluster.workers().filter((pid) => !old.includes(pid));
       await goes();
       answer.open();
       expect((await first).status).toBe(200);
       await expect
-        .poll(() => crew.workers().filter((pid) => old.includes(pid)), { timeout: 60_000, interval: 25 })
+        .poll(() => cluster.workers().filter((pid) => old.includes(pid)), { timeout: 60_000, interval: 25 })
         .toEqual([]);
       await comes(serving);
-      const wallet = () => crew.manage("GET", `/workspaces/${slug}/wallet`).catch(String);
-      const charges = () => crew.manage("GET", `/workspaces/${slug}/wallet/entries?kind=charge`).catch(String);
+      const wallet = () => cluster.manage("GET", `/workspaces/${slug}/wallet`).catch(String);
+      const charges = () => cluster.manage("GET", `/workspaces/${slug}/wallet/entries?kind=charge`).catch(String);
       await expect.poll(charges, { timeout: 60_000 }).toMatchObject({ data: [{ kind: "charge" }] });
       await expect.poll(wallet, { timeout: 60_000 }).toMatchObject({ held: "0.00" });
       // The key stands for the charge once that is told, which is a word of its own.
       const again = () => ask().then(({ status, headers }) => [status, headers["idempotent-replayed"]]);
       await expect.poll(again, { timeout: 60_000 }).toEqual([200, "true"]);
       expect(await charges()).toMatchObject({ data: [{ kind: "charge" }] });
-      await expect.poll(() => crew.workers().length, { timeout: 60_000 }).toBe(WORKERS);
+      await expect.poll(() => cluster.workers().length, { timeout: 60_000 }).toBe(WORKERS);
     },
     180_000,
   );

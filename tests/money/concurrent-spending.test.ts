@@ -7,7 +7,7 @@ import { chatJson } from "../support/upstream.ts";
 const CLIENTS = 40;
 const PAID = 10;
 const CREDIT = 5_000_000_000n;
-const ASKED = { max_tokens: 500 };
+const REQUEST = { max_tokens: 500 };
 const COST = costNanos("deepinfra", { input: 11, output: 7 });
 
 let scene: Scene;
@@ -15,7 +15,7 @@ let hold: bigint;
 beforeAll(async () => {
   await awayFromMidnight();
   scene = await openScene(["deepinfra"], { GATEWAY_RPM_TEST: "1000000" });
-  hold = await holdNanos(scene, ASKED);
+  hold = await holdNanos(scene, REQUEST);
 }, 60_000);
 afterAll(() => scene.close());
 
@@ -26,7 +26,7 @@ async function rush(keys: readonly string[]): Promise<{ status: number; code: st
   for (let at = 0; at < PAID; at += 1) scene.at("deepinfra").next({ json: chatJson(), gate: gate.promise });
   let refused = 0;
   const calls = Array.from({ length: CLIENTS }, async (_, at) => {
-    const { status, body } = await scene.chat(keys[at % keys.length] ?? "", ASKED);
+    const { status, body } = await scene.chat(keys[at % keys.length] ?? "", REQUEST);
     if (status === 402) refused += 1;
     return { status, code: body.error?.code };
   });
@@ -92,15 +92,15 @@ test("BILL-04 ten thousandths of a cent apart: whole answers, streams and failur
   const tenant = await scene.gateway.tenant({ credit: decimal(CREDIT) });
   const limit = 3n * hold;
   await setLimits(scene, tenant.slug, { day: decimal(limit) });
-  const asked = Array.from({ length: 120 }, (_, at) => at);
-  for (const at of asked) if (at % 3 === 0) scene.at("deepinfra").next({ status: 400, json: {} });
+  const indexes = Array.from({ length: 120 }, (_, at) => at);
+  for (const at of indexes) if (at % 3 === 0) scene.at("deepinfra").next({ status: 400, json: {} });
   let most = 0n;
   const watch = setInterval(async () => {
     const { day } = await limitsOf(scene, tenant.slug);
     const taken = nanosOf(day.spent) + nanosOf(day.held);
     if (taken > most) most = taken;
   }, 5);
-  await Promise.all(asked.map((at) => scene.chat(tenant.key, { ...ASKED, stream: at % 2 === 0 })));
+  await Promise.all(indexes.map((at) => scene.chat(tenant.key, { ...REQUEST, stream: at % 2 === 0 })));
   clearInterval(watch);
   expect(most).toBeLessThanOrEqual(limit);
   await booksOf(scene, tenant);

@@ -88,9 +88,9 @@ test.skipIf(disk === undefined)(
       const filler = fill(dataDir);
       // The last free bytes of a page may still take a record or two.
       await eventually(async () => expect(await ask()).toBe(503), { timeout: 20_000, interval: 1 });
-      const asked = upstream.requests.length;
+      const before = upstream.requests.length;
       for (let n = 0; n < 5; n += 1) expect(await ask()).toBe(503);
-      expect(upstream.requests.length).toBe(asked);
+      expect(upstream.requests.length).toBe(before);
       const journal = await gateway.manage("GET", "/doctor");
       expect(journal.checks).toContainEqual(expect.objectContaining({ name: "journal", ok: false }));
       filler.free();

@@ -27,11 +27,11 @@ const settings = () => ({
 
 /** Who served, at which level and where: all of it is said. */
 function serversOf({ headers }: Called): string[] {
-  const told = ["model", "provider", "sovereignty-level", "compute-countries"].map((name) =>
+  const served = ["model", "provider", "sovereignty-level", "compute-countries"].map((name) =>
     headers.get(`x-svc-${name}`),
   );
-  expect(told).not.toContain(null);
-  return told.map(String);
+  expect(served).not.toContain(null);
+  return served.map(String);
 }
 
 /** A gateway that is killed and started again: each test takes it as the one before left it, with a workspace of its own. */
@@ -190,9 +190,9 @@ test("BILL-09 a key is free when its time is over, and the next call is remember
   const first = await send("a");
   await eventually(
     async () => {
-      const anew = await send("a", { temperature: 0.5 });
-      expect([anew.status, anew.headers.get("idempotent-replayed")]).toEqual([200, null]);
-      expect(anew.body.id).not.toBe(first.body.id);
+      const fresh = await send("a", { temperature: 0.5 });
+      expect([fresh.status, fresh.headers.get("idempotent-replayed")]).toEqual([200, null]);
+      expect(fresh.body.id).not.toBe(first.body.id);
     },
     { timeout: 15_000, interval: 50 },
   );

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const upstream = () => scene.at("deepinfra");
-const asked = () => upstream().requests.length - before;
+const upstreamCalls = () => upstream().requests.length - before;
 const KEY = { "idempotency-key": "order 66 / 8e03978e-40d5-43e8-bc93-6894a57f9324" };
 
 /** What each surface is asked, and the words of its errors. */
@@ -89,13 +89,13 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     held.open();
     const served = await first;
     expect(served.status, served.text).toBe(200);
-    expect([asked(), await charges()]).toEqual([1, [`charge:${served.body.id}`]]);
+    expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${served.body.id}`]]);
   });
 
   test("BILL-09 many at the very same moment: one upstream call, one charge", async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => post(name)));
     const served = answers.filter(({ status, headers }) => status === 200 && !headers.has("idempotent-replayed"));
-    expect([served.length, asked(), (await charges()).length]).toEqual([1, 1, 1]);
+    expect([served.length, upstreamCalls(), (await charges()).length]).toEqual([1, 1, 1]);
     for (const { status, body } of answers)
       expect(status === 200 ? body.id : body.error.code).toBe(
         status === 200 ? served[0]?.body.id : "idempotency_key_in_use",
@@ -124,7 +124,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect(message.includes("/v1/responses/")).toBe(name === "responses");
     const read = await scene.gateway.call(tenant.key, again.body.request_url);
     expect(read.body).toMatchObject({ id: first.body.id, status: 200, cost, currency: "EUR" });
-    expect([asked(), await charges()]).toEqual([1, [`charge:${first.body.id}`]]);
+    expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${first.body.id}`]]);
     const rows = await scene.rows(tenant);
     expect(rows.map((row) => [row.status, row.error_code, row.cost === "0.00"])).toEqual([
       [200, "idempotent_replay", true],
@@ -148,7 +148,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect(again.text.startsWith("event: error\n")).toBe(name !== "chat");
     if (name === "responses")
       expect(frame).toMatchObject({ type: "error", sequence_number: 0, code: frame.error.code });
-    expect([asked(), await charges()]).toEqual([1, [`charge:${idOf(first)}`]]);
+    expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${idOf(first)}`]]);
     // The same words without a stream are another body.
     expectError(name, await post(name), 422, "idempotency_key_reused");
   });
@@ -159,7 +159,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expectError(name, other, 422, "idempotency_key_reused");
     expect(other.body.error).toMatchObject({ param: "Idempotency-Key" });
     expect(other.body.error.message).toContain(first.body.id);
-    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
   test("BILL-09 a key that is empty, too long or not printable is refused, and names the header", async () => {
@@ -168,7 +168,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
       expectError(name, answer, 400, "invalid_value");
       expect(answer.body.error).toMatchObject({ param: "Idempotency-Key" });
     }
-    expect(asked()).toBe(0);
+    expect(upstreamCalls()).toBe(0);
     const longest = await post(name, {}, { "idempotency-key": "~".repeat(255) });
     expect(longest.status).toBe(200);
   });
@@ -229,7 +229,7 @@ describe("the key is free again", () => {
     expect(again.headers.get("x-should-retry")).toBe("false");
     expect(again.headers.get("idempotent-replayed")).toBe("true");
     expect(again.body.error.message).toContain(`${rows[0].id}, status 499, ${rows[0].cost} EUR`);
-    expect([asked(), (await charges()).length]).toEqual([2, 1]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([2, 1]);
   });
 
   test("BILL-09 after a call that came to nothing: there is no charge to remember", async () => {
@@ -237,7 +237,7 @@ describe("the key is free again", () => {
     for (const _ of [1, 2]) upstream().next({ json: chatJson({ usage }) });
     const [one, two] = [await post("chat"), await post("chat")];
     expect([one.body.usage.cost, two.body.usage.cost, await charges()]).toEqual([0, 0, []]);
-    expect([one.body.id === two.body.id, asked()]).toEqual([false, 2]);
+    expect([one.body.id === two.body.id, upstreamCalls()]).toEqual([false, 2]);
   });
 
   test("BILL-09 after a call with the workspace's own key at the provider: it costs nothing here", async () => {
@@ -248,7 +248,7 @@ describe("the key is free again", () => {
     });
     before = upstream().requests.length;
     const [one, two] = [await post("chat"), await post("chat")];
-    expect([one.status, two.status, one.body.id === two.body.id, asked()]).toEqual([200, 200, false, 2]);
+    expect([one.status, two.status, one.body.id === two.body.id, upstreamCalls()]).toEqual([200, 200, false, 2]);
     expect(await charges()).toEqual([]);
   });
 });
@@ -298,7 +298,7 @@ describe("whose key it is", () => {
     expect((await post("chat", {}, KEY, trial.key)).headers.get("idempotent-replayed")).toBeNull();
     const second = await scene.gateway.manage("POST", keys, { name: "second", environment: "live" });
     expect((await post("chat", {}, KEY, second.key)).body.id).toBe(first.body.id);
-    expect(asked()).toBe(3);
+    expect(upstreamCalls()).toBe(3);
   });
 
   test("BILL-09 what a member's personal key was answered is not told to another member, nor is its id", async () => {
@@ -316,7 +316,7 @@ describe("whose key it is", () => {
     expect([again.headers.get("idempotent-replayed"), again.body.id]).toEqual(["true", first.body.id]);
     const changed = await post("responses", { input: "Say goodbye." }, KEY, bob.key);
     expect([changed.status, changed.text.includes(first.body.id)]).toEqual([422, false]);
-    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
   test("BILL-09 the same key on another surface, or with another anthropic header, is another request", async () => {
@@ -325,13 +325,13 @@ describe("whose key it is", () => {
     for (const name of ["anthropic-beta", "anthropic-version"])
       expect((await post("messages", {}, { ...KEY, [name]: "2026-01-01" })).status).toBe(422);
     expect((await post("messages", {}, { ...KEY, "x-title": "another label" })).status).toBe(200);
-    expect(asked()).toBe(1);
+    expect(upstreamCalls()).toBe(1);
   });
 
   test("BILL-09 without the header every call is made", async () => {
     const [one, two] = [await post("chat", {}, {}), await post("chat", {}, {})];
     expect(one.body.id).not.toBe(two.body.id);
-    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
   test("BILL-09 neither key nor body is kept anywhere", async () => {
@@ -368,7 +368,7 @@ describe("stored responses", () => {
     }
     await callerWith(scene.gateway, tenant.key).remove(first.body.id);
     expect((await stored()).body).toMatchObject({ id: first.body.id, object: "idempotent_replay" });
-    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
   test("BILL-09 in the background: 409 while it is made, and then the response", async () => {
@@ -383,7 +383,7 @@ describe("stored responses", () => {
     held.open();
     const done = await callerWith(scene.gateway, tenant.key).once(made.body.id, "completed");
     expect((await stored({ background: true })).body).toEqual(done);
-    expect([asked(), await charges()]).toEqual([1, [`charge:${made.body.id}`]]);
+    expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${made.body.id}`]]);
   });
 });
 
@@ -406,7 +406,7 @@ describe("official clients", () => {
     for await (const _ of await client.chat.completions.create(stream, { idempotencyKey: "b" }));
     const again = await client.chat.completions.create(stream, { idempotencyKey: "b" });
     await expect(Array.fromAsync(again)).rejects.toThrow("was answered and charged before");
-    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
   test("BILL-09 a client that sends its request again while the first runs waits and gets the first one's answer", async () => {
@@ -421,7 +421,7 @@ describe("official clients", () => {
     await scene.rowsOnce(tenant, 1);
     held.open();
     expect((await twin).id).toBe((await first).id);
-    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+    expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
   test("BILL-09 the Anthropic client: errors are its own, a stream that was answered before throws", async () => {
@@ -433,6 +433,6 @@ describe("official clients", () => {
     await expect(again.finalMessage()).rejects.toThrow("was answered and charged before");
     const other = client.messages.create({ ...body, max_tokens: 51 }, { headers });
     await expect(other).rejects.toMatchObject({ status: 422, error: { error: { code: "idempotency_key_reused" } } });
-    expect(asked()).toBe(1);
+    expect(upstreamCalls()).toBe(1);
   });
 });

@@ -8,7 +8,7 @@ import { callerWith } from "../support/response-callers.ts";
 import { chatBody, connectedTo, costNanos, MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, startUpstream } from "../support/upstream.ts";
 
-const ASKED = { max_tokens: 500 };
+const REQUEST = { max_tokens: 500 };
 const COST = costNanos("deepinfra", { input: 11, output: 7 });
 
 let scene: Scene;
@@ -17,7 +17,7 @@ let hold: bigint;
 beforeAll(async () => {
   await awayFromMidnight();
   scene = await openScene(["deepinfra"], { GATEWAY_RPM_TEST: "1000000" });
-  hold = await holdNanos(scene, ASKED);
+  hold = await holdNanos(scene, REQUEST);
 }, 60_000);
 afterAll(async () => {
   await cleanUp();
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 const set = (body: Record<string, unknown>) => setLimits(scene, tenant.slug, body);
-const ask = (key = tenant.key, more: Record<string, unknown> = {}) => scene.chat(key, { ...ASKED, ...more });
+const ask = (key = tenant.key, more: Record<string, unknown> = {}) => scene.chat(key, { ...REQUEST, ...more });
 const manage = (method: string, target: string, body?: unknown) =>
   scene.gateway.manage(method, `/workspaces/${tenant.slug}${target}`, body);
 
@@ -265,7 +265,7 @@ describe("restarts", () => {
     const env = { ...SETTINGS, ...connectedTo(new Map([["deepinfra", upstream]])) };
     const dataDir = temporaryFolder();
     const chat = (gateway: Awaited<ReturnType<typeof startGateway>>, key: string) =>
-      gateway.call(key, "/v1/chat/completions", { body: chatBody(ASKED) });
+      gateway.call(key, "/v1/chat/completions", { body: chatBody(REQUEST) });
     const first = await startGateway({ env, dataDir });
     const team = await first.tenant({ credit: "5" });
     await first.manage("PUT", `/workspaces/${team.slug}/limits`, { key: team.keyId, month: decimal(COST + hold) });
@@ -292,7 +292,7 @@ describe("restarts", () => {
     const first = await startGateway({ env, dataDir });
     const teams = [await first.tenant({ credit: "5" }), await first.tenant({ credit: "5" })];
     for (const { key } of [...teams, ...teams.slice(1)])
-      expect((await first.call(key, "/v1/chat/completions", { body: chatBody(ASKED) })).status).toBe(200);
+      expect((await first.call(key, "/v1/chat/completions", { body: chatBody(REQUEST) })).status).toBe(200);
     await first.close();
     const database = openBooks(dataDir);
     for (const table of ["requests_daily", "requests_hourly"]) database.exec(`update ${table} set cost_nanos = 0`);
@@ -351,7 +351,7 @@ describe("restarts", () => {
     await operate("POST", "/workspaces/killed/wallet/credits", { amount: "5" });
     const { key } = await operate("POST", "/workspaces/killed/keys", { name: "k", environment: "live" });
     await operate("PUT", "/workspaces/killed/limits", { day: decimal(2n * COST + 2n * hold) });
-    const chat = () => call(origin, "POST", "/v1/chat/completions", key, chatBody(ASKED));
+    const chat = () => call(origin, "POST", "/v1/chat/completions", key, chatBody(REQUEST));
     expect((await chat()).status).toBe(200);
     upstream.next({ json: chatJson(), gate: new Promise(() => undefined) });
     const hanging = chat().catch(() => undefined);

@@ -152,12 +152,12 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     const noded = await withNode(
       await localForTest({ answer: (_body, response) => response.writeHead(500).end("{}") }),
     );
-    const asked = [
+    const expected = [
       [keyed, "has 0.00 EUR available. Top up the wallet"],
       [limited, "The daily spend limit of workspace"],
       [noded, "has 0.00 EUR available. Top up the wallet"],
     ] as const;
-    for (const [tenant, why] of asked) {
+    for (const [tenant, why] of expected) {
       const { status, body } = await chat(tenant);
       expect([status, body.error.code]).toEqual([502, "upstream_error"]);
       expect(body.error.message).toContain("nothing could be reserved for the others");

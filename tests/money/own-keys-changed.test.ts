@@ -34,11 +34,11 @@ async function changedAt(upstream: Upstream, script: Script, change: () => Promi
   const held = gate();
   const before = inferences(upstream).length;
   upstream.next({ ...script, gate: held.closed });
-  const asked = place.chat(tenant);
+  const response = place.chat(tenant);
   await eventually(() => expect(inferences(upstream)).toHaveLength(before + 1));
   await change();
   held.open();
-  return asked;
+  return response;
 }
 
 /** Asks, and lets something change while the request waits for its turn. */

@@ -92,11 +92,11 @@ test("BILL-08 ERR-01 fallback: a key that is taken away hides nothing of those w
   const before = inferences(place.nebius).length;
   const held = gate();
   place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
-  const asked = place.chat(tenant);
+  const response = place.chat(tenant);
   await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
   await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
   held.open();
-  const { status, headers, body } = await asked;
+  const { status, headers, body } = await response;
   expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
   expect(body.error.message).toBe(
     "The provider nebius is at its rate limit and no other endpoint is left. Try again in 30 s.",
@@ -219,21 +219,21 @@ test.each(["only", "first"])(
       rmSync(dataDir, { recursive: true, force: true });
     });
     requireKey(nebius, new Set([credentialOf("nebius"), OWN("shut")]));
-    const before = await openKept(dataDir, nebius);
-    const tenant = await before.tenant();
+    const first = await openKept(dataDir, nebius);
+    const tenant = await first.tenant();
     const where = `/workspaces/${tenant.slug}/providers/nebius`;
-    await before.manage("PUT", where, { key: OWN("shut"), use });
-    await before.close();
+    await first.manage("PUT", where, { key: OWN("shut"), use });
+    await first.close();
     const db = openBooks(dataDir);
     db.exec("update workspace_credentials set secret = x'00'");
     db.close();
 
     const gateway = await openKept(dataDir, nebius);
     onTestFinished(() => gateway.close());
-    const asked = inferences(nebius).length;
+    const before = inferences(nebius).length;
     const chat = () => gateway.call(tenant.key, "/v1/chat/completions", { body: chatBody() });
     const answer = await chat();
-    const keys = inferences(nebius).slice(asked).map(keyOf);
+    const keys = inferences(nebius).slice(before).map(keyOf);
     const [row] = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1`)).data;
     expect(row.attempts[0]).toMatchObject({ own_key: true, reason: "your key for nebius was refused" });
     if (use === "only") expect([answer.status, keys, row.cost]).toEqual([502, [], "0.00"]);

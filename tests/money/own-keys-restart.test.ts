@@ -41,7 +41,7 @@ test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in fil
   requireKey(upstream, letIn);
   const dataDir = temporaryFolder();
   const env = { ...QUIET, DATA_DIR: dataDir, LOG_LEVEL: "trace", PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl };
-  const said: string[] = [];
+  const outputs: string[] = [];
   const asking = async (origin: string) => {
     const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
     return async (method: string, where: string, body?: unknown, key = token): Promise<Json> => {
@@ -51,7 +51,7 @@ test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in fil
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await answer.text();
-      said.push(text);
+      outputs.push(text);
       return { status: answer.status, text };
     };
   };
@@ -80,8 +80,8 @@ test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in fil
     for (const { id } of rows) await ask("GET", `/manage/requests/${id}`);
     await ask("GET", "/metrics");
     await second.stop();
-    expect(said.join("\n")).toContain('"own_key":"only"');
-    expect(said.join("\n")).not.toContain(OWN("kept"));
+    expect(outputs.join("\n")).toContain('"own_key":"only"');
+    expect(outputs.join("\n")).not.toContain(OWN("kept"));
     expect(first.stderr() + first.stdout() + second.stderr() + second.stdout()).not.toContain(OWN("kept"));
     // A key of a workspace's own is no alarm of the operator's.
     expect(first.stderr()).not.toMatch(/"level":[45]0.*deepinfra/);

@@ -305,11 +305,11 @@ describe("BILL-08 a workspace's own provider key", () => {
     const gate = Promise.withResolvers<void>();
     place.deepinfra.next({ status: 503, headers: { "retry-after": "1" }, json: {}, gate: gate.promise });
     const before = place.deepinfra.requests.length;
-    const asked = place.chat(tenant);
+    const response = place.chat(tenant);
     await place.deepinfra.arrived(before + 1);
     await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
     gate.resolve();
-    await asked;
+    await response;
     expect(place.deepinfra.requests.length).toBe(before + 1);
   });
 
@@ -331,8 +331,8 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(seen.length).toBe(60);
     const owners = new Map<number, string>();
     for (const received of seen) {
-      const said = JSON.parse(received.raw.toString()).messages[0].content;
-      expect(keyOf(received)).toBe(OWN(`mix-${said.slice(-1)}`));
+      const content = JSON.parse(received.raw.toString()).messages[0].content;
+      expect(keyOf(received)).toBe(OWN(`mix-${content.slice(-1)}`));
       expect(owners.get(received.connection) ?? keyOf(received)).toBe(keyOf(received));
       owners.set(received.connection, keyOf(received));
     }

@@ -80,7 +80,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     const tenant = await place.tenant();
     const put = (provider: string, key: string) =>
       place.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
-    const told = async (upstream: "deepinfra" | "nebius", secret: string) => {
+    const errorFor = async (upstream: "deepinfra" | "nebius", secret: string) => {
       const message = `the word ${secret} is odd`;
       place[upstream].next({ status: 400, json: { error: { message } } });
       const { status, body } = await place.chat(tenant, only(upstream));
@@ -88,8 +88,8 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
       place[upstream].next({ frames: [...begun, sse({ error: { message, code: 400 } })] });
       const { text } = await place.chat(tenant, { ...only(upstream), stream: true });
       place[upstream].next({ status: 400, json: { error: { message } } });
-      const asked = { model: MODEL, input: "Hello.", background: true, ...only(upstream) };
-      const { id } = (await place.gateway.call(tenant.key, "/v1/responses", { body: asked })).body;
+      const request = { model: MODEL, input: "Hello.", background: true, ...only(upstream) };
+      const { id } = (await place.gateway.call(tenant.key, "/v1/responses", { body: request })).body;
       const kept = await eventually(async () => {
         const found = await place.gateway.call(tenant.key, `/v1/responses/${id}`);
         expect(found.body.status).toBe("failed");
@@ -99,17 +99,17 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     };
     const without = [400, ...Array(3).fill("the word [redacted] is odd")];
     await put("deepinfra", STORED("one"));
-    expect(await told("nebius", STORED("one"))).toEqual(without);
-    expect(await told("deepinfra", credentialOf("nebius"))).toEqual(without);
+    expect(await errorFor("nebius", STORED("one"))).toEqual(without);
+    expect(await errorFor("deepinfra", credentialOf("nebius"))).toEqual(without);
     await put("deepinfra", STORED("two"));
-    expect(await told("nebius", STORED("two"))).toEqual(without);
+    expect(await errorFor("nebius", STORED("two"))).toEqual(without);
     // It is kept behind a setting, and not in use.
     await put("nebius", STORED("three"));
-    expect(await told("deepinfra", STORED("three"))).toEqual(without);
+    expect(await errorFor("deepinfra", STORED("three"))).toEqual(without);
     const pair = { access_key_id: "EXAMPLEPAIRID", secret_access_key: STORED("four") };
     await put("aws-bedrock", JSON.stringify(pair));
-    expect(await told("nebius", STORED("four"))).toEqual(without);
-    expect(await told("nebius", "EXAMPLEPAIRID")).toEqual(without);
+    expect(await errorFor("nebius", STORED("four"))).toEqual(without);
+    expect(await errorFor("nebius", "EXAMPLEPAIRID")).toEqual(without);
     for (const slug of ["deepinfra", "nebius", "aws-bedrock"])
       await place.gateway.manage("DELETE", `/providers/${slug}`);
   });
@@ -121,11 +121,11 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     const held = gate();
     const before = inferences(place.nebius).length;
     place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
-    const asked = place.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
+    const response = place.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
     await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
     await place.gateway.manage("DELETE", "/providers/deepinfra");
     held.open();
-    const { status, headers, body } = await asked;
+    const { status, headers, body } = await response;
     expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
     expect(body.error.message).toContain("The provider nebius is at its rate limit and no other endpoint is left.");
     expect((await place.last(tenant)).attempts).toMatchObject([
@@ -138,11 +138,11 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     const put = async (provider: string, body: Json) => {
       const {
         status,
-        body: said,
+        body: reply,
         text,
       } = await place.gateway.call(place.gateway.adminToken, `/manage/providers/${provider}`, { method: "PUT", body });
       expect(text).not.toContain("canary");
-      return [status, said.error?.code, said.error?.param];
+      return [status, reply.error?.code, reply.error?.param];
     };
     expect(await put("deepinfra", { key: STORED("bad") })).toEqual([409, "conflict", "key"]);
     expect(await put("deepinfra", { key: "two lines\nof-canary" })).toEqual([400, "invalid_value", "key"]);
@@ -189,7 +189,7 @@ test("OPS-04 it is there after a restart and after a new master key, and takes o
   const dataDir = temporaryFolder();
   const first = await startGateway({ dataDir, env: { ...env, PROVIDER_DEEPINFRA_API_KEY: setting } });
   let tenant: Tenant;
-  const asked = async ({ call }: Pick<typeof first, "call">) => {
+  const keyUsed = async ({ call }: Pick<typeof first, "call">) => {
     const { status } = await call(tenant.key, "/v1/chat/completions", { body: chatBody() });
     return [status, lastKey(upstream)];
   };
@@ -197,20 +197,20 @@ test("OPS-04 it is there after a restart and after a new master key, and takes o
     tenant = await first.tenant();
     const made = await first.manage("PUT", "/providers/deepinfra", { key: STORED("kept") });
     expect(made).toMatchObject({ in_use: false, overridden_by: "PROVIDER_DEEPINFRA_API_KEY" });
-    expect(await asked(first)).toEqual([200, credentialOf("deepinfra")]);
+    expect(await keyUsed(first)).toEqual([200, credentialOf("deepinfra")]);
   } finally {
     await first.close();
   }
   const second = await startGateway({ dataDir, env });
   try {
-    expect(await asked(second)).toEqual([200, STORED("kept")]);
+    expect(await keyUsed(second)).toEqual([200, STORED("kept")]);
     await second.manage("POST", "/master-key/rotate");
   } finally {
     await second.close();
   }
   const third = await startGateway({ dataDir, env });
   try {
-    expect(await asked(third)).toEqual([200, STORED("kept")]);
+    expect(await keyUsed(third)).toEqual([200, STORED("kept")]);
     expect(filesWith(dataDir, ["stored-canary"])).toEqual([]);
   } finally {
     await third.close();

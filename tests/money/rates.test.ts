@@ -20,7 +20,7 @@ const ANSWER = {
 const TODAY = new Date().toISOString().slice(0, 10);
 
 /** What one request of the same size costs, and its log row. */
-async function asked(scene: Scene, tenant: Tenant): Promise<Json> {
+async function send(scene: Scene, tenant: Tenant): Promise<Json> {
   scene.at("deepinfra").next({ json: ANSWER });
   const { status, headers } = await scene.chat(tenant.key, {});
   expect(status).toBe(200);
@@ -52,7 +52,7 @@ describe("exchange rates of a running gateway", () => {
   });
 
   test("BILL-06 a new rate holds from the next request on, and nothing that was charged changes", async () => {
-    const before = await asked(scene, tenant);
+    const before = await send(scene, tenant);
     const old = await rateOf(scene, "USD");
     const next = (Number(old.per_eur) * 1.2).toFixed(6);
     expect((await post({ rates: { USD: next }, source: "a test" })).body).toEqual({
@@ -62,7 +62,7 @@ describe("exchange rates of a running gateway", () => {
       known: [],
       refused: [],
     });
-    const after = await asked(scene, tenant);
+    const after = await send(scene, tenant);
     const exact = (Number(nanosOf(before.cost)) * Number(old.per_eur)) / Number(next);
     expect(Math.abs(Number(nanosOf(after.cost)) - exact)).toBeLessThanOrEqual(1.5);
     expect(await scene.row(before.id)).toEqual(before);
@@ -217,7 +217,7 @@ describe("margins", () => {
     const free = await scene.gateway.tenant();
     expect((await put(own, "0.5")).body).toEqual({ workspace: own.slug, margin: "0.5", own: "0.5", usual: "0.1" });
     await put(free, "0");
-    const rows = [await asked(scene, free), await asked(scene, usual), await asked(scene, own)];
+    const rows = [await send(scene, free), await send(scene, usual), await send(scene, own)];
     const [base, tenth, half] = rows.map(({ cost }) => nanosOf(cost));
     expect(rows.map(({ charge }) => charge.margin)).toEqual([null, "0.1", "0.5"]);
     expect(Number(tenth)).toBe(Math.round(Number(base) * 1.1));
@@ -243,7 +243,7 @@ describe("margins", () => {
 
   test("BILL-06 BILL-05 a margin and a rate that change while a request runs are for the next one", async () => {
     const tenant = await scene.gateway.tenant();
-    const before = await asked(scene, tenant);
+    const before = await send(scene, tenant);
     const gate = Promise.withResolvers<void>();
     const arrived = scene.at("deepinfra").arrived(scene.at("deepinfra").requests.length + 1);
     scene.at("deepinfra").next({ json: ANSWER, gate: gate.promise });
@@ -256,7 +256,7 @@ describe("margins", () => {
     gate.resolve();
     const { headers } = await running;
     expect((await scene.row(String(headers.get("x-svc-request-id")))).cost).toBe(before.cost);
-    const after = await asked(scene, tenant);
+    const after = await send(scene, tenant);
     const exact = (Number(nanosOf(before.cost)) * 10 * Number(usd.per_eur)) / (1.1 * Number(next));
     expect(Math.abs(Number(nanosOf(after.cost)) - exact)).toBeLessThanOrEqual(10);
     const { data } = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?kind=charge`);

@@ -10,7 +10,7 @@ import { costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
 const COST = costNanos("deepinfra", { input: 11, output: 7 });
-const ASKED = { max_tokens: 500 };
+const REQUEST = { max_tokens: 500 };
 
 let scene: Scene;
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function expectBooksInOrder(): Promise<void> {
 describe("refunds", () => {
   test("BILL-02 all refunds of a request together are at most its charge, and each is booked once by its reference", async () => {
     const tenant = await scene.gateway.tenant({ credit: "1.00" });
-    const { body } = await scene.chat(tenant.key, ASKED);
+    const { body } = await scene.chat(tenant.key, REQUEST);
     const refund = (reference: string, amount?: bigint, request = body.id) =>
       send(`${tenant.slug}/wallet/refunds`, {
         ...{ request, reference, reason: "it was cut off" },
@@ -54,7 +54,7 @@ describe("refunds", () => {
     const foreign = { request: body.id, reference: "x", reason: "not theirs" };
     expect((await send(`${other.slug}/wallet/refunds`, foreign)).status).toBe(404);
     expect((await refund("e", 1n, "chatcmpl-none")).status).toBe(404);
-    const next = await scene.chat(tenant.key, ASKED);
+    const next = await scene.chat(tenant.key, REQUEST);
     expect((await refund("b", COST / 2n, next.body.id)).body.error.param).toBe("reference");
     const audit = await scene.gateway.manage("GET", `/audit?action=wallet.refund&workspace=${tenant.slug}`);
     expect(audit.data).toHaveLength(2);
@@ -98,12 +98,12 @@ describe("refunds", () => {
   });
 
   test("BILL-03 nothing is taken that running requests have reserved", async () => {
-    const hold = await holdNanos(scene, ASKED);
+    const hold = await holdNanos(scene, REQUEST);
     const tenant = await scene.gateway.tenant({ credit: decimal(hold + 5n) });
     const gate = Promise.withResolvers<void>();
     const before = scene.at("deepinfra").requests.length;
     scene.at("deepinfra").next({ json: chatJson(), gate: gate.promise });
-    const call = scene.chat(tenant.key, ASKED);
+    const call = scene.chat(tenant.key, REQUEST);
     await scene.at("deepinfra").arrived(before + 1);
     const down = (reference: string, nanos: bigint) =>
       send(`${tenant.slug}/wallet/adjustments`, {
@@ -189,8 +189,8 @@ describe("reading", () => {
   test("BILL-01 a statement's sums are the ledger's, and its charges those of the models", async () => {
     const tenant = await scene.gateway.tenant({ credit: "2.00" });
     const wallet = `/workspaces/${tenant.slug}/wallet`;
-    const { body } = await scene.chat(tenant.key, ASKED);
-    await scene.chat(tenant.key, ASKED);
+    const { body } = await scene.chat(tenant.key, REQUEST);
+    await scene.chat(tenant.key, REQUEST);
     await send(`${tenant.slug}/wallet/refunds`, { request: body.id, reference: "r", reason: "gone wrong" });
     const month = new Date().toISOString().slice(0, 7);
     const statement = await scene.gateway.manage("GET", `${wallet}/statement?month=${month}`);
@@ -218,7 +218,7 @@ describe("reading", () => {
 
   test("BILL-01 entries are filtered by kind and time, paged, and exported whole", async () => {
     const tenant = await scene.gateway.tenant({ credit: "2.00" });
-    for (let at = 0; at < 3; at += 1) await scene.chat(tenant.key, ASKED);
+    for (let at = 0; at < 3; at += 1) await scene.chat(tenant.key, REQUEST);
     const note = '=cmd|"x", "quoted"';
     await send(`${tenant.slug}/wallet/credits`, { amount: "1.50", note });
     const list = async (query: string): Promise<Json> =>
@@ -263,7 +263,7 @@ describe("reading", () => {
 
 describe("what is taken away", () => {
   test("BILL-02 a key that is revoked and a member who leaves while requests run: what ran is charged once, and no money appears", async () => {
-    const hold = await holdNanos(scene, ASKED);
+    const hold = await holdNanos(scene, REQUEST);
     const tenant = await scene.gateway.tenant({ credit: decimal(3n * hold) });
     await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email: "ada@example.eu" });
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/key-policy`, { personal_keys: true });
@@ -273,7 +273,7 @@ describe("what is taken away", () => {
     const gate = Promise.withResolvers<void>();
     const before = scene.at("deepinfra").requests.length;
     for (let at = 0; at < 2; at += 1) scene.at("deepinfra").next({ json: chatJson(), gate: gate.promise });
-    const calls = [scene.chat(tenant.key, ASKED), scene.chat(own.key, ASKED)];
+    const calls = [scene.chat(tenant.key, REQUEST), scene.chat(own.key, REQUEST)];
     await scene.at("deepinfra").arrived(before + 2);
     await scene.gateway.manage("POST", `/keys/${tenant.keyId}/revoke`);
     await scene.gateway.manage("DELETE", `/workspaces/${tenant.slug}/members/ada@example.eu`);
@@ -281,8 +281,8 @@ describe("what is taken away", () => {
     expect([nanosOf(held.balance), nanosOf(held.held)]).toEqual([3n * hold, 2n * hold]);
     gate.resolve();
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
-    expect((await scene.chat(tenant.key, ASKED)).status).toBe(401);
-    expect((await scene.chat(own.key, ASKED)).status).toBe(401);
+    expect((await scene.chat(tenant.key, REQUEST)).status).toBe(401);
+    expect((await scene.chat(own.key, REQUEST)).status).toBe(401);
     const after = await scene.wallet(tenant);
     expect([nanosOf(after.balance), after.held]).toEqual([3n * hold - 2n * COST, "0.00"]);
     expect((await scene.charges(tenant)).map(({ nanos }) => nanos)).toEqual([COST, COST]);
@@ -295,14 +295,14 @@ describe("what is taken away", () => {
     const order = await scene.gateway.manage("POST", `${wallet}/orders`, {
       ...{ amount: "1.00", currency: "EUR", reference: "o", adapter: "webhook" },
     });
-    const said = { order: order.id, payment: "pay_debt", amount: "1.00", currency: "EUR" };
-    await sendPayment(scene.gateway, { ...said, id: "evt_debt_1", type: "payment.succeeded" });
-    await scene.chat(tenant.key, ASKED);
-    await sendPayment(scene.gateway, { ...said, id: "evt_debt_2", type: "payment.disputed" });
+    const payment = { order: order.id, payment: "pay_debt", amount: "1.00", currency: "EUR" };
+    await sendPayment(scene.gateway, { ...payment, id: "evt_debt_1", type: "payment.succeeded" });
+    await scene.chat(tenant.key, REQUEST);
+    await sendPayment(scene.gateway, { ...payment, id: "evt_debt_2", type: "payment.disputed" });
     expect(nanosOf(await balanceOf(tenant))).toBe(-COST);
     await scene.gateway.manage("POST", `/keys/${tenant.keyId}/revoke`);
     const fresh = await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "new" });
-    expect((await scene.chat(fresh.key, ASKED)).status).toBe(402);
+    expect((await scene.chat(fresh.key, REQUEST)).status).toBe(402);
     expect(nanosOf(await balanceOf(tenant))).toBe(-COST);
     await expectBooksInOrder();
   });

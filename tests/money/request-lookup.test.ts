@@ -59,12 +59,12 @@ describe("what became of a request", () => {
     const answer = await scene.chat(other.key, {});
     const id = String(answer.headers.get("x-svc-request-id"));
     const missing = id.replace(/.{8}$/, "00000000");
-    const said = async (key: string, asked: string) => {
-      const { status, body } = await get(key, `/v1/requests/${asked}`);
-      return [status, body.error.code, body.error.message.replace(asked, "…")];
+    const errorFor = async (key: string, requestId: string) => {
+      const { status, body } = await get(key, `/v1/requests/${requestId}`);
+      return [status, body.error.code, body.error.message.replace(requestId, "…")];
     };
-    expect(await said(tenant.key, id)).toEqual(await said(tenant.key, missing));
-    expect((await said(tenant.key, id)).slice(0, 2)).toEqual([404, "not_found"]);
+    expect(await errorFor(tenant.key, id)).toEqual(await errorFor(tenant.key, missing));
+    expect((await errorFor(tenant.key, id)).slice(0, 2)).toEqual([404, "not_found"]);
     expect((await get(other.key, `/v1/requests/${id}`)).status).toBe(200);
   });
 

@@ -79,13 +79,13 @@ describe("what a provider's own loop used", () => {
     ["twelve searches, one after the other", 700_000, 12, iterations(...Array(13).fill("message")), SHORT],
     ["a loop without a search", 700_000, 0, iterations("message", "message", "message", "fallback_message"), SHORT],
     ["nothing that is told apart", 300_000, 0, { iterations: null }, LONG],
-  ])("BILL-05 MSG-01 %s: %i tokens and %i searches are charged by how long one prompt was", async (...told) => {
-    const [, input, searches, more, rates] = told;
+  ])("BILL-05 MSG-01 %s: %i tokens and %i searches are charged by how long one prompt was", async (...args) => {
+    const [, input, searches, more, rates] = args;
     for (const row of await both(usageOf(input, searches, more), searching)) expectCost(row, input, searches, rates);
   });
 
   type Prompt = { readonly input: number; readonly output: number; readonly type?: string };
-  const told = (prompts: readonly Prompt[]) => ({
+  const usageWith = (prompts: readonly Prompt[]) => ({
     iterations: prompts.map(({ input, output, type = "message" }) => ({
       type,
       input_tokens: input - 1000,
@@ -126,7 +126,7 @@ describe("what a provider's own loop used", () => {
   ])(
     "BILL-05 MSG-01 prompts that are told apart are charged each by its own length: %s",
     async (_what, prompts, more, dollars) => {
-      const usage = usageOf(388_000, 0, { cache_read_input_tokens: 2000, ...told(prompts), ...more });
+      const usage = usageOf(388_000, 0, { cache_read_input_tokens: 2000, ...usageWith(prompts), ...more });
       for (const row of await both(usage, searching)) {
         expect(row.usage.estimated).toBe(false);
         expect(Math.abs(Number(nanosOf(row.cost)) - (dollars * 1e9) / usdPerEur)).toBeLessThanOrEqual(1);
@@ -151,8 +151,8 @@ describe("what a provider's own loop used", () => {
     ["searches, told as well", 3, { type: "server_tool_use", name: "web_search" }, 700_000, 3, SHORT],
     ["searches, told as well", 2, { type: "server_tool_use", name: "web_search" }, 700_000, 2, LONG],
     ["tools of the caller's", 8, { type: "tool_use", name: "look" }, 270_000, 0, LONG],
-  ])("BILL-05 MSG-01 %s, %i of them, are as many prompts and one more", async (_what, count, block, ...told) => {
-    const [input, searches, rates] = told;
+  ])("BILL-05 MSG-01 %s, %i of them, are as many prompts and one more", async (_what, count, block, ...rest) => {
+    const [input, searches, rates] = rest;
     const blocks = Array.from({ length: count }, (_, at) => ({ ...block, id: `use_${at}`, input: {} }));
     for (const row of await both(usageOf(input, searches), searching, blocks)) expectCost(row, input, searches, rates);
   });
@@ -184,8 +184,8 @@ describe("what a provider's own loop used", () => {
   test.each([
     ["one prompt", 900_000, 0],
     ["more searches than any loop makes", 100_000_000, 100_000],
-  ])("BILL-02 BILL-05 %s of %i tokens is beyond reason, and charged no more than was reserved", async (...told) => {
-    const [, input, searches] = told;
+  ])("BILL-02 BILL-05 %s of %i tokens is beyond reason, and charged no more than was reserved", async (...row) => {
+    const [, input, searches] = row;
     scene.at("anthropic").next({ json: messageAnswer(usageOf(input, searches)) });
     const { usage, cost } = await ask("/v1/messages", searching);
     expect(usage).toMatchObject({ estimated: true });

@@ -118,20 +118,20 @@ describe("what providers bill apart, without a price for it", () => {
     tenant = await scene.gateway.tenant();
   });
   afterAll(() => scene.close());
-  const asked = () =>
+  const requestCounts = () =>
     (["anthropic", "openai", "deepinfra"] as const).map((one: Provider) => scene.at(one).requests.length);
 
   test.each(EXTRAS)(
     "BILL-05 %s on %s is refused by its field, and nobody is asked",
     async (_what, path, body, field) => {
-      const before = asked();
+      const before = requestCounts();
       const answer = await scene.gateway.call(tenant.key, path, { body });
       expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
       expect(answer.text).toContain(body["model"]);
       expect(answer.text).toContain(field);
       if (path !== "/v1/messages")
         expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });
-      expect(asked()).toEqual(before);
+      expect(requestCounts()).toEqual(before);
     },
   );
 
@@ -178,14 +178,14 @@ describe("what providers bill apart, without a price for it", () => {
     ["/v1/responses", response({ service_tier: "bogus" })],
     ["/v1/chat/completions", chat({ model: "anthropic/claude-sonnet-4-5", service_tier: "bogus" })],
   ])("PARAM-01 a service_tier on %s that nobody has is refused as a value, and nobody is asked", async (path, body) => {
-    const before = asked();
+    const before = requestCounts();
     const answer = await scene.gateway.call(tenant.key, path, { body });
     expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
       400,
       "invalid_value",
       "service_tier",
     ]);
-    expect(asked()).toEqual(before);
+    expect(requestCounts()).toEqual(before);
   });
 
   test("BILL-05 a search that is only offered is left out, and the log says so", async () => {
@@ -242,25 +242,25 @@ describe("what providers bill apart, without a price for it", () => {
         scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
         expect((await ask(more)).status).toBe(200);
         await allowOne();
-        const before = asked();
+        const before = requestCounts();
         const answer = await ask(more);
         expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
         expect(answer.text).toContain(field);
-        expect(asked()).toEqual(before);
+        expect(requestCounts()).toEqual(before);
         scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
         expect((await ask({ fallbacks: [] })).status).toBe(200);
       },
     );
 
     test("AUTH-09 POL-02 and also where it comes to name them between two attempts", async () => {
-      const [first] = asked();
+      const [first] = requestCounts();
       scene.at("anthropic").next({ status: 503, json: {}, headers: { "retry-after": "2" } });
       const answering = ask({ fallbacks: [{ model: "x" }] });
-      await expect.poll(() => asked()[0]).toBe((first ?? 0) + 1);
+      await expect.poll(() => requestCounts()[0]).toBe((first ?? 0) + 1);
       await allowOne();
       const answer = await answering;
       expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
-      expect(asked()[0]).toBe((first ?? 0) + 1);
+      expect(requestCounts()[0]).toBe((first ?? 0) + 1);
     });
   });
 });
@@ -284,8 +284,8 @@ describe("what providers bill apart, with a price for it", () => {
   });
 
   const usage = { input_tokens: 100, output_tokens: 20 };
-  const askMessage = async (more: Json, told: Json = {}, content: Json[] = [{ type: "text", text: "Hi" }]) => {
-    scene.at("anthropic").next({ json: { ...messageJson(content), usage: { ...usage, ...told } } });
+  const askMessage = async (more: Json, counts: Json = {}, content: Json[] = [{ type: "text", text: "Hi" }]) => {
+    scene.at("anthropic").next({ json: { ...messageJson(content), usage: { ...usage, ...counts } } });
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: message(more) });
     expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
     return scene.row(String(answer.headers.get("x-svc-request-id")));
@@ -306,18 +306,18 @@ describe("what providers bill apart, with a price for it", () => {
   test.each([20_000, 2_000_000_000, 1e300])(
     "BILL-02 BILL-05 a report of %d searches is not believed: those that can be seen are charged",
     async (searches) => {
-      const told = { server_tool_use: { web_search_requests: searches } };
+      const counts = { server_tool_use: { web_search_requests: searches } };
       const plain = await askMessage({});
       const used = { type: "server_tool_use", id: "st_1", name: "web_search", input: {} };
       const text = { type: "text", text: "Hi" };
       const more = (row: Json) => Number(nanosOf(row.cost) - nanosOf(plain.cost));
-      expect(more(await askMessage({ tools: [search] }, told))).toBe(0);
-      const costs = [more(await askMessage({ tools: [search] }, told, [used, text]))];
+      expect(more(await askMessage({ tools: [search] }, counts))).toBe(0);
+      const costs = [more(await askMessage({ tools: [search] }, counts, [used, text]))];
       const frames = [
         messageEvent({ type: "message_start", message: { ...messageJson([]), usage } }),
         messageEvent({ type: "content_block_start", index: 0, content_block: used }),
         messageEvent({ type: "content_block_stop", index: 0 }),
-        messageEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { ...usage, ...told } }),
+        messageEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { ...usage, ...counts } }),
         messageEvent({ type: "message_stop" }),
       ];
       scene.at("anthropic").next({ frames });
@@ -416,8 +416,8 @@ describe("what providers bill apart, with a price for it", () => {
     );
     const [created = "", ...rest] = responseFrames(["found"]);
     scene.at("openai").next(waiting([created, ...searched, ...rest.slice(0, 4)]));
-    const asked = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
-    expect(Number(await leaveAfter("found", "/v1/responses", asked))).toBeGreaterThanOrEqual(eur(0.05));
+    const request = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
+    expect(Number(await leaveAfter("found", "/v1/responses", request))).toBeGreaterThanOrEqual(eur(0.05));
   });
 
   test("BILL-05 CHAT-09 pages that were opened after a search are none, for who hangs up and for who stays", async () => {
@@ -427,22 +427,22 @@ describe("what providers bill apart, with a price for it", () => {
       status: "completed",
       action: { type },
     }));
-    const told = items.flatMap(({ action: _, ...begun }, at) => [
+    const searchFrames = items.flatMap(({ action: _, ...begun }, at) => [
       frameOf({ type: "response.output_item.added", output_index: at, item: { ...begun, status: "in_progress" } }),
       frameOf({ type: "response.output_item.done", output_index: at, item: items[at] }),
     ]);
-    const asked = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
+    const request = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
     const costs: number[] = [];
-    for (const searched of [[], told]) {
+    for (const searched of [[], searchFrames]) {
       tenant = await scene.gateway.tenant();
       const [created = "", ...rest] = responseFrames(["found"]);
       scene.at("openai").next(waiting([created, ...searched, ...rest.slice(0, 4)]));
-      costs.push(Number(await leaveAfter("found", "/v1/responses", asked)));
+      costs.push(Number(await leaveAfter("found", "/v1/responses", request)));
     }
     for (const output of [[], items]) {
       const [created = "", ...rest] = responseFrames(["found"], { output });
-      scene.at("openai").next({ frames: [created, ...(output.length === 0 ? [] : told), ...rest] });
-      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: { ...asked, stream: true } });
+      scene.at("openai").next({ frames: [created, ...(output.length === 0 ? [] : searchFrames), ...rest] });
+      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: { ...request, stream: true } });
       costs.push(Number(nanosOf((await scene.row(String(answer.headers.get("x-svc-request-id")))).cost)));
     }
     const [left = 0, leftSearching = 0, stayed = 0, stayedSearching = 0] = costs;

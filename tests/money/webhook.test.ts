@@ -23,10 +23,10 @@ async function ordered(more: Record<string, unknown> = {}) {
     ...{ amount: "50.00", currency: "EUR", reference: `invoice-${count}`, adapter: "webhook" },
     ...more,
   });
-  const message = (type: string, said: object = {}) => ({
+  const message = (type: string, more: object = {}) => ({
     ...{ id: `evt_${count}_${type}`, type: `payment.${type}`, order: order.id, payment: `pay_${count}` },
     ...{ amount: "50.00", currency: "EUR" },
-    ...said,
+    ...more,
   });
   const wallet = async (): Promise<string> => (await gateway.manage("GET", `/workspaces/${slug}/wallet`)).balance;
   return { slug, key, order, message, wallet };
@@ -119,7 +119,7 @@ describe("signed messages", () => {
       [message("succeeded", { order: other.order.id }), 404],
       [message("succeeded", { order: undefined }), 400],
     ];
-    for (const [said, status] of refused) expect((await sendPayment(gateway, said)).status).toBe(status);
+    for (const [event, status] of refused) expect((await sendPayment(gateway, event)).status).toBe(status);
     expect((await sendPayment(gateway, "no json")).status).toBe(400);
     expect((await sendPayment(gateway, "[]")).status).toBe(400);
     expect(outcomeOf(await sendPayment(gateway, message("created")))).toEqual([200, "ignored"]);
@@ -133,8 +133,8 @@ describe("signed messages", () => {
     const { message, wallet } = await ordered();
     const nameless = message("succeeded", { payment: undefined });
     expect(outcomeOf(await sendPayment(gateway, nameless))).toEqual([200, "credited"]);
-    for (const said of [nameless, message("succeeded")])
-      expect(outcomeOf(await sendPayment(gateway, said))).toEqual([200, "repeated"]);
+    for (const event of [nameless, message("succeeded")])
+      expect(outcomeOf(await sendPayment(gateway, event))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("51.00");
   });
 
@@ -163,8 +163,8 @@ describe("signed messages", () => {
     expect(outcomeOf(await sendPayment(gateway, message("succeeded")))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("1.00");
     const audit = await gateway.manage("GET", `/audit?action=wallet.take_back&workspace=${slug}`);
-    const said = audit.data.map(({ actor, detail }: Json) => [actor, detail.amount]);
-    expect(said.toSorted()).toEqual(["-20.00", "-30.00"].map((amount) => ["payment:webhook", amount]));
+    const actors = audit.data.map(({ actor, detail }: Json) => [actor, detail.amount]);
+    expect(actors.toSorted()).toEqual(["-20.00", "-30.00"].map((amount) => ["payment:webhook", amount]));
     await expectBooksInOrder();
   });
 
@@ -196,8 +196,8 @@ describe("signed messages", () => {
 describe("orders", () => {
   test("BILL-06 an order is made once by its reference, in the wallet's currency, through an adapter that is there", async () => {
     const { slug } = await gateway.tenant({ credit: "1.00", currency: "USD" });
-    const make = async (said: object) => {
-      const body = { amount: "10.00", currency: "USD", reference: "a", adapter: "webhook", ...said };
+    const make = async (more: object) => {
+      const body = { amount: "10.00", currency: "USD", reference: "a", adapter: "webhook", ...more };
       const headers = { authorization: `Bearer ${gateway.adminToken}` };
       return gateway.call("", `/manage/workspaces/${slug}/wallet/orders`, { body, headers });
     };
@@ -275,7 +275,7 @@ describe("Stripe", () => {
   });
   const CREATED = "charge.dispute.created";
   const WITHDRAWN = "charge.dispute.funds_withdrawn";
-  const send = async (said: object, to = gateway) => outcomeOf(await sendPayment(to, said, { adapter: "stripe" }));
+  const send = async (body: object, to = gateway) => outcomeOf(await sendPayment(to, body, { adapter: "stripe" }));
 
   /** An order over 50 EUR that is paid, beside 1.00 that was there. */
   async function paidOrder() {
@@ -293,8 +293,8 @@ describe("Stripe", () => {
     expect(await send(event("evt_s0", "checkout.session.completed", unpaid))).toEqual([200, "ignored"]);
     const paid = session(order.id, intent);
     expect(await send(event("evt_s1", "checkout.session.completed", paid))).toEqual([200, "credited"]);
-    const said = { id: intent, amount_received: 5000, currency: "eur", metadata: { order: order.id } };
-    expect(await send(event("evt_s2", "payment_intent.succeeded", said))).toEqual([200, "repeated"]);
+    const intentBody = { id: intent, amount_received: 5000, currency: "eur", metadata: { order: order.id } };
+    expect(await send(event("evt_s2", "payment_intent.succeeded", intentBody))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("51.00");
     const charge = (refunded: number) => ({
       ...{ id: "ch_1", object: "charge", amount: 5000, amount_refunded: refunded, currency: "eur" },
@@ -336,9 +336,10 @@ describe("Stripe", () => {
     const again = [200, "repeated"];
     for (const [at, types] of [[CREATED, WITHDRAWN, CREATED], [WITHDRAWN, CREATED, WITHDRAWN], [WITHDRAWN]].entries()) {
       const { slug, intent, wallet } = await paidOrder();
-      const said = dispute(`dp_once_${at}`, intent, 2000);
+      const disputed = dispute(`dp_once_${at}`, intent, 2000);
       const answers = [];
-      for (const [place, type] of types.entries()) answers.push(await send(event(`evt_o${at}_${place}`, type, said)));
+      for (const [place, type] of types.entries())
+        answers.push(await send(event(`evt_o${at}_${place}`, type, disputed)));
       expect(answers).toEqual([took, ...types.slice(1).map(() => again)]);
       expect(await wallet()).toBe("31.00");
       const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=chargeback`);
@@ -348,9 +349,9 @@ describe("Stripe", () => {
       expect(await wallet()).toBe("11.00");
     }
     const { intent, wallet } = await paidOrder();
-    const said = dispute("dp_at_once", intent, 2000);
+    const disputed = dispute("dp_at_once", intent, 2000);
     const types = [CREATED, WITHDRAWN, CREATED, WITHDRAWN, CREATED, WITHDRAWN];
-    const answers = await Promise.all(types.map((type, at) => send(event(`evt_at_once_${at}`, type, said))));
+    const answers = await Promise.all(types.map((type, at) => send(event(`evt_at_once_${at}`, type, disputed))));
     expect(answers.filter(([, outcome]) => outcome === "taken_back")).toHaveLength(1);
     expect(await wallet()).toBe("31.00");
     await expectBooksInOrder();
@@ -405,10 +406,10 @@ describe("Stripe", () => {
       });
       try {
         const wallet = async () => before - Number((await later.manage("GET", "/workspaces/demo/wallet")).balance);
-        const said = dispute("dp_old", "pi_old", 2000);
-        expect(await send(event("evt_old", CREATED, said), later)).toEqual([200, "repeated"]);
-        expect(await send(event("evt_old_2", CREATED, said), later)).toEqual([200, "repeated"]);
-        expect(await send(event("evt_old_3", WITHDRAWN, said), later)).toEqual([200, "repeated"]);
+        const disputed = dispute("dp_old", "pi_old", 2000);
+        expect(await send(event("evt_old", CREATED, disputed), later)).toEqual([200, "repeated"]);
+        expect(await send(event("evt_old_2", CREATED, disputed), later)).toEqual([200, "repeated"]);
+        expect(await send(event("evt_old_3", WITHDRAWN, disputed), later)).toEqual([200, "repeated"]);
         expect(await wallet()).toBe(20);
         const other = dispute("dp_new", "pi_old", 1000);
         expect(await send(event("evt_new", WITHDRAWN, other), later)).toEqual([200, "taken_back"]);
@@ -434,8 +435,8 @@ describe("Stripe", () => {
     const unknown = session("ord_none", "pi_n");
     expect(await send(event("evt_9", "checkout.session.completed", unknown))).toEqual([404, "not_found"]);
     for (const odd of ["\u0000", "a\u0000b", "\ud800", "x".repeat(256), ""]) {
-      const told = session(order.id, "pi_n", { client_reference_id: odd });
-      expect(await send(event("evt_o", "checkout.session.completed", told))).toEqual([400, "invalid_value"]);
+      const completed = session(order.id, "pi_n", { client_reference_id: odd });
+      expect(await send(event("evt_o", "checkout.session.completed", completed))).toEqual([400, "invalid_value"]);
       expect(await send(event(odd, "checkout.session.completed", session(order.id, "pi_n")))).toEqual([
         ...[400, "invalid_value"],
       ]);

@@ -98,7 +98,7 @@ describe("one request for more texts than a node is asked for at once", () => {
 });
 
 describe("a node that takes fewer requests than it said", () => {
-  async function withRogue(says: (asked: Json) => Json | undefined) {
+  async function withRogue(says: (body: Json) => Json | undefined) {
     const tenant = await scene.gateway.tenant();
     const { token } = await createNode(scene.gateway, tenant.slug, "rack");
     const rogue = await rogueNode(scene.gateway.url, token, says);
@@ -110,21 +110,21 @@ describe("a node that takes fewer requests than it said", () => {
   }
 
   test("NODE-01 EMB-01 is asked for the parts that it refused when it has answered others", async () => {
-    let asked = 0;
+    let calls = 0;
     const { answer, row } = await withRogue((body) => {
-      asked += 1;
+      calls += 1;
       // Four come at once, and it has one place: the others had been taken by somebody else.
-      return asked > 1 && asked <= 4 ? undefined : vectors(body);
+      return calls > 1 && calls <= 4 ? undefined : vectors(body);
     });
     expect([answer.status, answer.body.data?.length]).toEqual([200, 2048]);
     expect(row.attempts).toMatchObject([{ outcome: "served", maybe_accepted: false }]);
   });
 
   test("HDR-03 LOG-01 is told as a place that had parts of the input when it takes no more of them", async () => {
-    let asked = 0;
+    let calls = 0;
     const { answer, row } = await withRogue((body) => {
-      asked += 1;
-      return asked === 1 ? vectors(body) : undefined;
+      calls += 1;
+      return calls === 1 ? vectors(body) : undefined;
     });
     expect([answer.status, answer.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
     expect(row).toMatchObject({ provider: null, countries: ["DE"] });

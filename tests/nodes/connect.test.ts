@@ -19,19 +19,19 @@ function runNode(args: readonly string[], env: Record<string, string> = {}) {
     env: { PATH: process.env["PATH"] ?? "", ...COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => {
-    said.stdout += chunk;
+    output.stdout += chunk;
   });
   child.stderr.on("data", (chunk) => {
-    said.stderr += chunk;
+    output.stderr += chunk;
   });
   const exited = once(child, "close").then(([code, signal]): number | string => code ?? signal);
   onTestFinished(async () => {
     child.kill("SIGKILL");
     await exited;
   });
-  return { said, exited, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+  return { output, exited, kill: (signal: NodeJS.Signals) => child.kill(signal) };
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -73,7 +73,7 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
   const local = await localForTest({ held: true });
   agentForTest(gateway.url, token, local.url);
   await waitForNodeState(gateway, tenant.slug, "rack", "connected");
-  const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
+  const response = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
   await until(() => local.received.length === 1);
   // Its request has begun to come, so it is heard to the end.
   const late = connect(Number(new URL(gateway.url).port), "127.0.0.1");
@@ -84,12 +84,12 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
   const closed = gateway.close();
   await expect.poll(() => isRefusedAt(gateway.url)).toBe(true);
   late.write(`Authorization: Bearer ${token}\r\n\r\n`);
-  let said = "";
-  for await (const bytes of late) said += String(bytes);
-  expect(said).toMatch(/^HTTP\/1\.1 503 /);
-  expect(said).toContain("This gateway is stopping.");
+  let text = "";
+  for await (const bytes of late) text += String(bytes);
+  expect(text).toMatch(/^HTTP\/1\.1 503 /);
+  expect(text).toContain("This gateway is stopping.");
   local.release();
-  expect((await asked).status).toBe(200);
+  expect((await response).status).toBe(200);
   await closed;
 });
 
@@ -106,19 +106,19 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
       capacity: 2,
       models: ["tiny"],
     });
-    await until(() => node.said.stdout.includes(`connected to ${gateway.url} · 1 model, 0 running`));
-    const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
+    await until(() => node.output.stdout.includes(`connected to ${gateway.url} · 1 model, 0 running`));
+    const response = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
     await until(() => local.received.length === 1);
     node.kill("SIGTERM");
-    await until(() => node.said.stdout.includes("stopping"));
+    await until(() => node.output.stdout.includes("stopping"));
     local.release();
-    const answer = await asked;
+    const answer = await response;
     expect([answer.status, answer.body.choices?.[0].message.content]).toEqual([200, "Hello from the rack."]);
     expect(await node.exited).toBe(0);
-    expect(node.said.stdout).toMatch(/\nstopped\n$/);
-    expect(node.said.stderr).toBe("");
+    expect(node.output.stdout).toMatch(/\nstopped\n$/);
+    expect(node.output.stderr).toBe("");
     // Every line says something new.
-    const lines = node.said.stdout.trim().split("\n");
+    const lines = node.output.stdout.trim().split("\n");
     expect(new Set(lines).size).toBe(lines.length);
   });
 
@@ -128,7 +128,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const where = ["--url", gateway.url, "--upstream", local.url];
     const refused = runNode([...where, "--token-file", fileWith("nt_svc_nobody")]);
     expect(await refused.exited).toBe(1);
-    expect(refused.said.stderr).toMatch(/^error: This is no valid token of a node/);
+    expect(refused.output.stderr).toMatch(/^error: This is no valid token of a node/);
     const none = await runCli(["node", "connect", ...where], {});
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("--token-file")]);
     const wrong = await runCli(["node", "connect", "--url", "gateway", "--upstream", local.url, "--token", "x"], {});
@@ -140,18 +140,18 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const { slug } = await gateway.tenant();
     const { token } = await createNode(gateway, slug, "rack");
     const local = await localForTest();
-    const said = async (upstream: string, ...more: string[]) => {
+    const outputOf = async (upstream: string, ...more: string[]) => {
       const where = ["--url", gateway.url, "--upstream", upstream, ...more];
       const node = runNode(where, { GATEWAY_NODE_TOKEN: token });
-      await until(() => node.said.stdout.includes("\nconnected to"));
+      await until(() => node.output.stdout.includes("\nconnected to"));
       node.kill("SIGTERM");
       expect(await node.exited).toBe(0);
-      return node.said.stdout;
+      return node.output.stdout;
     };
-    expect(await said(local.url, "--models", "tiny,huge")).toContain(
+    expect(await outputOf(local.url, "--models", "tiny,huge")).toContain(
       '1 model, 0 running, 0 served · the server has no "huge"',
     );
-    expect(await said(`${local.url}/v2`)).toContain("answered 404 to /v1/v2/models. Write --upstream as");
+    expect(await outputOf(`${local.url}/v2`)).toContain("answered 404 to /v1/v2/models. Write --upstream as");
   });
 
   test("NODE-02 comes back by itself when the gateway was away, and says each change as JSON", async () => {
@@ -164,13 +164,13 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const node = runNode(["--url", first.url, "--upstream", local.url, "--json"], { GATEWAY_NODE_TOKEN: token });
     await waitForNodeState(first, slug, "rack", "connected");
     await first.close();
-    await until(() => node.said.stdout.includes('"state":"waiting"'));
+    await until(() => node.output.stdout.includes('"state":"waiting"'));
     const second = await startGateway({ dataDir, env: { PORT: new URL(first.url).port } });
     onTestFinished(() => second.close());
     expect(await waitForNodeState(second, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
     node.kill("SIGINT");
     expect(await node.exited).toBe(0);
-    const lines = node.said.stdout
+    const lines = node.output.stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
@@ -209,8 +209,8 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await node.exited).toBe(0);
     // Whoever's certificate is not known gets no token.
     const stranger = runNode(where, { ...env, NODE_EXTRA_CA_CERTS: "" });
-    await until(() => stranger.said.stdout.includes("not connected"));
-    expect(stranger.said.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
+    await until(() => stranger.output.stdout.includes("not connected"));
+    expect(stranger.output.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
   });
 });
 
@@ -244,13 +244,13 @@ async function tlsBefore(url: string) {
 
 /** A forward proxy that opens tunnels, to this machine whatever is asked for. */
 async function connectProxy() {
-  const asked: string[] = [];
+  const received: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((_request, response) => {
     response.writeHead(501).end();
   });
   server.on("connect", ({ url }, near: Socket) => {
-    asked.push(url ?? "");
+    received.push(url ?? "");
     const far = connect(Number(url?.split(":")[1]), "127.0.0.1", () => {
       near.write("HTTP/1.1 200 Connection established\r\n\r\n");
       near.pipe(far).pipe(near);
@@ -268,7 +268,7 @@ async function connectProxy() {
   });
   const address: AddressInfo | string | null = server.address();
   return {
-    received: asked,
+    received,
     url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
   };
 }

@@ -65,10 +65,10 @@ describe("a connection that is lost", () => {
     const tenant = await scene.gateway.tenant();
     const { local, agent } = await withNode(tenant, { node: MAPPED, local: { held: true } });
     scene.at("deepinfra").next({ json: chatJson({ content: "from elsewhere" }) });
-    const asked = scene.chat(tenant.key);
+    const response = scene.chat(tenant.key);
     await until(() => local.received.length === 1);
     await agent.stop();
-    const { status, body, headers } = await asked;
+    const { status, body, headers } = await response;
     expect([status, body.choices[0].message.content]).toEqual([200, "from elsewhere"]);
     expect(headers.get("x-svc-served-by")).toBeNull();
     const row = await scene.row(body.id);
@@ -84,10 +84,10 @@ describe("a connection that is lost", () => {
   test("NODE-02 a model that only the node has ends in 502, is in no list while the node is away, and serves when it is back", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const { local, agent, node } = await withNode(tenant, { local: { held: true } });
-    const asked = scene.chat(tenant.key, { model: OWN });
+    const response = scene.chat(tenant.key, { model: OWN });
     await until(() => local.received.length === 1);
     await agent.stop();
-    const broken = await asked;
+    const broken = await response;
     expect([broken.status, broken.body.error.code]).toEqual([502, "upstream_error"]);
     const away = await scene.chat(tenant.key, { model: OWN });
     expect([away.status, away.body.error.code]).toEqual([502, "upstream_error"]);
@@ -174,13 +174,13 @@ describe("capacity", () => {
 describe("tenancy", () => {
   test("NODE-02 a node of another workspace is as if it were not there, even under the same name", async () => {
     const [mine, theirs] = [await scene.gateway.tenant(), await scene.gateway.tenant()];
-    const said = (text: string): Local => ({
+    const replying = (text: string): Local => ({
       answer(body, response) {
         response.setHeader("content-type", "application/json");
         response.end(JSON.stringify(chatAnswer(body.model, text)));
       },
     });
-    await withNode(mine, { node: MAPPED, local: said("mine") });
+    await withNode(mine, { node: MAPPED, local: replying("mine") });
     const outside = await scene.chat(theirs.key, { model: OWN });
     expect([outside.status, outside.body.error.code]).toEqual([404, "model_not_found"]);
     expect(outside.body.error.message).toContain(`There is no model "${OWN}"`);
@@ -194,7 +194,7 @@ describe("tenancy", () => {
       request: { messages: [{ role: "user", content: "hi" }] },
     });
     expect(JSON.stringify(explained)).not.toContain("node-rack");
-    await withNode(theirs, { local: said("theirs") });
+    await withNode(theirs, { local: replying("theirs") });
     const answers = await Promise.all([mine, theirs].map(({ key }) => scene.chat(key, { model: OWN })));
     expect(answers.map(({ body }) => body.choices[0].message.content)).toEqual(["mine", "theirs"]);
     const ids = answers.map(({ headers }) => headers.get("x-svc-node-id"));

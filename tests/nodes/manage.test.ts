@@ -88,7 +88,7 @@ describe("nodes of a workspace", () => {
       for (const name of ["rack", made.id]) {
         const answer = await ask(method, at(name), body);
         const never = await ask(method, at("zzzz"), body);
-        const plain = (text: string, said: string) => text.replaceAll(said, "NAME").replace(/req_[0-9a-f]+/, "");
+        const plain = (text: string, name: string) => text.replaceAll(name, "NAME").replace(/req_[0-9a-f]+/, "");
         expect([answer.status, plain(answer.text, name)]).toEqual([404, plain(never.text, "zzzz")]);
       }
     }
@@ -197,9 +197,9 @@ function knock(url: string, over: Record<string, string | undefined> = {}, metho
     "sec-websocket-protocol": SUBPROTOCOL,
     ...over,
   };
-  const said = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+  const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
   return new Promise((resolve, reject) => {
-    const request = httpRequest(`${url}${TUNNEL_PATH}`, { method, headers: said });
+    const request = httpRequest(`${url}${TUNNEL_PATH}`, { method, headers: sent });
     request.once("error", reject);
     request.once("upgrade", (_response, socket) => {
       socket.destroy();
@@ -226,7 +226,7 @@ describe("the door of nodes", () => {
 
   test("NODE-01 AUTH-06 no token, another's kind of token, or one that was changed by a letter: 401 in an envelope", async () => {
     const { key } = await gateway.tenant();
-    for (const said of [
+    for (const authorization of [
       undefined,
       "Bearer",
       `Basic ${token}`,
@@ -234,8 +234,8 @@ describe("the door of nodes", () => {
       `Bearer ${key}`,
       `Bearer ${gateway.adminToken}`,
     ]) {
-      const answer = await knock(gateway.url, { authorization: said });
-      expect(answer, said).toMatchObject({
+      const answer = await knock(gateway.url, { authorization });
+      expect(answer, authorization).toMatchObject({
         status: 401,
         body: { error: { code: "invalid_node_token", type: "authentication_error" } },
       });

@@ -109,8 +109,8 @@ describe("a node that is connected to another instance", () => {
     });
     agentAt(b.url, server.url);
     await isThrough(a, "b");
-    const asked = ask(a, {}, () => "pause");
-    await until(() => asked.got.text.length > 0);
+    const call = ask(a, {}, () => "pause");
+    await until(() => call.got.text.length > 0);
     // All windows and sockets on the way are full some time, and then nothing more is made.
     let before = -1;
     for (let same = 0; same < 10; same = written === before ? same + 1 : 0) {
@@ -118,8 +118,8 @@ describe("a node that is connected to another instance", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     expect(written).toBeLessThan(16 * 1024 * 1024);
-    asked.abort();
-    expect((await asked.done).failure?.kind).toBe("aborted");
+    call.abort();
+    expect((await call.done).failure?.kind).toBe("aborted");
     await until(() => felt);
     await until(() => b.nodes.statusOf(RACK.id).inFlight === 0);
   });
@@ -136,10 +136,10 @@ describe("a node that is connected to another instance", () => {
     });
     agentAt(b.url, server.url);
     await isThrough(a, "b");
-    const asked = ask(a);
-    await until(() => asked.got.text === "half");
+    const call = ask(a);
+    await until(() => call.got.text === "half");
     b.front.close();
-    expect((await asked.done).failure).toMatchObject({ kind: "broken", sent: true });
+    expect((await call.done).failure).toMatchObject({ kind: "broken", sent: true });
     // The other side feels it, too: nobody works for an answer that nobody hears.
     await until(() => felt);
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
@@ -199,14 +199,14 @@ describe("a node that is connected to another instance", () => {
     const server = await local((_body, response) => response.write("half"));
     const agent = agentAt(b.url, server.url);
     await isThrough(a, "b");
-    const asked = ask(a);
-    await until(() => asked.got.text === "half");
+    const call = ask(a);
+    await until(() => call.got.text === "half");
     // What is loaded of another workspace is nothing to this one.
     b.nodes.replaceAll("ws_2", []);
     expect(b.nodes.find(RACK.id)).toBeDefined();
     // As another instance's change is loaded.
     b.nodes.replaceAll("ws_1", [{ ...RACK, digest: sha256Hex("nt_svc_another") }]);
-    expect((await asked.done).failure?.kind).toBe("broken");
+    expect((await call.done).failure?.kind).toBe("broken");
     expect(await agent.over).toContain("revoked");
     await until(() => instanceOf(a) === undefined);
     a.nodes.replaceAll("ws_1", []);
@@ -317,7 +317,7 @@ describe("who may ask", () => {
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     expect((await ask(a, { secret: "the words of a caller" }).done).text).toBe("hello");
-    const recorded = Buffer.concat(b.front.said);
+    const recorded = Buffer.concat(b.front.recorded);
     expect(recorded.length).toBeGreaterThan(100);
     expect(recorded.includes("the words of a caller")).toBe(false);
     const again = connect(b.peerPort(), "127.0.0.1");
@@ -398,10 +398,10 @@ describe("an instance that stops", () => {
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     for (const one of [a, b]) {
-      const asked = ask(one);
-      await until(() => asked.got.text === "half");
+      const call = ask(one);
+      await until(() => call.got.text === "half");
       one.nodes.close();
-      expect((await asked.done).failure).toMatchObject({ kind: "stopped", sent: true });
+      expect((await call.done).failure).toMatchObject({ kind: "stopped", sent: true });
       expect((await ask(one).done).failure).toMatchObject({ kind: "stopped", sent: false });
       // A request that waits for its turn finds the node in its place, and hears the same.
       expect(one.nodes.overlayFor("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);

@@ -166,8 +166,8 @@ describe("a node that lies", () => {
   });
 
   test("NODE-03 by its own name it ends in 502, is not asked while aside, is asked again then, and is aside longer each time", async () => {
-    const asideMs = 3_000;
-    const brief = await openScene([], { GATEWAY_ASIDE_MS: String(asideMs) });
+    const openMs = 3_000;
+    const brief = await openScene([], { GATEWAY_ASIDE_MS: String(openMs) });
     onTestFinished(() => brief.close());
     const { gateway } = brief;
     const tenant = await gateway.tenant({ credit: "0" });
@@ -177,8 +177,8 @@ describe("a node that lies", () => {
     const ask = () => brief.chat(tenant.key, { model: OWN });
     const lied = await ask();
     expect([lied.status, lied.body.error.code]).toEqual([502, "upstream_error"]);
-    const aside = await ask();
-    expect(aside.body.error.message).toContain("The node rack is set aside until");
+    const excluded = await ask();
+    expect(excluded.body.error.message).toContain("The node rack is set aside until");
     const shown = await gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`);
     expect(shown).toMatchObject({ state: "set_aside", set_aside: { reason: expect.stringContaining("bigger") } });
     expect(local.received).toHaveLength(1);
@@ -186,11 +186,11 @@ describe("a node that lies", () => {
       const { data } = await gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
       return Date.parse(data[0].detail.until) - Date.parse(data[0].at);
     };
-    expect(await spanMs()).toBe(asideMs);
+    expect(await spanMs()).toBe(openMs);
     await waitForNodeState(gateway, tenant.slug, "rack", "connected");
     expect((await ask()).status).toBe(502);
     expect(local.received).toHaveLength(2);
-    expect(await spanMs()).toBe(2 * asideMs);
+    expect(await spanMs()).toBe(2 * openMs);
     lies.now = false;
     await waitForNodeState(gateway, tenant.slug, "rack", "connected");
     expect((await ask()).status).toBe(200);
@@ -204,7 +204,7 @@ describe("a node that lies", () => {
 
   const chunk = (more: Json) =>
     `data: ${JSON.stringify({ id: "c-1", object: "chat.completion.chunk", created: 1, ...more })}\n\n`;
-  const said = (content: string) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+  const delta = (content: string) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
 
   test("NODE-03 in a stream a wrong model is found before anything was sent: the request fails over", async () => {
     const tenant = await scene.gateway.tenant();
@@ -213,7 +213,7 @@ describe("a node that lies", () => {
       local: {
         answer(_body, response) {
           response.setHeader("content-type", "text/event-stream");
-          response.end(chunk({ model: "bigger", ...said("Lies.") }));
+          response.end(chunk({ model: "bigger", ...delta("Lies.") }));
         },
       },
     });
@@ -226,7 +226,7 @@ describe("a node that lies", () => {
   });
 
   test.each([
-    ["goes on under another id", (model: string) => chunk({ id: "c-2", model, ...said("mixed up") })],
+    ["goes on under another id", (model: string) => chunk({ id: "c-2", model, ...delta("mixed up") })],
     [
       "has a figure that is no count",
       (model: string) => chunk({ model, choices: [], usage: { completion_tokens: -3 } }),
@@ -238,7 +238,7 @@ describe("a node that lies", () => {
       local: {
         answer({ model }, response) {
           response.setHeader("content-type", "text/event-stream");
-          response.write(chunk({ model, ...said("So far so good.") }));
+          response.write(chunk({ model, ...delta("So far so good.") }));
           void rest.closed.then(() => response.end(`${wrong(model)}data: [DONE]\n\n`));
         },
       },
@@ -283,7 +283,7 @@ describe("a node that lies", () => {
       local: {
         answer({ model }, response) {
           response.setHeader("content-type", "text/event-stream");
-          response.write(chunk({ model, ...said("So far so good.") }));
+          response.write(chunk({ model, ...delta("So far so good.") }));
           void rest.closed.then(() => response.end(chunk({ error: { message: "not this", code: 400 } })));
         },
       },

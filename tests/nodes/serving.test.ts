@@ -137,23 +137,23 @@ describe("money", () => {
   test("NODE-01 ERR-11 what a node does not serve is said as of any model, while it is there and while it is away", async () => {
     const { tenant } = await withNode();
     await createNode(scene.gateway, tenant.slug, "shelf");
-    const told = async (where: string, body: Json) => {
-      const { status, body: said } = await scene.gateway.call(tenant.key, where, { body });
-      return [status, said.error.code, said.error.message];
+    const errorOf = async (where: string, body: Json) => {
+      const { status, body: reply } = await scene.gateway.call(tenant.key, where, { body });
+      return [status, reply.error.code, reply.error.message];
     };
     const lacks = (surface: string, node = "rack") =>
       expect.stringContaining(`node-${node}:own:node/${node}/tiny does not serve ${surface}`);
-    const vectors = await told("/v1/embeddings", { model: OWN, input: "x" });
+    const vectors = await errorOf("/v1/embeddings", { model: OWN, input: "x" });
     expect(vectors).toEqual([404, "model_not_found", lacks("embeddings")]);
     for (const node of ["rack", "shelf"]) {
       const model = `node/${node}/tiny`;
       const { body } = await transcribe(scene.gateway, tenant.key, [["model", model]]);
       expect([body.error.code, body.error.message]).toEqual(["model_not_found", lacks("transcriptions", node)]);
-      const spoken = await told("/v1/audio/speech", { model, input: "x", voice: "ada" });
+      const spoken = await errorOf("/v1/audio/speech", { model, input: "x", voice: "ada" });
       const noSpeech = `No provider of ${model} has an interface for speech.`;
       expect(spoken).toEqual([501, "speech_not_supported", expect.stringContaining(noSpeech)]);
       const questions = { q: { type: "noul", instructions: "Is it so?" } };
-      const decided = await told("/v1/decisions", { model, state: "x", questions });
+      const decided = await errorOf("/v1/decisions", { model, state: "x", questions });
       const noDecisions = `No provider of ${model} has an interface for decisions.`;
       expect(decided).toEqual([501, "decisions_not_supported", expect.stringContaining(noDecisions)]);
     }
@@ -176,11 +176,11 @@ describe("money", () => {
       local: { held: true, answer: (_body, response) => response.writeHead(503).end("{}") },
     });
     scene.at("deepinfra").next({ json: chatJson({ content: "paid" }) });
-    const asked = scene.chat(tenant.key);
+    const response = scene.chat(tenant.key);
     await until(() => local.received.length === 1);
     expect((await scene.wallet(tenant)).held).not.toBe("0.00");
     local.release();
-    const { body, headers } = await asked;
+    const { body, headers } = await response;
     expect([body.choices[0].message.content, headers.get("x-svc-served-by")]).toEqual(["paid", null]);
     expect(body.usage.cost).toBeGreaterThan(0);
     expect(await scene.charges(tenant)).toHaveLength(1);
@@ -230,8 +230,8 @@ describe("routers", () => {
     expect(last.order.at(-1)).toBe(`node-rack:own:${MODEL}`);
     expect(last.order).toHaveLength(3);
     for (const provider of ["deepinfra", "ovhcloud"] as const) scene.at(provider).next({ status: 500, json: {} });
-    const fallen = await scene.chat(tenant.key, { model: name });
-    expect([fallen.status, fallen.headers.get("x-svc-served-by")]).toEqual([200, "own-resource"]);
+    const failedOver = await scene.chat(tenant.key, { model: name });
+    expect([failedOver.status, failedOver.headers.get("x-svc-served-by")]).toEqual([200, "own-resource"]);
 
     await put(tenant, { models: [MODEL], nodes: "only" });
     const only = await explain(tenant);

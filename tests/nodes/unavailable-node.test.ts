@@ -16,7 +16,7 @@ const offline = async (tenant: Tenant) => {
 };
 
 /** One that told of another model than it was asked for. */
-async function setAside(tenant: Tenant): Promise<void> {
+async function openCircuit(tenant: Tenant): Promise<void> {
   const { token } = await createNode(scene.gateway, tenant.slug, "rack");
   const local = await localForTest({
     answer(_body, response) {
@@ -40,7 +40,7 @@ async function withoutServer(tenant: Tenant): Promise<void> {
 const STATES = [
   ["there without a server", withoutServer, "The node rack is connected, and its server has no model now"],
   ["away", offline, "The node rack is not connected"],
-  ["set aside", setAside, "The node rack is set aside until"],
+  ["set aside", openCircuit, "The node rack is set aside until"],
 ] as const;
 
 describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
@@ -49,16 +49,16 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
     await makeSo(tenant);
     const ask = async (more: Json = {}) => {
       const { status, body } = await scene.chat(tenant.key, { model: OWN, ...more });
-      return { told: [status, body.error.code], message: body.error.message };
+      return { outcome: [status, body.error.code], message: body.error.message };
     };
     const under = async (policy: Json, more?: Json) => {
       const where = `/workspaces/${tenant.slug}/policy`;
       await scene.gateway.manage("PATCH", where, policy);
-      const { told, message } = await ask(more);
+      const { outcome, message } = await ask(more);
       await scene.gateway.manage("PATCH", where, { allowed_models: null, blocked_providers: [], countries: null });
       for (const inside of ["not connected", "is connected,", "set aside", "secret-model"])
         expect(message).not.toContain(inside);
-      return told;
+      return outcome;
     };
     expect(await under({ allowed_models: ["openai/gpt-oss-120b"] })).toEqual([403, "model_not_permitted"]);
     expect(await under({ blocked_providers: ["node-rack"] })).toEqual([403, "provider_blocked"]);
@@ -66,10 +66,10 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
     expect(await under({}, { provider: { only: ["deepinfra"] } })).toEqual([403, "no_eligible_endpoint"]);
     // What no node takes goes before policy.
     const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
-    const heard = { messages: [{ role: "user", content: [sound] }] };
-    expect(await under({ countries: ["FR"] }, heard)).toEqual([400, "unsupported_parameter"]);
+    const audio = { messages: [{ role: "user", content: [sound] }] };
+    expect(await under({ countries: ["FR"] }, audio)).toEqual([400, "unsupported_parameter"]);
     const allowed = await ask();
-    expect([allowed.told, allowed.message]).toEqual([[502, "upstream_error"], expect.stringContaining(why)]);
+    expect([allowed.outcome, allowed.message]).toEqual([[502, "upstream_error"], expect.stringContaining(why)]);
   });
 
   test("NODE-02 nothing is held against it that nobody knows: pictures and tools wait for it as words do", async () => {
@@ -86,7 +86,7 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
 
 test("NODE-02 of a node that is set aside only the models that it has are waited for", async () => {
   const tenant = await scene.gateway.tenant({ credit: "0" });
-  await setAside(tenant);
+  await openCircuit(tenant);
   const { status, body } = await scene.chat(tenant.key, { model: "node/rack/other" });
   expect([status, body.error.code]).toEqual([404, "model_not_found"]);
 });

@@ -67,13 +67,13 @@ describe("what dashboards, alerts and guides name", () => {
 
   /** Prometheus sees no increase in a series that begins with its first event, as each of a provider does. */
   test("OPS-02 an alert about anything at all that a counter counts is told of its first event", () => {
-    const asked = rules().flatMap(({ expr }: { readonly expr: string }) =>
+    const increases = rules().flatMap(({ expr }: { readonly expr: string }) =>
       [...expr.matchAll(/\b(?:increase|rate)\((gateway_\w+)(\{[^}]*\})?\[(\w+)\]\)+ > 0(?![.\d])/g)].map(
         ([, name = "", labelled = "", window = ""]) => ({ expr, name, labelled, window }),
       ),
     );
-    expect(asked.length).toBeGreaterThan(5);
-    for (const { expr, name, labelled, window } of asked) {
+    expect(increases.length).toBeGreaterThan(5);
+    for (const { expr, name, labelled, window } of increases) {
       const stands = (series: string) =>
         series.startsWith(`${name}{`) && (labelled.match(/\w+="\w+"/g) ?? []).every((pair) => series.includes(pair));
       const isNew = `${name}${labelled} unless ${name}${labelled} offset ${window}`;

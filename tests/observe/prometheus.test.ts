@@ -306,7 +306,7 @@ describe.skipIf(!hasPrometheus)("alert rules, by Prometheus' own tool", () => {
 });
 
 /** As Grafana asks it, of all instances. */
-const asAsked = (expression: string) =>
+const substituted = (expression: string) =>
   expression.replaceAll("$__rate_interval", "1m").replaceAll("$__range", "1m").replaceAll("$instance", ".*");
 
 /** Graphs of what did not happen. */
@@ -381,7 +381,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
       const titles = [];
       for (const { type, title, fieldConfig, targets = [] } of panels) {
         const answers = await Promise.all(
-          targets.map(({ expr }: Json) => prometheus.ask("query", { query: asAsked(expr) })),
+          targets.map(({ expr }: Json) => prometheus.ask("query", { query: substituted(expr) })),
         );
         const isEmpty = targets.length > 0 && answers.every(({ result }) => result.length === 0);
         // A number that is not there reads as broken where all is well.

@@ -180,9 +180,9 @@ describe("a receiver is set", () => {
     const everything = receiver.everything();
     for (const never of ["PLANTED", "Hello", tenant.key, scene.gateway.adminToken, credentialOf("deepinfra")])
       expect(everything).not.toContain(never);
-    const asked = [...scene.at("deepinfra").requests, ...scene.at("ovhcloud").requests];
-    expect(asked.length).toBeGreaterThan(3);
-    expect(asked.filter(({ headers }) => headers["traceparent"] !== undefined)).toEqual([]);
+    const received = [...scene.at("deepinfra").requests, ...scene.at("ovhcloud").requests];
+    expect(received.length).toBeGreaterThan(3);
+    expect(received.filter(({ headers }) => headers["traceparent"] !== undefined)).toEqual([]);
   });
 });
 

@@ -41,7 +41,7 @@ const signIn = (browser: Browser, email: string, password = PASSWORD) =>
 const NEW_PASSWORD = "eight green bicycles";
 const reset = (link: string) =>
   gateway.browser().post("/manage/auth/reset-password", { token: tokenOf(link), newPassword: NEW_PASSWORD });
-const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+const isSignedOut = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 const lines = async (action: string) => (await gateway.manage("GET", `/audit?action=${action}&limit=1000`)).data;
 
 const idOf = async (email: string) => {
@@ -112,8 +112,8 @@ describe("an invitation", () => {
 
   test("PORTAL-11 of a management token opens nothing once the token has expired", async () => {
     const expires_at = new Date(Date.now() + 4000).toISOString();
-    const asked = { name: "brief", access: "write", expires_at };
-    const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", asked);
+    const tokenSpec = { name: "brief", access: "write", expires_at };
+    const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", tokenSpec);
     const made = await gateway.call(token, INVITATIONS, { body: { email: "tardy@example.eu" } });
     expect(made.status).toBe(201);
     await eventually(async () => expect((await gateway.call(token, MEMBERS)).status).toBe(401));
@@ -191,7 +191,7 @@ describe("an invitation", () => {
     expect((await owner.post(MEMBERS, { email: "heir@example.eu", role: "owner" })).status).toBe(201);
     const taken = await take(link);
     expect(taken.status).toBe(403);
-    expect(await nobody(taken.browser)).toBe(true);
+    expect(await isSignedOut(taken.browser)).toBe(true);
     // The owner's own invitation says what waits, and opens it.
     const good = (await owner.post(INVITATIONS, { email: "heir@example.eu" })).body;
     expect(good.role).toBe("owner");
@@ -217,7 +217,7 @@ describe("an invitation", () => {
     expect(await throughProvider(victim, "victim")).toMatch(/\/app$/);
     const { person } = (await victim.get("/manage/me")).body;
     expect([person.email, person.has_password, person.passkeys]).toEqual(["victim@example.eu", false, 0]);
-    expect(await nobody(squatter)).toBe(true);
+    expect(await isSignedOut(squatter)).toBe(true);
     expect((await signIn(gateway.browser(), "victim@example.eu")).status).toBe(401);
     expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
     expect((await reset(ready.body.link)).status).toBe(400);
@@ -249,7 +249,7 @@ describe("an invitation", () => {
     expect((await signIn(thief, email, NEW_PASSWORD)).status).toBe(200);
     await throughProvider(person, "kept");
     expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: false });
-    expect(await nobody(thief)).toBe(true);
+    expect(await isSignedOut(thief)).toBe(true);
     expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
     expect(await draw()).toBe(201);
     // Who is proven stays as they are.
@@ -272,11 +272,11 @@ describe("an invitation", () => {
     expect((await reset(link)).status).toBe(500);
     db.exec("drop trigger cut_off");
     db.close();
-    expect([await nobody(person), (await signIn(gateway.browser(), email)).status]).toEqual([false, 200]);
+    expect([await isSignedOut(person), (await signIn(gateway.browser(), email)).status]).toEqual([false, 200]);
     expect((await owner.post("/manage/workspaces/second/members", { email })).status).toBe(201);
     await owner.ask("DELETE", `/manage/workspaces/second/members/${email}`);
     expect((await reset(link)).status).toBe(200);
-    expect([await nobody(person), (await signIn(gateway.browser(), email)).status]).toEqual([true, 401]);
+    expect([await isSignedOut(person), (await signIn(gateway.browser(), email)).status]).toEqual([true, 401]);
     expect((await lines("person.password_reset"))[0]).toMatchObject({
       actor: email,
       detail: { address: expect.any(String) },
@@ -295,7 +295,7 @@ describe("an invitation", () => {
   test("PORTAL-11 single sign-on makes nobody who is called like something else in the audit log", async () => {
     const browser = gateway.browser();
     expect(await throughProvider(browser, "odd")).toContain("error=");
-    expect(await nobody(browser)).toBe(true);
+    expect(await isSignedOut(browser)).toBe(true);
   });
 });
 
@@ -338,7 +338,7 @@ describe("signing in", () => {
       const fresh = gateway.browser();
       await signIn(fresh, "watched@example.eu");
       const answer = await fresh.post("/manage/auth/two-factor/verify-totp", { code });
-      return { status: answer.status, isIn: !(await nobody(fresh)) };
+      return { status: answer.status, isIn: !(await isSignedOut(fresh)) };
     };
     expect(await withCode()).toEqual({ status: 200, isIn: true });
     expect(await withCode()).toEqual({ status: 401, isIn: false });
@@ -386,16 +386,16 @@ describe("a body that is sent slowly", () => {
     socket.destroy();
     return /^HTTP\/1\.1 (\d+)/.exec(String(answer))?.[1];
   }
-  const asked = { email: "friend@example.eu", role: "admin" };
+  const invitation = { email: "friend@example.eu", role: "admin" };
 
   test("PORTAL-11 changes nothing once its sender was removed, or has a lower role", async () => {
     const gone = await gateway.join("slow@example.eu", "admin");
     const lower = await gateway.join("slower@example.eu", "admin");
     const remove = () => owner.ask("DELETE", `${MEMBERS}/slow@example.eu`);
     const demote = () => owner.ask("PATCH", `${MEMBERS}/slower@example.eu`, { role: "member" });
-    expect(await slowly(gone, INVITATIONS, asked, remove)).toBe("403");
-    expect(await slowly(lower, INVITATIONS, asked, demote)).toBe("403");
-    expect(await slowly(owner, INVITATIONS, asked, async () => {})).toBe("201");
+    expect(await slowly(gone, INVITATIONS, invitation, remove)).toBe("403");
+    expect(await slowly(lower, INVITATIONS, invitation, demote)).toBe("403");
+    expect(await slowly(owner, INVITATIONS, invitation, async () => {})).toBe("201");
   });
 
   test("PORTAL-11 nor what only the operator may, once its sender is none any more", async () => {
@@ -414,7 +414,7 @@ describe("a body that is sent slowly", () => {
     const ended = await gateway.join("ended@example.eu", "admin");
     const other = gateway.browser();
     await signIn(other, "ended@example.eu");
-    expect(await slowly(ended, INVITATIONS, asked, () => other.ask("DELETE", "/manage/me/sessions"))).toBe("401");
+    expect(await slowly(ended, INVITATIONS, invitation, () => other.ask("DELETE", "/manage/me/sessions"))).toBe("401");
   });
 });
 
@@ -432,10 +432,10 @@ test("PORTAL-11 whoever signed up creates one workspace, not as many as they lik
   expect(made.map(({ status }) => status).toSorted()).toEqual([201, 403, 403]);
   expect((await signIn(open.browser(), OWNER.email)).status).toBe(200);
   const { slug } = made.find(({ status }) => status === 201)?.body ?? {};
-  const seat = `/manage/workspaces/${slug}/members/many@example.eu`;
-  const lower = await browser.ask("PATCH", seat, { role: "member" });
+  const membership = `/manage/workspaces/${slug}/members/many@example.eu`;
+  const lower = await browser.ask("PATCH", membership, { role: "member" });
   expect([lower.status, lower.body.error.code]).toEqual([409, "conflict"]);
-  expect((await browser.ask("DELETE", seat)).status).toBe(200);
+  expect((await browser.ask("DELETE", membership)).status).toBe(200);
   expect((await browser.get("/manage/me")).body.may_create_workspace).toBe(false);
   expect((await browser.post("/manage/workspaces", { slug: "four" })).status).toBe(403);
   // Who was given a workspace has not created one.

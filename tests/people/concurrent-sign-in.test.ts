@@ -24,7 +24,7 @@ function onceBefore(what: string, meanwhile: () => Promise<unknown>): void {
 }
 
 const deviceHere = () => new Authenticator("localhost", gateway.url);
-const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+const isSignedOut = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 
 test("PORTAL-11 a sign-in by a passkey that is under way does not outlive the passkey; one by another does", async () => {
   const email = "loses-a-passkey@example.eu";
@@ -40,7 +40,7 @@ test("PORTAL-11 a sign-in by a passkey that is under way does not outlive the pa
   });
   const answer = await byPasskey(thief, lost);
   expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, 401, "not_signed_in"]);
-  expect([await nobody(thief), await nobody(other)]).toEqual([true, false]);
+  expect([await isSignedOut(thief), await isSignedOut(other)]).toEqual([true, false]);
 });
 
 test("PORTAL-11 a passkey that a session is adding is not added once the session is signed out", async () => {
@@ -137,7 +137,7 @@ test.each(SWITCHES)(
     const answer =
       to === "on" ? await confirm() : await person.post("/manage/auth/two-factor/disable", { password: PASSWORD });
     expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, 401, "not_signed_in"]);
-    expect(await nobody(person)).toBe(true);
+    expect(await isSignedOut(person)).toBe(true);
     const password = ending === "ended by a new password" ? NEW_PASSWORD : PASSWORD;
     expect(await factorOf(email, uri, password)).toBe(is);
   },
@@ -186,7 +186,7 @@ test("PORTAL-11 no second factor is added, no backup code made and no password c
     onceBefore(step, () => tab.post("/manage/auth/sign-out"));
     const answer = await person.post(`/manage/auth/${door}`, body);
     expect([door, writing, answer.status, answer.body.error?.code]).toEqual([door, nothing, 401, "not_signed_in"]);
-    expect(await nobody(person)).toBe(true);
+    expect(await isSignedOut(person)).toBe(true);
     for (const [name, value] of other.cookies) person.cookies.set(name, value);
     await other.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
   };

@@ -161,15 +161,15 @@ describe("a link to a new password", () => {
     const [, lines = ""] = /^## A forgotten password$.*?^```sh\n(.*?)^```/ms.exec(guide) ?? [];
     const email = "lost-both@example.eu";
     await secured(email);
-    const said: string[] = [];
+    const output: string[] = [];
     for (const line of lines.trimEnd().split("\n")) {
       const [program, ...words] = line.replace("per_…", await idOf(email)).split(" ");
       expect(program).toBe("bin/gateway");
       const { code, stdout } = await gateway.cli(...words);
       expect(code, line).toBe(0);
-      said.push(stdout);
+      output.push(stdout);
     }
-    const link = /https?:\/\/\S+reset-password\S+/.exec(said.join("\n"))?.[0] ?? "";
+    const link = /https?:\/\/\S+reset-password\S+/.exec(output.join("\n"))?.[0] ?? "";
     expect((await reset(link)).status).toBe(200);
     expect((await signIn(gateway.browser(), email, newPassword)).body.user.email).toBe(email);
   });

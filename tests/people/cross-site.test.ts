@@ -147,8 +147,8 @@ describe("answers of the management API", () => {
         { method: "OPTIONS", headers: { origin, "access-control-request-method": "POST" } },
       ]) {
         const answer = await gateway.call("", path, init);
-        const said = [...answer.headers.keys()].filter((name) => name.startsWith("access-control"));
-        expect(said, path).toEqual([]);
+        const corsHeaders = [...answer.headers.keys()].filter((name) => name.startsWith("access-control"));
+        expect(corsHeaders, path).toEqual([]);
       }
   });
 
@@ -156,7 +156,7 @@ describe("answers of the management API", () => {
     const { gateway, callers } = scene;
     const paths = [...READING.map(([, route]) => realPath(route)), "/manage/me", "/manage/nothing"];
     for (const path of paths)
-      for (const caller of ["operator person", "nobody"] as const) {
+      for (const caller of ["operator person", "anonymous"] as const) {
         const { headers } = await gateway.call("", path, { headers: callers[caller] });
         expect([path, headers.get("cache-control"), headers.get("x-content-type-options")]).toEqual([
           path,

@@ -35,19 +35,19 @@ function login() {
     env: { PATH: process.env["PATH"], ...COMPILED, ...env() },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let [out, said] = ["", ""];
+  let [out, logs] = ["", ""];
   child.stdout.on("data", (text: Buffer) => {
     out += String(text);
   });
   const code = new Promise<string>((resolve) => {
     child.stderr.on("data", (text: Buffer) => {
-      said += String(text);
-      const found = /code ([A-Z0-9]{4}-[A-Z0-9]{4})/.exec(said)?.[1];
+      logs += String(text);
+      const found = /code ([A-Z0-9]{4}-[A-Z0-9]{4})/.exec(logs)?.[1];
       if (found !== undefined) resolve(found);
     });
   });
-  const ended = new Promise<{ exitCode: number | null; out: string; said: string }>((resolve) => {
-    child.on("exit", (exitCode) => resolve({ exitCode, out, said }));
+  const ended = new Promise<{ exitCode: number | null; out: string; logs: string }>((resolve) => {
+    child.on("exit", (exitCode) => resolve({ exitCode, out, logs }));
   });
   return { code, ended };
 }
@@ -62,8 +62,8 @@ describe("the command line", () => {
     const refused = await browser.post("/manage/auth/device/approve", { userCode });
     expect(refused.status).toBe(401);
     await browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
-    const asked = await browser.get(`/manage/auth/device?user_code=${userCode}`);
-    expect(asked.body).toMatchObject({ status: "pending" });
+    const deviceStatus = await browser.get(`/manage/auth/device?user_code=${userCode}`);
+    expect(deviceStatus.body).toMatchObject({ status: "pending" });
     expect((await browser.post("/manage/auth/device/approve", { userCode })).status).toBe(200);
     const { exitCode, out } = await ended;
     expect([exitCode, out]).toEqual([0, `Signed in as ${OWNER.email}.\n`]);
@@ -88,8 +88,8 @@ describe("the command line", () => {
     const userCode = await code;
     await browser.get(`/manage/auth/device?user_code=${userCode}`);
     expect((await browser.post("/manage/auth/device/deny", { userCode })).status).toBe(200);
-    const { exitCode, said } = await ended;
-    expect([exitCode, said]).toEqual([1, expect.stringContaining("refused in the browser")]);
+    const { exitCode, logs } = await ended;
+    expect([exitCode, logs]).toEqual([1, expect.stringContaining("refused in the browser")]);
     const other = await gateway.browser().post("/manage/auth/device/code", { client_id: "another" });
     expect([other.status, other.body.error]).toEqual([400, "invalid_client"]);
     const mistyped = await browser.get("/manage/auth/device?user_code=ABCD-EFGH");
@@ -166,7 +166,11 @@ describe("a code that a person has allowed", () => {
     expect((await browser.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
     await end(browser);
     const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
-    const asked = await device.post("/manage/auth/device/token", { grant_type, device_code, client_id: "gateway-cli" });
-    expect([asked.status, asked.body.access_token]).toEqual([400, undefined]);
+    const refused = await device.post("/manage/auth/device/token", {
+      grant_type,
+      device_code,
+      client_id: "gateway-cli",
+    });
+    expect([refused.status, refused.body.access_token]).toEqual([400, undefined]);
   });
 });

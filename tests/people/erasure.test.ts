@@ -101,16 +101,26 @@ test("KEY-04 PORTAL-08 PORTAL-11 of a person who is erased an id is left: nothin
   const { gateway, people, erase } = scene;
   const { id, email, reset, standing } = await withClara(scene);
   expect(await standing()).toEqual(IN);
-  const nobody = `erased-${id}@erased.invalid`;
-  const left = { id, email: nobody, name: "Erased", operator: false, disabled: true, erased: true, workspaces: [] };
+  const erasedEmail = `erased-${id}@erased.invalid`;
+  const left = {
+    id,
+    email: erasedEmail,
+    name: "Erased",
+    operator: false,
+    disabled: true,
+    erased: true,
+    workspaces: [],
+  };
 
   const erased = await erase(id);
   expect([erased.status, erased.body]).toMatchObject([200, { ...left, two_factor: false, passkeys: 0 }]);
   expect(await standing()).toEqual(OUT);
   expect(tablesWith(gateway.dataDir, email)).toEqual(["audit_log"]);
   const shown = async (where: string) => (await gateway.manage("GET", where)).data;
-  expect(await shown("/workspaces/research/nodes")).toMatchObject([{ name: "rack", created_by: nobody }]);
-  expect(await shown("/workspaces/research/providers")).toMatchObject([{ provider: "deepinfra", changed_by: nobody }]);
+  expect(await shown("/workspaces/research/nodes")).toMatchObject([{ name: "rack", created_by: erasedEmail }]);
+  expect(await shown("/workspaces/research/providers")).toMatchObject([
+    { provider: "deepinfra", changed_by: erasedEmail },
+  ]);
   const lines: Json[] = await shown("/audit?action=person.erase");
   expect(lines.map(({ target, workspace }) => [target, workspace])).toEqual([
     [id, null],

@@ -16,9 +16,9 @@ const signIn = async (browser: Browser, email: string, password = PASSWORD) =>
   (await browser.post("/manage/auth/sign-in/email", { email, password })).status;
 const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person?.session.id;
 const times = async (count: number, deed: () => Promise<number>) => {
-  const said: number[] = [];
-  while (said.length < count) said.push(await deed());
-  return said;
+  const statuses: number[] = [];
+  while (statuses.length < count) statuses.push(await deed());
+  return statuses;
 };
 
 test("PORTAL-11 tries of strangers keep nobody who is signed in from proving that it is still them", async () => {
@@ -33,8 +33,8 @@ test("PORTAL-11 tries of strangers keep nobody who is signed in from proving tha
   expect(await end()).toBe(403);
   const { id } = (await person.get("/manage/me")).body.person;
   // Also by what is no address, and is the name of something else here.
-  for (const said of [email, own, id, `session ${own}`])
-    expect(await times(4, () => signIn(gateway.browser(), said, WRONG))).toContain(429);
+  for (const identifier of [email, own, id, `session ${own}`])
+    expect(await times(4, () => signIn(gateway.browser(), identifier, WRONG))).toContain(429);
   expect(await signIn(gateway.browser(), email)).toBe(429);
   expect([await signIn(person, email.toUpperCase()), await end()]).toEqual([200, 200]);
 });
@@ -74,15 +74,15 @@ test("PORTAL-11 wrong codes of one session keep no other from a new password", a
 
 test("PORTAL-11 a session that leaves out who asked reads no more codes, and uses up none of its other tries", async () => {
   const email = "unsaid@example.eu";
-  const said = await gateway.join(email);
+  const joined = await gateway.join(email);
   const read = async (browser: Browser, more: Record<string, string> = {}) => {
     const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     return (await fetch(`${gateway.url}/manage/auth/device?user_code=WRONGONE`, { headers: { cookie, ...more } }))
       .status;
   };
   const portal = { "x-svc-portal": "1" };
-  expect(await times(4, () => read(said))).toEqual([400, 400, 400, 429]);
-  expect([await read(said, portal), await signIn(said, email)]).toEqual([429, 200]);
+  expect(await times(4, () => read(joined))).toEqual([400, 400, 400, 429]);
+  expect([await read(joined, portal), await signIn(joined, email)]).toEqual([429, 200]);
   const sessions = Array.from({ length: 7 }, () => gateway.browser());
   for (const browser of sessions) expect(await signIn(browser, email)).toBe(200);
   const tried: number[] = [];

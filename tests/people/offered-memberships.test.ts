@@ -43,9 +43,9 @@ describe("an address that an admin writes into the workspace", () => {
   test("PORTAL-11 is kept from no other workspace: its invitations and links to a new password are good", async () => {
     const email = "newhire@corp.example";
     expect((await write(email, "admin"))?.status).toBe(201);
-    const hired = gateway.browser();
-    expect((await accept(hired, await invite(boss, email, "corp"))).status).toBe(200);
-    expect(await slugsOf(hired)).toEqual([["corp", "member"]]);
+    const recruit = gateway.browser();
+    expect((await accept(recruit, await invite(boss, email, "corp"))).status).toBe(200);
+    expect(await slugsOf(recruit)).toEqual([["corp", "member"]]);
     expect((await boss?.post(`/manage/workspaces/corp/members/${email}/reset-link`))?.status).toBe(201);
   });
 
@@ -197,8 +197,8 @@ describe("an address that an admin has written", () => {
     const browser = gateway.browser();
     expect((await accept(browser, await invite(boss, email, "corp"))).status).toBe(200);
     await write(email);
-    const told = [await gateway.cli("member", "add", "demo", email), await roleBy(email, "admin")];
-    for (const { code, stderr } of told) {
+    const refusals = [await gateway.cli("member", "add", "demo", email), await roleBy(email, "admin")];
+    for (const { code, stderr } of refusals) {
       expect(code).not.toBe(0);
       expect(stderr).toContain("invite them");
     }

@@ -60,9 +60,9 @@ describe("PORTAL-10 endpoints", () => {
   });
 
   test("PORTAL-10 one that keeps failing is shown aside with its time, one that serves with what it took", async () => {
-    const asked = chatBody({ provider: { order: ["deepinfra"] } });
+    const request = chatBody({ provider: { order: ["deepinfra"] } });
     for (let at = 0; at < 2; at += 1)
-      expect((await gateway.call(key, "/v1/chat/completions", { body: asked })).status).toBe(200);
+      expect((await gateway.call(key, "/v1/chat/completions", { body: request })).status).toBe(200);
     const used = await endpoints("?used=true");
     const failing = used.find(({ provider }) => provider === "deepinfra");
     expect(failing).toMatchObject({ state: "aside", served: 0, failed: 2, times_aside: 1, total: null });

@@ -45,7 +45,7 @@ const elsewhere = ({ access: { allows } }: Managed): Word =>
 const always = (word: Word) => (): Word => word;
 
 const EXPECTED: Readonly<Record<Caller, (route: Managed) => Word>> = {
-  nobody: always("unknown"),
+  anonymous: always("unknown"),
   "API key": always("unknown"),
   "API key of the member": always("unknown"),
   "revoked token": always("unknown"),
@@ -99,7 +99,7 @@ describe("who may call what", () => {
   });
 
   test.each(TABLE)("PORTAL-11 %s", async (_, route) => {
-    const asked = async (caller: string) => {
+    const send = async (caller: string) => {
       const headers = Object.entries(scene.callers).find(([name]) => name === caller)?.[1] ?? {};
       return ask(scene, route, harmless(route, scene, caller), headers, NO_SUCH_FIELD);
     };
@@ -107,7 +107,7 @@ describe("who may call what", () => {
     // Who is refused comes first: the few calls that change something find it as it was.
     const refused = await Promise.all(
       words.flatMap(([caller, word]) =>
-        word === "in" ? [] : [asked(caller).then((answer) => ({ caller, word, answer }))],
+        word === "in" ? [] : [send(caller).then((answer) => ({ caller, word, answer }))],
       ),
     );
     for (const { caller, word, answer } of refused)
@@ -115,7 +115,7 @@ describe("who may call what", () => {
     const absent = refused.filter(({ word }) => word === "absent").map(({ answer }) => bare(answer.text));
     for (const [caller, word] of words) {
       if (word !== "in") continue;
-      const answer = await asked(caller);
+      const answer = await send(caller);
       if (isOwnRefusal(route, answer)) continue;
       expect([401, 403], `${caller}: ${answer.text}`).not.toContain(answer.status);
       expect(answer.status, `${caller}: ${answer.text}`).toBeLessThan(500);
@@ -132,7 +132,7 @@ describe("what belongs to another workspace", () => {
     const { of } = route.access;
     const there = of === "key" || of === "request" || of === "capture" ? alpha[of] : alpha.workspace;
     for (const caller of ["owner of another workspace", "write token of another workspace"] as const) {
-      const asked = async (name: string) => {
+      const send = async (name: string) => {
         const path = pathOf(route, {
           ...alpha,
           workspace: name,
@@ -145,8 +145,8 @@ describe("what belongs to another workspace", () => {
       // Of the same form, so that it is not told apart by that.
       const missing = there.replace(/.{4}$/, "zzzz");
       expect(missing).not.toBe(there);
-      const found = await asked(there);
-      expect(found).toEqual(await asked(missing));
+      const found = await send(there);
+      expect(found).toEqual(await send(missing));
       expect(found.status).toBe(404);
     }
   });

@@ -80,7 +80,7 @@ export async function openScene(env: Record<string, string> = {}) {
   };
   /** Callers by name: the headers that they come with. */
   const callers = {
-    nobody: {},
+    anonymous: {},
     "API key": bearer(alpha.keySecret),
     "API key of the member": bearer(alpha.memberKeySecret),
     "operator token": bearer(gateway.adminToken),
@@ -207,7 +207,7 @@ export function ask(
 export function bare(text: string, ...names: readonly string[]): string {
   const plain = text.replace(/req_[0-9a-f]+/g, "REQUEST");
   return names.reduce(
-    (said, name) => said.replaceAll(name, "NAME").replaceAll(encodeURIComponent(name), "NAME"),
+    (text, name) => text.replaceAll(name, "NAME").replaceAll(encodeURIComponent(name), "NAME"),
     plain,
   );
 }

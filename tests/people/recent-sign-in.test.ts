@@ -147,13 +147,13 @@ describe("a sign-in that is long ago", () => {
       deed: async () => ["POST", TOKENS, { name: "program", access: "write" }],
     },
   ])("PORTAL-11 $what, until one signs in again", async ({ who, status, deed }) => {
-    const asked = await deed();
+    const call = await deed();
     age(who);
-    const stale = await browserOf(who).ask(...asked);
+    const stale = await browserOf(who).ask(...call);
     expect([stale.status, stale.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
     expect(stale.body.error.message).toBe("Sign in again first, then repeat this.");
     expect((await signIn(who)).status).toBe(200);
-    expect((await browserOf(who).ask(...asked)).status).toBe(status);
+    expect((await browserOf(who).ask(...call)).status).toBe(status);
   });
 
   test("PORTAL-11 is enough for members, for lower roles and for removing", async () => {
@@ -217,8 +217,8 @@ describe("a sign-in that is long ago", () => {
     age(email);
     const person = await signedIn(email);
     const ask = async (browser: Browser) => {
-      const asked = await browser.ask(method, `/manage/people/${id}/${path}`, body);
-      return asked.body.error?.code ?? asked.status;
+      const response = await browser.ask(method, `/manage/people/${id}/${path}`, body);
+      return response.body.error?.code ?? response.status;
     };
     expect([await ask(thief), await sessionOf(person)]).toEqual(["fresh_sign_in_needed", expect.any(String)]);
     expect(await ask(person)).toBe(200);

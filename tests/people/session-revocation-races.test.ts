@@ -109,7 +109,7 @@ test.each(WAYS)(
     if (operator) await gateway.manage("POST", `/people/${id}/operator`, { operator });
     const { token } = (await browser.post(TOKENS, TOKEN)).body;
     const friend = (name: string) => ({ email: `${name}-of-${is}@example.eu`, role: "admin" });
-    const [lost, [byToken, ...asked]] = await waitingBehind(
+    const [lost, [byToken, ...responses]] = await waitingBehind(
       () => lose(email, id),
       () => [
         gateway.call(token, MEMBERS, { body: friend("program") }),
@@ -123,8 +123,8 @@ test.each(WAYS)(
       ],
     );
     expect([lost.status, byToken?.status, byToken?.body.error?.code]).toEqual([200, 401, "invalid_admin_token"]);
-    expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(
-      asked.map(() => [403, "insufficient_role"]),
+    expect(responses.map(({ status, body }) => [status, body.error?.code])).toEqual(
+      responses.map(() => [403, "insufficient_role"]),
     );
   },
 );
@@ -154,7 +154,7 @@ test("PORTAL-11 nothing is changed that waits for its turn while the account sta
   const colleague = "colleague@example.eu";
   await gateway.join(colleague);
   const { id } = (await owner.post(INVITATIONS, { email: "awaited@example.eu" })).body;
-  const [came, asked] = await waitingBehind(comes, () => [
+  const [came, responses] = await waitingBehind(comes, () => [
     squatter.post(TOKENS, TOKEN),
     squatter.post(MEMBERS, friend),
     squatter.post(INVITATIONS, friend),
@@ -162,7 +162,9 @@ test("PORTAL-11 nothing is changed that waits for its turn while the account sta
     squatter.post(`${MEMBERS}/${colleague}/reset-link`),
   ]);
   expect([came.status, came.headers.get("location")]).toEqual([302, "/app"]);
-  expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(asked.map(() => [401, "not_signed_in"]));
+  expect(responses.map(({ status, body }) => [status, body.error?.code])).toEqual(
+    responses.map(() => [401, "not_signed_in"]),
+  );
 });
 
 test("PORTAL-11 nor is an invitation accepted by a session that ended while it waited", async () => {
@@ -182,7 +184,7 @@ const changePassword = (browser: Browser, newPassword: string) =>
   browser.post("/manage/auth/change-password", { currentPassword: PASSWORD, newPassword });
 const reset = (link: string) =>
   gateway.browser().post("/manage/auth/reset-password", { newPassword: NEW_PASSWORD, token: tokenOf(link) });
-const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+const isSignedOut = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session.id;
 
 /** Something happens once, before the library writes. */
@@ -200,8 +202,8 @@ async function allowed(person: Browser): Promise<(device: Browser) => Promise<Br
   const { user_code, device_code } = (await gateway.browser().post("/manage/auth/device/code", { client_id })).body;
   await person.get(`/manage/auth/device?user_code=${user_code}`);
   expect((await person.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
-  const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
-  return (device) => device.post("/manage/auth/device/token", asked);
+  const grant = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
+  return (device) => device.post("/manage/auth/device/token", grant);
 }
 
 /** Something happens once, when a call is under way that has passed what it goes by, and is about to begin a session. */
@@ -223,14 +225,14 @@ test("PORTAL-11 a password that was right signs nobody in once the account has s
   const browser = gateway.browser();
   const answer = await underWay(() => signIn(browser, email), comes);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
-  expect([await nobody(browser), await nobody(victim)]).toEqual([true, false]);
+  expect([await isSignedOut(browser), await isSignedOut(victim)]).toEqual([true, false]);
 });
 
 test("PORTAL-11 nor does a new password that was on its way", async () => {
   const { email, squatter, victim, comes } = await squatted("changes");
   const answer = await underWay(() => changePassword(squatter, NEW_PASSWORD), comes);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
-  expect([await nobody(squatter), await nobody(victim)]).toEqual([true, false]);
+  expect([await isSignedOut(squatter), await isSignedOut(victim)]).toEqual([true, false]);
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
 });
 
@@ -240,7 +242,7 @@ test("PORTAL-11 nor does a link to a new password that waits for its turn", asyn
   const [, [answer]] = await waitingBehind(comes, () => [reset(link)]);
   expect([answer?.status, answer?.body.error?.param]).toEqual([400, "token"]);
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
-  expect(await nobody(victim)).toBe(false);
+  expect(await isSignedOut(victim)).toBe(false);
 });
 
 test.each([
@@ -282,7 +284,7 @@ test.each(ENDINGS)("PORTAL-11 a sign-in that is under way does not outlive %s", 
     () => signIn(thief, email),
     async () => expect((await end(email, id, browser)).status).toBe(200),
   );
-  expect([answer.status, answer.body.error?.code, await nobody(thief)]).toEqual([...OVER, true]);
+  expect([answer.status, answer.body.error?.code, await isSignedOut(thief)]).toEqual([...OVER, true]);
 });
 
 test("PORTAL-11 nor does a single sign-on, which comes back to the page of signing in", async () => {
@@ -291,7 +293,7 @@ test("PORTAL-11 nor does a single sign-on, which comes back to the page of signi
   const { id } = await personOf(email);
   const { browser, comes } = await throughProvider("returns");
   const answer = await underWay(comes, () => owner.ask("DELETE", `/manage/people/${id}/sessions`));
-  expect([answer.status, await nobody(browser)]).toEqual([302, true]);
+  expect([answer.status, await isSignedOut(browser)]).toEqual([302, true]);
   expect(answer.headers.get("location")).toMatch(/\/app\/sign-in\?error=/);
 });
 
@@ -310,7 +312,7 @@ test.each(["before", "while"])(
     else onceBefore("update account", meanwhile);
     const answer = await changePassword(thief, "thief has the bicycles");
     expect([before, writing, answer.status, answer.body.error?.code]).toEqual([nothing, nothing, ...OVER]);
-    expect(await nobody(thief)).toBe(true);
+    expect(await isSignedOut(thief)).toBe(true);
     expect((await signIn(gateway.browser(), email, "thief has the bicycles")).status).toBe(401);
     expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(200);
   },
@@ -390,7 +392,7 @@ test("PORTAL-11 whoever signs out is out, whatever else ends at that moment", as
   const id = await sessionOf(other);
   onceBefore("delete session", () => tab.ask("DELETE", `/manage/me/sessions/${id}`));
   const answer = await person.post("/manage/auth/sign-out");
-  expect([writing, answer.status, await nobody(tab)]).toEqual([nothing, 200, true]);
+  expect([writing, answer.status, await isSignedOut(tab)]).toEqual([nothing, 200, true]);
   expect(answer.headers.getSetCookie()).toContainEqual(expect.stringMatching(/session_token=;.*Max-Age=0/));
 });
 
@@ -410,7 +412,7 @@ test.each([
   };
   const answer = await thief.ask(method, path, method === "PATCH" ? { name: "Mallory" } : undefined);
   expect([before, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
-  expect([await nobody(person), (await personOf(email)).name]).toEqual([false, name]);
+  expect([await isSignedOut(person), (await personOf(email)).name]).toEqual([false, name]);
 });
 
 test("PORTAL-11 an admin's link to a new password does not take a seat that is given while it waits", async () => {

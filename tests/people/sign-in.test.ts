@@ -70,9 +70,9 @@ describe("a password", () => {
   test("PORTAL-11 AUTH-06 a wrong password and an unknown address are refused in the same words", async () => {
     const wrong = await signIn(gateway.browser(), OWNER.email, "three red bicycles");
     const unknown = await signIn(gateway.browser(), "nobody@example.eu", "three red bicycles");
-    const said = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
-    expect(said(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
-    expect(said(unknown)).toEqual(said(wrong));
+    const errorOf = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
+    expect(errorOf(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
+    expect(errorOf(unknown)).toEqual(errorOf(wrong));
     expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
     // Without mails nobody can ask for a new password by one.
     expect(wrong.body.error.message).toContain("ask the operator for a link");
@@ -115,8 +115,8 @@ describe("a password", () => {
       const elsewhere = await browser.ask("POST", "/manage/auth/sign-out", {}, headers);
       expect([elsewhere.status, elsewhere.body.error.code]).toEqual([403, "cross_site_request"]);
     }
-    const unsaid = await browser.ask("DELETE", "/manage/me/sessions", undefined, { origin: "http://evil.example" });
-    expect(unsaid.status).toBe(403);
+    const crossSite = await browser.ask("DELETE", "/manage/me/sessions", undefined, { origin: "http://evil.example" });
+    expect(crossSite.status).toBe(403);
     expect((await browser.get("/manage/me")).body.person.email).toBe(OWNER.email);
   });
 
@@ -234,10 +234,10 @@ describe("tries", () => {
     ];
     for (const [at, [door, body]] of guesses.entries()) {
       const browser = small.browser({ "x-forwarded-for": `203.0.113.${at}` });
-      const said: number[] = [];
+      const statuses: number[] = [];
       for (let guess = 0; guess < 7; guess += 1)
-        said.push((await browser.ask(body === undefined ? "GET" : "POST", `/manage/${door}`, body)).status);
-      expect([door, said.indexOf(429)]).toEqual([door, 6]);
+        statuses.push((await browser.ask(body === undefined ? "GET" : "POST", `/manage/${door}`, body)).status);
+      expect([door, statuses.indexOf(429)]).toEqual([door, 6]);
     }
     await small.close();
   });

@@ -30,17 +30,17 @@ async function answeredAlike(
   name: string,
   body?: (name: string) => unknown,
 ) {
-  const asked = async (one: string) => {
-    const said = body?.(one);
+  const send = async (one: string) => {
+    const json = body?.(one);
     const answer = await scene.gateway.call("", path(one), {
       method,
       headers: scene.callers.owner,
-      ...(said === undefined ? {} : { body: said }),
+      ...(json === undefined ? {} : { body: json }),
     });
     return { status: answer.status, text: bare(answer.text, one) };
   };
-  const theirs = await asked(name);
-  expect(theirs).toEqual(await asked(invented(name)));
+  const theirs = await send(name);
+  expect(theirs).toEqual(await send(invented(name)));
   return theirs;
 }
 
@@ -66,15 +66,15 @@ describe("ids of another workspace inside one's own", () => {
     const { alpha, beta, callers } = scene;
     const inner = paramsOf(route).find((name) => name !== "workspace") ?? "";
     const kind: keyof Things = kindOf(route, inner) ?? "key";
-    const asked = async (name: string) => {
+    const send = async (name: string) => {
       const path = pathOf(route, { workspace: alpha.workspace, [inner]: name });
       const answer = await ask(scene, route, path, callers.owner);
       return { status: answer.status, text: bare(answer.text, name) };
     };
     // Of providers the catalogue has a closed list: the other one is one that this workspace has no key for.
     const missing = inner === "provider" ? "openai" : invented(beta[kind]);
-    const theirs = await asked(beta[kind]);
-    expect(theirs).toEqual(await asked(missing));
+    const theirs = await send(beta[kind]);
+    expect(theirs).toEqual(await send(missing));
     expect(theirs.status).toBe(404);
   });
 
@@ -140,7 +140,7 @@ describe("ids of another workspace inside one's own", () => {
     );
     expect(lists.length).toBeGreaterThan(8);
     for (const route of lists) {
-      const asked = async (of: Things, headers: Record<string, string>, more: string) => {
+      const send = async (of: Things, headers: Record<string, string>, more: string) => {
         const path = pathOf(route, { ...of, id: "" });
         const answer = await gateway.call("", `${path}${path.includes("?") ? "&" : "?"}${more}`, { headers });
         expect([200, 404], `${path} ${answer.text}`).toContain(answer.status);
@@ -150,8 +150,8 @@ describe("ids of another workspace inside one's own", () => {
         headers: callers["owner of another workspace"],
       });
       const cursor = theirs.body.next ?? Buffer.from("9999999999999.zzzz").toString("base64url");
-      const mine: Json[] = await asked(alpha, callers.owner, "limit=1000");
-      const shown: Json[] = await asked(alpha, callers.owner, `limit=1000&cursor=${encodeURIComponent(cursor)}`);
+      const mine: Json[] = await send(alpha, callers.owner, "limit=1000");
+      const shown: Json[] = await send(alpha, callers.owner, `limit=1000&cursor=${encodeURIComponent(cursor)}`);
       const known = mine.map((row) => JSON.stringify(row));
       expect(
         shown.filter((row) => !known.includes(JSON.stringify(row))),
@@ -163,13 +163,13 @@ describe("ids of another workspace inside one's own", () => {
   test("PORTAL-11 money of a request goes back to its own workspace only", async () => {
     const { gateway, alpha, beta } = scene;
     const path = `/manage/workspaces/${alpha.workspace}/wallet/refunds`;
-    const asked = async (request: string) => {
+    const send = async (request: string) => {
       const body = { request, reference: "matrix", reason: "none" };
       const answer = await gateway.call(gateway.adminToken, path, { body });
       return { status: answer.status, text: bare(answer.text, request) };
     };
-    expect(await asked(beta.request)).toEqual(await asked(invented(beta.request)));
-    expect((await asked(beta.request)).status).toBe(404);
+    expect(await send(beta.request)).toEqual(await send(invented(beta.request)));
+    expect((await send(beta.request)).status).toBe(404);
   });
 
   test("PORTAL-11 two workspaces have routers, orders and limits of the same name without meeting", async () => {
@@ -192,28 +192,28 @@ describe("ids of another workspace inside one's own", () => {
 
 describe("a member", () => {
   const at = "/manage/workspaces/alpha";
-  const asked = (path: string, init: Parameters<Scene["gateway"]["call"]>[2] = {}) =>
+  const send = (path: string, init: Parameters<Scene["gateway"]["call"]>[2] = {}) =>
     scene.gateway.call("", path, { ...init, headers: scene.callers.member });
 
   test("PORTAL-11 sees their own keys, requests and usage, and nothing of others", async () => {
     const { alpha } = scene;
     const ids = (body: Json) => body.data.map((row: Json) => row.id);
-    expect(ids((await asked(`${at}/keys`)).body)).toEqual([alpha.memberKey]);
-    expect(ids((await asked(`${at}/requests`)).body)).toEqual([alpha.memberRequest]);
-    const exported = (await asked(`${at}/requests/export`)).text.trim().split("\n");
+    expect(ids((await send(`${at}/keys`)).body)).toEqual([alpha.memberKey]);
+    expect(ids((await send(`${at}/requests`)).body)).toEqual([alpha.memberRequest]);
+    const exported = (await send(`${at}/requests/export`)).text.trim().split("\n");
     expect(exported.map((line) => JSON.parse(line).id)).toEqual([alpha.memberRequest]);
     for (const group of ["key", "member", "model", "provider"]) {
-      const { body } = await asked(`${at}/usage?env=all&group=${group}`);
+      const { body } = await send(`${at}/usage?env=all&group=${group}`);
       expect(
         body.data.reduce((sum: number, row: Json) => sum + row.requests, 0),
         group,
       ).toBe(1);
     }
-    const filtered = await asked(`${at}/requests?key=${alpha.key}`);
+    const filtered = await send(`${at}/requests?key=${alpha.key}`);
     expect(filtered.body.data).toEqual([]);
-    expect((await asked(`${at}/usage?env=all&key=${alpha.key}`)).body.data).toEqual([]);
+    expect((await send(`${at}/usage?env=all&key=${alpha.key}`)).body.data).toEqual([]);
     for (const path of [`${at}/requests?member=owner@alpha.example`, `${at}/usage?member=nobody@alpha.example`])
-      expect((await asked(path)).status).toBe(403);
+      expect((await send(path)).status).toBe(403);
     const used = async (headers: Record<string, string>) => {
       const { body } = await scene.gateway.call("", `${at}/policy/preview`, { body: {}, headers });
       return body.models.reduce((sum: number, row: Json) => sum + row.requests, 0);
@@ -224,24 +224,24 @@ describe("a member", () => {
 
   test("PORTAL-11 sees their own limits, and of others' keys not that there are any", async () => {
     const { alpha } = scene;
-    expect((await asked(`${at}/limits?member=${alpha.member}`)).body).toMatchObject({
+    expect((await send(`${at}/limits?member=${alpha.member}`)).body).toMatchObject({
       of: "member",
       member: alpha.member,
     });
-    expect((await asked(`${at}/limits?key=${alpha.memberKey}`)).body).toMatchObject({
+    expect((await send(`${at}/limits?key=${alpha.memberKey}`)).body).toMatchObject({
       of: "key",
       key: alpha.memberKey,
     });
-    expect((await asked(`${at}/limits`)).status).toBe(403);
-    expect((await asked(`${at}/limits?member=owner@alpha.example`)).status).toBe(403);
-    const theirs = await asked(`${at}/limits?key=${alpha.key}`);
-    const none = await asked(`${at}/limits?key=${invented(alpha.key)}`);
+    expect((await send(`${at}/limits`)).status).toBe(403);
+    expect((await send(`${at}/limits?member=owner@alpha.example`)).status).toBe(403);
+    const theirs = await send(`${at}/limits?key=${alpha.key}`);
+    const none = await send(`${at}/limits?key=${invented(alpha.key)}`);
     expect([theirs.status, bare(theirs.text, alpha.key)]).toEqual([404, bare(none.text, invented(alpha.key))]);
   });
 
   test("PORTAL-11 asks for a dry run with keys of their own only: another's has rules that are not shown to them", async () => {
     const { alpha } = scene;
-    const explained = (key: string) => asked(`${at}/routing/explain`, { body: { key, request: CHAT } });
+    const explained = (key: string) => send(`${at}/routing/explain`, { body: { key, request: CHAT } });
     expect((await explained(alpha.memberKey)).status).toBe(200);
     const theirs = await explained(alpha.key);
     const none = await explained(invented(alpha.key));
@@ -250,7 +250,7 @@ describe("a member", () => {
 
   test("PORTAL-11 makes keys for themselves alone, and without what only admins set", async () => {
     const { alpha } = scene;
-    const make = (body: object) => asked(`${at}/keys`, { body });
+    const make = (body: object) => send(`${at}/keys`, { body });
     for (const body of [
       {},
       { member: null },
@@ -267,7 +267,7 @@ describe("a member", () => {
   test("PORTAL-11 neither sets nor lifts on their own key what an admin has set", async () => {
     const { gateway, alpha } = scene;
     const path = `/manage/keys/${alpha.memberKey}`;
-    const patch = (body: object) => asked(path, { method: "PATCH", body });
+    const patch = (body: object) => send(path, { method: "PATCH", body });
     expect((await patch({ rpm: null, policy: null, name: "mine" })).status).toBe(200);
     await gateway.manage("PATCH", `/keys/${alpha.memberKey}`, { rpm: 5, policy: { floor: "L1" } });
     for (const body of [
@@ -292,26 +292,26 @@ describe("a member", () => {
   test("PORTAL-11 makes no more of a key than was approved", async () => {
     const { gateway, alpha } = scene;
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
-    const made = await asked(`${at}/keys`, {
+    const made = await send(`${at}/keys`, {
       body: { member: alpha.member, scopes: ["inference:chat"], expires_at: "2030-01-01" },
     });
     const path = `/manage/keys/${made.body.id}`;
     const expectFixed = async () => {
       for (const body of [{ scopes: null }, { expires_at: null }, { ip_allowlist: null }, { expires_at: "2029-01-01" }])
-        expect((await asked(path, { method: "PATCH", body })).status, JSON.stringify(body)).toBe(403);
+        expect((await send(path, { method: "PATCH", body })).status, JSON.stringify(body)).toBe(403);
     };
     // What an admin is looking at does not change under their eyes, whatever the policy says meanwhile.
     await expectFixed();
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
     await expectFixed();
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
-    expect((await asked(`${path}/approve`, { method: "POST" })).status).toBe(403);
-    expect((await asked(`${path}/rotate`, { method: "POST" })).status).toBe(409);
+    expect((await send(`${path}/approve`, { method: "POST" })).status).toBe(403);
+    expect((await send(`${path}/rotate`, { method: "POST" })).status).toBe(409);
     const approved = await gateway.manage("POST", `/keys/${made.body.id}/approve`);
     expect(approved).toMatchObject({ state: "active", scopes: ["inference:chat"], ip_allowlist: null });
     expect(approved.expires_at).toMatch(/^2030-01-01/);
     await expectFixed();
-    expect((await asked(path, { method: "PATCH", body: { name: "renamed" } })).status).toBe(200);
+    expect((await send(path, { method: "PATCH", body: { name: "renamed" } })).status).toBe(200);
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
   });
 
@@ -329,10 +329,10 @@ describe("a member", () => {
       ["POST", "/revoke"],
       ["POST", "/approve"],
     ] as const) {
-      const said = { method, ...(body === undefined ? {} : { body }) };
+      const init = { method, ...(body === undefined ? {} : { body }) };
       const [answer, absent] = [
-        await asked(`/manage/keys/${theirs.id}${end}`, said),
-        await asked(`/manage/keys/${none}${end}`, said),
+        await send(`/manage/keys/${theirs.id}${end}`, init),
+        await send(`/manage/keys/${none}${end}`, init),
       ];
       expect([answer.status, bare(answer.text, theirs.id)], `${method} ${end}`).toEqual([404, bare(absent.text, none)]);
     }
@@ -343,7 +343,7 @@ describe("a member", () => {
       body: { scopes: ["inference:chat"] },
     });
     expect([asAdmin.status, asAdmin.body.scopes]).toEqual([200, ["inference:chat"]]);
-    expect((await asked(`/manage/keys/${own.id}/revoke`, { method: "POST" })).body.state).toBe("revoked");
+    expect((await send(`/manage/keys/${own.id}/revoke`, { method: "POST" })).body.state).toBe("revoked");
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
   });
 });

@@ -85,6 +85,6 @@ test("DEC-02 TTS-09 simulated providers are proven before the gateway is ready",
   const surfaces = new Map<string, string[]>(models.map(({ id, svc_surfaces }: Json) => [id, svc_surfaces]));
   expect(surfaces.get("sandbox/decide")).toContain("decisions");
   expect(surfaces.get("sandbox/speak")).toContain("speech");
-  const asked = (await gateway.manage("GET", "/probes")).data;
-  expect(asked.map(({ cause }: Json) => cause)).toEqual(data.map(() => "start"));
+  const probes = (await gateway.manage("GET", "/probes")).data;
+  expect(probes.map(({ cause }: Json) => cause)).toEqual(data.map(() => "start"));
 });

@@ -135,19 +135,19 @@ describe("inside a window", () => {
   test("LOG-03 messages and responses are kept too, also those made in the background", async () => {
     const word = canary();
     const messages = { model: "sandbox/claude", max_tokens: 50, messages: [{ role: "user", content: word }] };
-    const said = await chat(tenant, messages, "/v1/messages");
-    expect((await row(said.id)).captured).toMatchObject({ request: messages, answer: said.body });
-    const asked = { model: "sandbox/chat", input: `Please repeat: ${word}` };
-    const response = await chat(tenant, asked, "/v1/responses");
-    expect((await row(response.id)).captured).toMatchObject({ request: asked, answer: response.body });
-    const queued = await chat(tenant, { ...asked, background: true }, "/v1/responses");
+    const reply = await chat(tenant, messages, "/v1/messages");
+    expect((await row(reply.id)).captured).toMatchObject({ request: messages, answer: reply.body });
+    const request = { model: "sandbox/chat", input: `Please repeat: ${word}` };
+    const response = await chat(tenant, request, "/v1/responses");
+    expect((await row(response.id)).captured).toMatchObject({ request, answer: response.body });
+    const queued = await chat(tenant, { ...request, background: true }, "/v1/responses");
     const done = await eventually(async () => {
       const now = await gateway.call(tenant.key, `/v1/responses/${queued.id}`);
       if (now.body.status !== "completed") throw new Error(now.body.status);
       return now.body;
     });
     const { captured } = await row(queued.id);
-    expect(captured.request).toEqual({ ...asked, background: true });
+    expect(captured.request).toEqual({ ...request, background: true });
     expect(captured.answer.output).toEqual(done.output);
   });
 

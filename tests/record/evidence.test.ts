@@ -43,26 +43,28 @@ const report = (query = ""): Promise<Json> => gateway.manage("GET", `/workspaces
 
 describe("the evidence report", () => {
   test("LOG-05 says who served how much, at which level, where, under which version of the policy", async () => {
-    const said = await report();
-    expect(EvidenceView.parse(said)).toEqual(said);
+    const evidence = await report();
+    expect(EvidenceView.parse(evidence)).toEqual(evidence);
     const rows: Json[] = (await gateway.manage("GET", "/workspaces/research/requests?limit=1000")).data;
     const served = rows.filter(({ endpoint }) => endpoint !== null);
-    expect(said.totals).toMatchObject({
+    expect(evidence.totals).toMatchObject({
       requests: rows.length,
       served: served.length,
       refused_by_policy: 2,
       failed: 0,
     });
     const sum = (list: Json[], at: (row: Json) => number) => list.reduce((all, row) => all + at(row), 0);
-    expect(sum(said.served, ({ served }) => served)).toBe(served.length);
-    expect(sum(said.served, ({ input_tokens }) => input_tokens)).toBe(sum(served, ({ usage }) => usage.input_tokens));
-    expect(sum(said.served, ({ output_tokens }) => output_tokens)).toBe(
+    expect(sum(evidence.served, ({ served }) => served)).toBe(served.length);
+    expect(sum(evidence.served, ({ input_tokens }) => input_tokens)).toBe(
+      sum(served, ({ usage }) => usage.input_tokens),
+    );
+    expect(sum(evidence.served, ({ output_tokens }) => output_tokens)).toBe(
       sum(served, ({ usage }) => usage.output_tokens),
     );
     const cost = (list: Json[]) => list.reduce((all, row) => all + nanosOf(row.cost), 0n);
-    expect(cost(said.served)).toBe(cost(served));
-    expect(nanosOf(said.totals.cost)).toBe(cost(served));
-    const under = (version: number) => said.served.filter((row: Json) => row.policy_version === version);
+    expect(cost(evidence.served)).toBe(cost(served));
+    expect(nanosOf(evidence.totals.cost)).toBe(cost(served));
+    const under = (version: number) => evidence.served.filter((row: Json) => row.policy_version === version);
     expect(sum(under(1), (row) => row.served)).toBe(4);
     expect(sum(under(2), (row) => row.served)).toBe(4);
     expect(under(3)).toEqual([]);
@@ -70,18 +72,18 @@ describe("the evidence report", () => {
       expect(["L2", "L3", "L4"]).toContain(row.level);
       expect(["DE", "FR"]).toEqual(expect.arrayContaining(row.countries));
     }
-    expect(said.refused).toEqual([{ policy_version: 3, rule: "sovereignty_floor_not_met", requests: 2 }]);
+    expect(evidence.refused).toEqual([{ policy_version: 3, rule: "sovereignty_floor_not_met", requests: 2 }]);
     const { policies } = await gateway.manage("GET", `/requests/${rows.at(-1)?.id}`);
     expect(policies).toMatchObject([{ subject: "workspace", version: 1, policy: { floor: null } }]);
   });
 
   test("LOG-04 test traffic is apart: levels, countries and providers count live requests", async () => {
-    const said = await report();
-    const live = said.served.filter((row: Json) => row.environment === "live");
-    const test = said.served.filter((row: Json) => row.environment === "test");
+    const evidence = await report();
+    const live = evidence.served.filter((row: Json) => row.environment === "live");
+    const test = evidence.served.filter((row: Json) => row.environment === "test");
     const count = (list: Json[]) => list.reduce((all, row) => all + row.served, 0);
     expect([count(live), count(test)]).toEqual([7, 1]);
-    for (const groups of ["by_level", "by_country", "by_provider"]) expect(count(said[groups])).toBe(7);
+    for (const groups of ["by_level", "by_country", "by_provider"]) expect(count(evidence[groups])).toBe(7);
   });
 
   test("LOG-05 every version of workspace, key and router is in it, with its time and what it keeps out", async () => {
@@ -103,16 +105,16 @@ describe("the evidence report", () => {
   });
 
   test("LOG-05 the level of each endpoint has its sources with their dates; windows and retention are named", async () => {
-    const said = await report();
-    for (const one of said.evidence) {
+    const evidence = await report();
+    for (const one of evidence.evidence) {
       expect(one).toMatchObject({ in_catalogue: true, level: one.recorded_levels[0] });
       for (const source of one.sources) expect(source.read).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     }
-    expect(said.evidence.map(({ endpoint }: Json) => endpoint)).toEqual(
-      [...new Set(said.served.map(({ endpoint }: Json) => endpoint))].toSorted(),
+    expect(evidence.evidence.map(({ endpoint }: Json) => endpoint)).toEqual(
+      [...new Set(evidence.served.map(({ endpoint }: Json) => endpoint))].toSorted(),
     );
-    expect(said.capture_windows).toMatchObject([{ reason: "<b>why</b>", opened_by: "operator" }]);
-    expect(said.stored_responses).toEqual({ allowed: true, retention: "30d" });
+    expect(evidence.capture_windows).toMatchObject([{ reason: "<b>why</b>", opened_by: "operator" }]);
+    expect(evidence.stored_responses).toEqual({ allowed: true, retention: "30d" });
   });
 
   test("LOG-05 a period is what it says, and out of bounds it is refused by name", async () => {
@@ -156,9 +158,9 @@ describe("the evidence report", () => {
     expect(answer.text).not.toMatch(/<script|<b>why|src=|href=|url\(|@import/i);
     expect(answer.text).toContain("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; &#39;Research&#39;");
     expect(answer.text).toContain("&lt;b&gt;why&lt;/b&gt;");
-    const said = await report();
-    for (const { endpoint } of said.served) expect(answer.text).toContain(endpoint);
-    expect(answer.text).toContain(said.totals.cost);
+    const evidence = await report();
+    for (const { endpoint } of evidence.served) expect(answer.text).toContain(endpoint);
+    expect(answer.text).toContain(evidence.totals.cost);
   });
 
   test("LOG-05 the command line prints it and writes the page into a file", async () => {

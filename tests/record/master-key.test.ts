@@ -152,7 +152,7 @@ test("LOG-03 the generated key is changed by one command while conversations go 
 test("LOG-03 a new key in the settings with the old one as previous wraps everything at the start, and is then enough", async () => {
   const dataDir = folderForTest();
   const first = await startGateway({ dataDir, env: { GATEWAY_MASTER_KEY: A } });
-  const { tenant, first: said } = await sealedParts(first);
+  const { tenant, first: responses } = await sealedParts(first);
   const refused = await first.cli("master-key", "rotate");
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("GATEWAY_MASTER_KEY_PREVIOUS")]);
   await first.close();
@@ -169,7 +169,7 @@ test("LOG-03 a new key in the settings with the old one as previous wraps everyt
   writeFileSync(previous, `${Buffer.alloc(32, 9).toString("base64")}\n${A}\n`);
   const env = { GATEWAY_MASTER_KEY: B, GATEWAY_MASTER_KEY_PREVIOUS_FILE: previous };
   const changed = await startGateway({ dataDir, env });
-  expect((await goesOn(callerWith(changed, tenant.key), said.id)).status).toBe(200);
+  expect((await goesOn(callerWith(changed, tenant.key), responses.id)).status).toBe(200);
   await eventually(async () => expect((await changed.manage("GET", "/master-key")).remaining).toBe(0));
   const doctor = await changed.manage("GET", "/doctor");
   const { ok, detail } = doctor["checks"].find(({ name }: Json) => name === "master key");
@@ -182,7 +182,7 @@ test("LOG-03 a new key in the settings with the old one as previous wraps everyt
   expect(behind.stderr()).toContain(`it is wrapped by ${ID_B}`);
 
   const alone = await gatewayForTest({ dataDir, env: { GATEWAY_MASTER_KEY: B } });
-  expect((await goesOn(callerWith(alone, tenant.key), said.id)).status).toBe(200);
+  expect((await goesOn(callerWith(alone, tenant.key), responses.id)).status).toBe(200);
   expect((await alone.cli("master-key", "status")).stdout).toContain(ID_B);
 });
 
@@ -190,7 +190,7 @@ test("LOG-03 a gateway that is killed while it rotates under load starts again a
   const dataDir = folderForTest();
   const env = { DATA_DIR: dataDir, GATEWAY_RPM_IP: "0", LOG_LEVEL: "error" };
   let key: string | undefined;
-  let said: string | undefined;
+  let lastError: string | undefined;
   for (let round = 0; round < 4; round += 1) {
     const gateway = spawnGateway(env);
     const url = await gateway.ready();
@@ -206,18 +206,18 @@ test("LOG-03 a gateway that is killed while it rotates under load starts again a
     const answer = await send(
       key,
       "/v1/responses",
-      said === undefined ? input : { ...input, previous_response_id: said },
+      lastError === undefined ? input : { ...input, previous_response_id: lastError },
     );
     expect(answer.status).toBe(200);
     const made: Json = await answer.json();
-    said = made.id;
+    lastError = made.id;
     void send(admin, "/manage/master-key/rotate", {}).catch(() => undefined);
     await sleep(round * 6);
     gateway.child.kill("SIGKILL");
     await gateway.exited;
   }
   const last = spawnGateway(env);
-  const found = await fetch(`${await last.ready()}/v1/responses/${said}`, {
+  const found = await fetch(`${await last.ready()}/v1/responses/${lastError}`, {
     headers: { authorization: `Bearer ${key}` },
   });
   expect(found.status).toBe(200);

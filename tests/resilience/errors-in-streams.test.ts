@@ -27,7 +27,7 @@ const BODIES: Record<Surface, object> = {
   responses: { input: "Hello" },
 };
 
-async function asked(surface: Surface, model: string, provider: Provider, script: Script, stream = false) {
+async function send(surface: Surface, model: string, provider: Provider, script: Script, stream = false) {
   scene.at(provider).next(script);
   const before = scene.at("ovhcloud").requests.length;
   const answer = await scene.gateway.call(tenant.key, `/v1/${surface}`, {
@@ -55,13 +55,13 @@ describe.each([false, true])("asked for a stream: %s", (stream) => {
   ])(
     "ERR-06 %s: the caller hears what is wrong with its request",
     async (_name, surface, model, provider, json, status) => {
-      const told = await asked(surface, model, provider, { json }, stream);
-      expect([told.status, told.elsewhere]).toEqual([status, 0]);
+      const outcome = await send(surface, model, provider, { json }, stream);
+      expect([outcome.status, outcome.elsewhere]).toEqual([status, 0]);
     },
   );
 
   test("ERR-06 a request that an endpoint refuses is asked of nobody else, and an endpoint at its limit is followed by the next", async () => {
-    const refused = await asked("chat/completions", MODEL, "deepinfra", { json: tooLong }, stream);
+    const refused = await send("chat/completions", MODEL, "deepinfra", { json: tooLong }, stream);
     expect(refused).toMatchObject({ status: 400, elsewhere: 0, error: { code: "provider_error" } });
     expect(refused.error.message).toContain("prompt is too long");
     scene.at("deepinfra").next({ json: { error: { message: "slow down", code: "429" } } });

@@ -24,7 +24,7 @@ const busy = (status: number, retryAfter?: string): Script => ({
 const outcomes = (row: Json): string[] => row.attempts.map(({ outcome }: Json) => outcome);
 
 /** A request and how often the provider was asked for it. */
-async function asked(body: Record<string, unknown> = {}) {
+async function send(body: Record<string, unknown> = {}) {
   const before = scene.at("deepinfra").requests.length;
   const answer = await scene.chat(tenant.key, body);
   const [row] = await scene.rows(tenant);
@@ -37,7 +37,7 @@ describe("the same endpoint again", () => {
     async (status) => {
       for (const stream of [false, true]) {
         scene.at("deepinfra").next(busy(status, "0"));
-        const answer = await asked({ stream });
+        const answer = await send({ stream });
         expect([answer.status, answer.times]).toEqual([200, 2]);
         expect(answer.row.attempts).toMatchObject([
           { outcome: "retry", upstream_status: status, maybe_accepted: false },
@@ -51,7 +51,7 @@ describe("the same endpoint again", () => {
 
   test("ROUTE-04 a wait that the provider asked for is waited", async () => {
     scene.at("deepinfra").next(busy(429, "1"));
-    const { status, row } = await asked();
+    const { status, row } = await send();
     expect(status).toBe(200);
     const [first, second] = row.attempts;
     expect(Date.parse(second.started_at) - Date.parse(first.started_at)).toBeGreaterThanOrEqual(990);
@@ -67,14 +67,14 @@ describe("the same endpoint again", () => {
     ["an answer that is none", { body: "<html>" }, 502],
   ])("ROUTE-04 %s: not again", async (_, script, status) => {
     scene.at("deepinfra").next(script);
-    const answer = await asked();
+    const answer = await send();
     expect([answer.status, answer.times]).toEqual([status, 1]);
     expect(outcomes(answer.row)).toEqual(["next"]);
   });
 
   test("ROUTE-04 RATE-07 once and no more: then the provider's word is passed on", async () => {
     for (let at = 0; at < 2; at += 1) scene.at("deepinfra").next(busy(503, "1"));
-    const { status, body, headers, row, times } = await asked();
+    const { status, body, headers, row, times } = await send();
     expect([status, body.error.code, headers.get("retry-after"), times]).toEqual([502, "upstream_error", "1", 2]);
     expect(outcomes(row)).toEqual(["retry", "next"]);
   });

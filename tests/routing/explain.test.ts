@@ -30,23 +30,28 @@ async function explain(request: object, more: object = {}): Promise<Json> {
 }
 
 /** What was said beforehand, and what really became of the same request. */
-async function both(body: Record<string, unknown>): Promise<{ said: Json; answer: Json; row: Json }> {
-  const said = await explain(chatBody(body), { key: tenant.keyId });
+async function both(body: Record<string, unknown>): Promise<{ explained: Json; answer: Json; row: Json }> {
+  const explained = await explain(chatBody(body), { key: tenant.keyId });
   const answer = await scene.chat(tenant.key, body);
   const row = await scene.row(answer.body.id ?? answer.body.error.request_id);
-  return { said, answer, row };
+  return { explained, answer, row };
 }
 
 describe("what is explained is what happens", () => {
   test("ROUTE-07 a plain model: order, candidates and reason are those of the request that follows", async () => {
-    const { said, answer, row } = await both({});
+    const { explained, answer, row } = await both({});
     expect(answer.status).toBe(200);
-    expect(said.refusal).toBeNull();
-    expect(said.order).toEqual(row.decision.order);
-    expect(said.order).toHaveLength(ALL.length);
-    expect(said.candidates.map(({ expected_cost: _, ...rest }: Json) => rest)).toEqual(row.decision.candidates);
-    expect(said.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
-    expect([said.model, said.surface, said.router, said.currency]).toEqual([MODEL, "chat", null, "EUR"]);
+    expect(explained.refusal).toBeNull();
+    expect(explained.order).toEqual(row.decision.order);
+    expect(explained.order).toHaveLength(ALL.length);
+    expect(explained.candidates.map(({ expected_cost: _, ...rest }: Json) => rest)).toEqual(row.decision.candidates);
+    expect(explained.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
+    expect([explained.model, explained.surface, explained.router, explained.currency]).toEqual([
+      MODEL,
+      "chat",
+      null,
+      "EUR",
+    ]);
   });
 
   test("ROUTE-02 ROUTE-07 a prompt that is too long by its estimate alone is counted before it is refused", async () => {
@@ -57,62 +62,62 @@ describe("what is explained is what happens", () => {
     });
     // Four characters are a token by the estimate; of such words it takes nearly five.
     const fitting = await both(prompt(4.2 * model.context_length));
-    expect([fitting.answer.status, fitting.said.refusal]).toEqual([200, null]);
-    expect(fitting.said.expected.input_tokens).toBeLessThan(model.context_length);
-    expect(fitting.row.decision.order).toEqual(fitting.said.order);
+    expect([fitting.answer.status, fitting.explained.refusal]).toEqual([200, null]);
+    expect(fitting.explained.expected.input_tokens).toBeLessThan(model.context_length);
+    expect(fitting.row.decision.order).toEqual(fitting.explained.order);
     // Whoever else falls for another reason: a policy, or a model of a router that cannot do it.
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L3" });
     const floored = await both(prompt(4.2 * model.context_length));
-    expect([floored.answer.status, floored.said.refusal]).toEqual([200, null]);
+    expect([floored.answer.status, floored.explained.refusal]).toEqual([200, null]);
     await scene.gateway.manage("PATCH", at("/policy"), { floor: null });
     const beyond = await both(prompt(6 * model.context_length));
     expect([beyond.answer.status, beyond.answer.body.error.code]).toEqual([400, "context_length_exceeded"]);
-    expect(beyond.said.refusal.message).toBe(beyond.answer.body.error.message);
-    const [, tokens] = /too long: (\d+) tokens/.exec(beyond.said.refusal.message) ?? [];
+    expect(beyond.explained.refusal.message).toBe(beyond.answer.body.error.message);
+    const [, tokens] = /too long: (\d+) tokens/.exec(beyond.explained.refusal.message) ?? [];
     expect(Number(tokens)).toBeLessThan((6 / 4.4) * model.context_length);
   });
 
   test("ROUTE-07 the expected cost is the price of the expected tokens, in the wallet's currency", async () => {
-    const said = await explain(chatBody({ max_tokens: 100 }));
-    const { endpoint, input_tokens, output_tokens, cost } = said.expected;
-    expect(endpoint).toBe(said.order[0]);
+    const explained = await explain(chatBody({ max_tokens: 100 }));
+    const { endpoint, input_tokens, output_tokens, cost } = explained.expected;
+    expect(endpoint).toBe(explained.order[0]);
     expect(output_tokens).toBeLessThanOrEqual(100);
     const wanted = Number(costNanos("deepinfra", { input: input_tokens, output: output_tokens }));
     expect(Math.abs(Number(nanosOf(cost)) - wanted)).toBeLessThanOrEqual(1);
-    const costs = said.candidates.map(({ expected_cost }: Json) => Number(expected_cost));
+    const costs = explained.candidates.map(({ expected_cost }: Json) => Number(expected_cost));
     expect(costs).toEqual(costs.toSorted((a: number, b: number) => a - b));
   });
 
   test("ROUTE-07 a router: by its slug or its name, with version, weights, scores by part and its effort", async () => {
     await putRouter("cheap", { models: [MODEL], weights: { cost: 1 }, reasoning_effort: "low" });
-    const said = await explain(chatBody(), { model: "cheap" });
-    expect(await explain(chatBody(), { model: `@${tenant.slug}/cheap` })).toEqual(said);
-    expect(said).toMatchObject({
+    const explained = await explain(chatBody(), { model: "cheap" });
+    expect(await explain(chatBody(), { model: `@${tenant.slug}/cheap` })).toEqual(explained);
+    expect(explained).toMatchObject({
       model: `@${tenant.slug}/cheap`,
       router: { slug: "cheap", version: 1 },
       weights: { quality: 0, cost: 1, latency: 0 },
       reasoning: { effort: "low", chosen_by: "router" },
     });
-    for (const { scores } of said.candidates)
+    for (const { scores } of explained.candidates)
       expect(scores).toMatchObject({ quality: expect.any(Number), cost: expect.any(Number), total: scores.cost });
     const answer = await scene.chat(tenant.key, { model: `@${tenant.slug}/cheap` });
-    expect(said.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
-    expect((await scene.row(answer.body.id)).decision.order).toEqual(said.order);
+    expect(explained.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
+    expect((await scene.row(answer.body.id)).decision.order).toEqual(explained.order);
   });
 
   test("ROUTE-07 auto needs no router, and a model in the request is enough", async () => {
-    const said = await explain({ messages: chatBody()["messages"], model: "auto" });
-    expect(said).toMatchObject({ model: "auto", router: null, weights: { quality: 1, cost: 1, latency: 1 } });
-    expect(said.order.length).toBeGreaterThan(0);
+    const explained = await explain({ messages: chatBody()["messages"], model: "auto" });
+    expect(explained).toMatchObject({ model: "auto", router: null, weights: { quality: 1, cost: 1, latency: 1 } });
+    expect(explained.order.length).toBeGreaterThan(0);
   });
 
   test("ROUTE-07 a session that was served somewhere is seen, and looking leaves no trace in it", async () => {
     const session = { session_id: "a", messages: [{ role: "user", content: "x".repeat(400) }] };
     await scene.chat(tenant.key, { ...session, provider: { only: ["ionos"] } });
-    const { said, row } = await both(session);
-    expect(said.session).toMatchObject({ use: "first" });
-    expect(said.order[0]).toContain("ionos");
-    expect(said.session).toEqual(row.decision.session);
+    const { explained, row } = await both(session);
+    expect(explained.session).toMatchObject({ use: "first" });
+    expect(explained.order[0]).toContain("ionos");
+    expect(explained.session).toEqual(row.decision.session);
     await explain(chatBody({ session_id: "never" }));
     expect((await explain(chatBody({ session_id: "never" }))).session).toBeNull();
   });
@@ -130,14 +135,14 @@ describe("what would be refused", () => {
     ["a parameter that no endpoint takes", {}, { top_k: 5 }, "unsupported_parameter"],
   ])("ROUTE-07 %s: the very words of the refusal", async (_, policy, body, code) => {
     await scene.gateway.manage("PATCH", at("/policy"), policy);
-    const said = await explain(chatBody(body), { key: tenant.keyId });
+    const explained = await explain(chatBody(body), { key: tenant.keyId });
     const before = calls();
     const answer = await scene.chat(tenant.key, body);
     expect(calls()).toBe(before);
     expect(answer.body.error.code).toBe(code);
     const { message, param } = answer.body.error;
-    expect(said.refusal).toEqual({ status: answer.status, code, message, param: param ?? null });
-    expect([said.order, said.route_reason, said.expected]).toEqual([[], null, null]);
+    expect(explained.refusal).toEqual({ status: answer.status, code, message, param: param ?? null });
+    expect([explained.order, explained.route_reason, explained.expected]).toEqual([[], null, null]);
   });
 });
 
@@ -160,8 +165,8 @@ describe("the policy in force", () => {
     });
     await putRouter("strict", { models: [MODEL], floor: "L3", quality_floor: 0.1 });
     const request = chatBody({ provider: { data_collection: "deny" } });
-    const said = await explain(request, { model: "strict", key: tenant.keyId });
-    expect(said.policy).toEqual({
+    const explained = await explain(request, { model: "strict", key: tenant.keyId });
+    expect(explained.policy).toEqual({
       floor: "L3",
       countries: ["FR", "DE"],
       zero_data_retention: false,
@@ -169,7 +174,7 @@ describe("the policy in force", () => {
       blocked_providers: ["scaleway"],
       allowed_models: [MODEL],
     });
-    expect(said.rules).toEqual([
+    expect(explained.rules).toEqual([
       { rule: "floor", value: "L3", from: ["router"] },
       { rule: "countries", value: ["FR", "DE"], from: ["workspace", "key"] },
       { rule: "no_training", value: true, from: ["request"] },
@@ -177,7 +182,7 @@ describe("the policy in force", () => {
       { rule: "allowed_models", value: [MODEL], from: ["router"] },
       { rule: "quality_floor", value: 0.1, from: ["router"] },
     ]);
-    const out = said.candidates.filter(({ outcome }: Json) => outcome === "excluded");
+    const out = explained.candidates.filter(({ outcome }: Json) => outcome === "excluded");
     expect(out.map(({ provider }: Json) => provider).toSorted()).toEqual(["deepinfra", "scaleway"]);
     // Without the key its rules are not there.
     expect((await explain(request, { model: "strict" })).policy.blocked_providers).toEqual([]);
@@ -185,8 +190,8 @@ describe("the policy in force", () => {
 
   test("a key of another workspace is not there", async () => {
     const other = await scene.gateway.tenant();
-    const asked = scene.gateway.manage("POST", at("/routing/explain"), { request: chatBody(), key: other.keyId });
-    await expect(asked).rejects.toThrow(/400.*key/s);
+    const response = scene.gateway.manage("POST", at("/routing/explain"), { request: chatBody(), key: other.keyId });
+    await expect(response).rejects.toThrow(/400.*key/s);
   });
 });
 

@@ -28,35 +28,35 @@ async function preview(patch: object, scope = "callable"): Promise<Json> {
 
 describe("a policy before it is saved", () => {
   test("PORTAL-06 what it says is left is what a key sees once it is saved, and looking changes nothing", async () => {
-    const said = await preview({ floor: "L2" });
+    const result = await preview({ floor: "L2" });
     expect(await scene.gateway.manage("GET", at("/policy"))).toMatchObject({ floor: null });
-    const left = said.models.filter(({ fate }: Json) => fate === "stays").map(({ id }: Json) => id);
-    expect(said.after.models).toBe(left.length);
-    expect(left.length).toBeLessThan(said.before.models);
+    const left = result.models.filter(({ fate }: Json) => fate === "stays").map(({ id }: Json) => id);
+    expect(result.after.models).toBe(left.length);
+    expect(left.length).toBeLessThan(result.before.models);
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L2" });
     const { body } = await scene.gateway.call(tenant.key, "/v1/models");
     expect(left.toSorted()).toEqual(body.data.map(({ id }: Json) => id).toSorted());
     const again = await preview({});
-    expect([again.before, again.after]).toEqual([said.after, said.after]);
-    expect((await preview({ floor: "none" })).gained).toEqual(said.lost);
+    expect([again.before, again.after]).toEqual([result.after, result.after]);
+    expect((await preview({ floor: "none" })).gained).toEqual(result.lost);
   });
 
   test("PORTAL-06 every endpoint that falls out names its rule and its reason, and every rule what it costs", async () => {
-    const said = await preview({ countries: ["FR"], blocked_providers: ["ovhcloud"] });
-    const one = said.models.find(({ id }: Json) => id === MODEL);
-    const told = one.endpoints.map(({ provider, after, rule }: Json) => [provider, after, rule]).toSorted();
-    expect(told).toEqual([
+    const result = await preview({ countries: ["FR"], blocked_providers: ["ovhcloud"] });
+    const one = result.models.find(({ id }: Json) => id === MODEL);
+    const endpoints = one.endpoints.map(({ provider, after, rule }: Json) => [provider, after, rule]).toSorted();
+    expect(endpoints).toEqual([
       ["deepinfra", false, "countries"],
       ["ionos", false, "countries"],
       ["ovhcloud", false, "blocked_providers"],
       ["scaleway", true, null],
     ]);
     expect(one.endpoints.find(({ provider }: Json) => provider === "ionos").reason).toContain("DE");
-    const rules = new Map<string, Json>(said.rules.map((rule: Json) => [rule.rule, rule]));
+    const rules = new Map<string, Json>(result.rules.map((rule: Json) => [rule.rule, rule]));
     expect(rules.get("countries").code).toBe("compute_country_not_allowed");
     expect(rules.get("blocked_providers").back.endpoints).toBeGreaterThan(0);
-    const fallen = said.rules.reduce((sum: number, { out }: Json) => sum + out.endpoints, 0);
-    expect(fallen).toBe(said.all.endpoints - said.after.endpoints);
+    const excludedCount = result.rules.reduce((sum: number, { out }: Json) => sum + out.endpoints, 0);
+    expect(excludedCount).toBe(result.all.endpoints - result.after.endpoints);
   });
 
   test("PORTAL-06 an endpoint that falls out because its countries are not known names none", async () => {

@@ -40,10 +40,10 @@ async function ask(times: number, body: Record<string, unknown> = {}): Promise<v
 
 describe("what happened beside what would have happened", () => {
   test("ROUTE-07 a workspace with keys of its own at providers is told that a replay uses none of them", async () => {
-    const told = async () => (await replay("auto")).notes.filter((note: string) => note.includes("own keys"));
-    expect(await told()).toEqual([]);
+    const ownKeyNotes = async () => (await replay("auto")).notes.filter((note: string) => note.includes("own keys"));
+    expect(await ownKeyNotes()).toEqual([]);
     await scene.gateway.manage("PUT", at("/providers/mistral"), { key: "of-its-own", skip_test: true });
-    expect(await told()).toHaveLength(1);
+    expect(await ownKeyNotes()).toHaveLength(1);
   });
 
   test("ROUTE-07 both sides are what the workspace pays, with its margin", async () => {

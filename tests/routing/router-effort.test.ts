@@ -24,7 +24,7 @@ async function routed(model: string, effort: string, { slug } = tenant): Promise
 }
 
 const received = (provider: Provider) => scene.at(provider).requests.at(-1);
-const told = (provider: Provider): Json => received(provider)?.json;
+const sentTo = (provider: Provider): Json => received(provider)?.json;
 const CONVERSED = {
   output: { message: { role: "assistant", content: [{ text: "Hello." }] } },
   stopReason: "end_turn",
@@ -33,13 +33,13 @@ const CONVERSED = {
 const TOOL = { name: "weather", parameters: { type: "object", properties: {} } };
 
 /** What the caller is told: status, effort, who chose it, and how the provider was asked. */
-const heard = ({ status, headers }: Called) => [
+const effortOf = ({ status, headers }: Called) => [
   status,
   headers.get("x-svc-reasoning-effort"),
   headers.get("x-svc-reasoning-chosen-by"),
   headers.get("x-svc-upstream-surface"),
 ];
-const UNTOLD = [200, null, "provider_default"] as const;
+const NO_EFFORT = [200, null, "provider_default"] as const;
 
 describe("over chat completions", () => {
   test.each([
@@ -49,11 +49,16 @@ describe("over chat completions", () => {
     ["openai/o3", "low", "low"],
   ])(
     "ROUTE-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
-    async (model, effort, said) => {
+    async (model, effort, expected) => {
       const name = await routed(model, effort);
       for (const stream of [false, true]) {
-        expect(heard(await scene.chat(tenant.key, { model: name, stream }))).toEqual([200, said, "router", "chat"]);
-        expect(told("openai").reasoning_effort).toBe(said);
+        expect(effortOf(await scene.chat(tenant.key, { model: name, stream }))).toEqual([
+          200,
+          expected,
+          "router",
+          "chat",
+        ]);
+        expect(sentTo("openai").reasoning_effort).toBe(expected);
       }
     },
   );
@@ -63,14 +68,14 @@ describe("over chat completions", () => {
     ["anthropic/claude-opus-4-6", { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
   ])("ROUTE-06 HDR-06 %s is told it in its own way", async (model, way) => {
     const answer = await scene.chat(tenant.key, { model: await routed(model, "high") });
-    expect(heard(answer)).toEqual([200, "high", "router", "messages"]);
-    expect(told("anthropic")).toMatchObject(way);
+    expect(effortOf(answer)).toEqual([200, "high", "router", "messages"]);
+    expect(sentTo("anthropic")).toMatchObject(way);
   });
 
   test("ROUTE-06 HDR-06 a model that thinks or does not is told one of its two words", async () => {
     const name = await routed("mistral/mistral-small-2603", "low");
-    expect(heard(await scene.chat(tenant.key, { model: name }))).toEqual([200, "high", "router", "chat"]);
-    expect(told("mistral").reasoning_effort).toBe("high");
+    expect(effortOf(await scene.chat(tenant.key, { model: name }))).toEqual([200, "high", "router", "chat"]);
+    expect(sentTo("mistral").reasoning_effort).toBe("high");
   });
 
   test.each([
@@ -79,25 +84,25 @@ describe("over chat completions", () => {
     ["high", "mistral/mistral-small-2506", "mistral"],
   ] as const)("ROUTE-06 HDR-06 %s is not told to %s, which cannot be told it", async (effort, model, provider) => {
     const answer = await scene.chat(tenant.key, { model: await routed(model, effort) });
-    expect(heard(answer)).toEqual([...UNTOLD, "chat"]);
-    expect(told(provider)).not.toHaveProperty("reasoning_effort");
+    expect(effortOf(answer)).toEqual([...NO_EFFORT, "chat"]);
+    expect(sentTo(provider)).not.toHaveProperty("reasoning_effort");
   });
 
   test.each([{ temperature: 0.2 }, { top_p: 0.5 }, { logprobs: true }])(
     "ROUTE-06 HDR-06 it gives way to what the model does only without thinking: %j",
     async (more) => {
       const name = await routed("openai/gpt-5.2", "high");
-      expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...UNTOLD, "chat"]);
-      expect(told("openai")).toMatchObject(more);
-      expect(told("openai")).not.toHaveProperty("reasoning_effort");
+      expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...NO_EFFORT, "chat"]);
+      expect(sentTo("openai")).toMatchObject(more);
+      expect(sentTo("openai")).not.toHaveProperty("reasoning_effort");
       const own = await scene.chat(tenant.key, { model: name, ...more, reasoning_effort: "low" });
-      expect(heard(own)).toEqual([200, "low", "caller", "chat"]);
+      expect(effortOf(own)).toEqual([200, "low", "caller", "chat"]);
     },
   );
 
   test("ROUTE-06 HDR-06 a temperature that holds anyway, or not to think, keeps nothing out", async () => {
     const high = await routed("openai/gpt-5.2", "high");
-    expect(heard(await scene.chat(tenant.key, { model: high, temperature: 1 }))).toEqual([
+    expect(effortOf(await scene.chat(tenant.key, { model: high, temperature: 1 }))).toEqual([
       200,
       "high",
       "router",
@@ -105,8 +110,8 @@ describe("over chat completions", () => {
     ]);
     const none = await routed("openai/gpt-5.2", "none");
     const off = await scene.chat(tenant.key, { model: none, temperature: 0.2 });
-    expect(heard(off)).toEqual([200, "none", "router", "chat"]);
-    expect(told("openai")).toMatchObject({ reasoning_effort: "none", temperature: 0.2 });
+    expect(effortOf(off)).toEqual([200, "none", "router", "chat"]);
+    expect(sentTo("openai")).toMatchObject({ reasoning_effort: "none", temperature: 0.2 });
   });
 });
 
@@ -118,29 +123,29 @@ describe("what the caller asked for goes before it", () => {
     "ROUTE-06 HDR-06 Claude is not given a larger limit than %i to think in",
     async (max_tokens) => {
       const name = await routed(BUDGETED, "high");
-      expect(heard(await scene.chat(tenant.key, { model: name, max_tokens, ...only("anthropic") }))).toEqual([
-        ...UNTOLD,
+      expect(effortOf(await scene.chat(tenant.key, { model: name, max_tokens, ...only("anthropic") }))).toEqual([
+        ...NO_EFFORT,
         "messages",
       ]);
-      expect(told("anthropic")).toMatchObject({ max_tokens });
-      expect(told("anthropic")).not.toHaveProperty("thinking");
-      expect(heard(await scene.chat(tenant.key, { model: name, max_tokens, ...only("aws-bedrock") }))).toEqual([
-        ...UNTOLD,
+      expect(sentTo("anthropic")).toMatchObject({ max_tokens });
+      expect(sentTo("anthropic")).not.toHaveProperty("thinking");
+      expect(effortOf(await scene.chat(tenant.key, { model: name, max_tokens, ...only("aws-bedrock") }))).toEqual([
+        ...NO_EFFORT,
         "chat",
       ]);
-      expect(told("aws-bedrock").inferenceConfig).toEqual({ maxTokens: max_tokens });
-      expect(told("aws-bedrock")).not.toHaveProperty("additionalModelRequestFields");
+      expect(sentTo("aws-bedrock").inferenceConfig).toEqual({ maxTokens: max_tokens });
+      expect(sentTo("aws-bedrock")).not.toHaveProperty("additionalModelRequestFields");
     },
   );
 
   test("ROUTE-06 HDR-06 Claude thinks within a limit that has room, and at the caller's own word beyond it", async () => {
     const name = await routed(BUDGETED, "high");
     const roomy = await scene.chat(tenant.key, { model: name, max_tokens: 1025, ...only("anthropic") });
-    expect(heard(roomy)).toEqual([200, "minimal", "router", "messages"]);
-    expect(told("anthropic")).toMatchObject({ max_tokens: 1025, thinking: { budget_tokens: 1024 } });
+    expect(effortOf(roomy)).toEqual([200, "minimal", "router", "messages"]);
+    expect(sentTo("anthropic")).toMatchObject({ max_tokens: 1025, thinking: { budget_tokens: 1024 } });
     const body = { model: name, max_tokens: 20, reasoning_effort: "low", ...only("anthropic") };
-    expect(heard(await scene.chat(tenant.key, body))).toEqual([200, "minimal", "caller", "messages"]);
-    expect(told("anthropic")).toMatchObject({ max_tokens: 1044, thinking: { budget_tokens: 1024 } });
+    expect(effortOf(await scene.chat(tenant.key, body))).toEqual([200, "minimal", "caller", "messages"]);
+    expect(sentTo("anthropic")).toMatchObject({ max_tokens: 1044, thinking: { budget_tokens: 1024 } });
   });
 
   test("BILL-03 ROUTE-06 nothing is reserved for thoughts that are not asked for", async () => {
@@ -161,9 +166,9 @@ describe("what the caller asked for goes before it", () => {
       { role: "assistant", content: "1." },
     ];
     const answer = await scene.chat(tenant.key, { model: await routed(model, "high"), messages, ...only(at) });
-    expect(heard(answer)).toEqual([...UNTOLD, way]);
+    expect(effortOf(answer)).toEqual([...NO_EFFORT, way]);
     for (const field of ["thinking", "output_config", "additionalModelRequestFields"])
-      expect(told(at)).not.toHaveProperty(field);
+      expect(sentTo(at)).not.toHaveProperty(field);
   });
 
   test.each([
@@ -172,9 +177,9 @@ describe("what the caller asked for goes before it", () => {
     ["xhigh", { top_p: 0.5 }],
   ])("ROUTE-06 HDR-06 Nova, which a router wants at %s, is told medium beside %j", async (effort, more) => {
     const name = await routed("amazon/nova-2-lite", effort);
-    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, "medium", "router", "chat"]);
-    expect(told("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe("medium");
-    expect(Object.values(told("aws-bedrock").inferenceConfig)).toEqual(Object.values(more));
+    expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, "medium", "router", "chat"]);
+    expect(sentTo("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe("medium");
+    expect(Object.values(sentTo("aws-bedrock").inferenceConfig)).toEqual(Object.values(more));
   });
 
   test.each([
@@ -182,8 +187,8 @@ describe("what the caller asked for goes before it", () => {
     ["medium", { max_tokens: 500, temperature: 0.2 }],
   ])("ROUTE-06 HDR-06 Nova is told %s with %j", async (effort, more) => {
     const name = await routed("amazon/nova-2-lite", effort);
-    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, effort, "router", "chat"]);
-    expect(told("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(effort);
+    expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, effort, "router", "chat"]);
+    expect(sentTo("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(effort);
   });
 });
 
@@ -200,12 +205,12 @@ describe("over an endpoint's own responses API", () => {
     ["openai/gpt-oss-120b", "low", "low", "ovhcloud"],
   ] as const)(
     "RESP-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
-    async (model, effort, said, provider) => {
+    async (model, effort, expected, provider) => {
       const name = await routed(model, effort);
       for (const stream of [false, true]) {
         const answer = await ask({ model: name }, stream, provider);
-        expect(heard(answer)).toEqual([200, said, "router", "responses"]);
-        expect(told(provider).reasoning).toEqual({ effort: said });
+        expect(effortOf(answer)).toEqual([200, expected, "router", "responses"]);
+        expect(sentTo(provider).reasoning).toEqual({ effort: expected });
       }
     },
   );
@@ -214,45 +219,47 @@ describe("over an endpoint's own responses API", () => {
     const name = await routed("openai/gpt-5", "low");
     const body = (model: string, reasoning: string) =>
       `{ "model":"${model}", "store":false,  "reasoning":${reasoning}, "novel":1.0,\n "input":"Hello" }`;
-    for (const [sent, said] of [
+    for (const [sent, forwarded] of [
       ["null", '{"effort":"low"}'],
       ['{"summary":"auto","share":1.0}', '{"summary":"auto","share":1.0,"effort":"low"}'],
       ['{"effort":null,"summary":"auto"}', '{"effort":"low","summary":"auto"}'],
     ] as const) {
-      expect(heard(await ask(body(name, sent)))).toEqual([200, "low", "router", "responses"]);
-      expect(String(received("openai")?.raw)).toBe(body("gpt-5", said));
+      expect(effortOf(await ask(body(name, sent)))).toEqual([200, "low", "router", "responses"]);
+      expect(String(received("openai")?.raw)).toBe(body("gpt-5", forwarded));
     }
   });
 
   test("RESP-06 HDR-06 the caller's own word stands, as it was written", async () => {
     const name = await routed("openai/gpt-5", "low");
     const answer = await ask({ model: name, reasoning: { effort: "high" } });
-    expect(heard(answer)).toEqual([200, "high", "caller", "responses"]);
-    expect(told("openai").reasoning).toEqual({ effort: "high" });
+    expect(effortOf(answer)).toEqual([200, "high", "caller", "responses"]);
+    expect(sentTo("openai").reasoning).toEqual({ effort: "high" });
   });
 
   test("RESP-06 HDR-06 a model that cannot think with tools over chat completions can here", async () => {
     const name = await routed("openai/gpt-5.4", "high");
     const answer = await ask({ model: name, tools: [{ type: "function", ...TOOL }] });
-    expect(heard(answer)).toEqual([200, "high", "router", "responses"]);
-    expect(told("openai").reasoning).toEqual({ effort: "high" });
+    expect(effortOf(answer)).toEqual([200, "high", "router", "responses"]);
+    expect(sentTo("openai").reasoning).toEqual({ effort: "high" });
   });
 
   test.each([
     ["minimal", { tools: [{ type: "function", ...TOOL }] }, "minimal"],
     ["low", { tools: [{ type: "web_search" }] }, "low"],
     ["minimal", { tools: [{ type: "web_search" }] }, null],
-  ])("RESP-06 HDR-06 GPT-5, which a router wants at %s, with %j is told %s", async (effort, more, said) => {
+  ])("RESP-06 HDR-06 GPT-5, which a router wants at %s, with %j is told %s", async (effort, more, expected) => {
     const answer = await ask({ model: await routed("openai/gpt-5", effort), ...more });
-    expect(heard(answer)).toEqual(said === null ? [...UNTOLD, "responses"] : [200, said, "router", "responses"]);
-    expect(told("openai")).toMatchObject(more);
-    expect(told("openai").reasoning).toEqual(said === null ? undefined : { effort: said });
+    expect(effortOf(answer)).toEqual(
+      expected === null ? [...NO_EFFORT, "responses"] : [200, expected, "router", "responses"],
+    );
+    expect(sentTo("openai")).toMatchObject(more);
+    expect(sentTo("openai").reasoning).toEqual(expected === null ? undefined : { effort: expected });
   });
 
   test("RESP-06 HDR-06 a tool that is left out keeps nothing out", async () => {
     const answer = await ask({ model: await routed("openai/gpt-5", "minimal"), tools: [{ type: "image_generation" }] });
-    expect(heard(answer)).toEqual([200, "minimal", "router", "responses"]);
-    expect(told("openai")).not.toHaveProperty("tools");
+    expect(effortOf(answer)).toEqual([200, "minimal", "router", "responses"]);
+    expect(sentTo("openai")).not.toHaveProperty("tools");
   });
 
   test.each([
@@ -262,9 +269,9 @@ describe("over an endpoint's own responses API", () => {
     ["openai/gpt-4.1", {}],
   ])("RESP-06 HDR-06 %s with %j is asked without it", async (model, more) => {
     const answer = await ask({ model: await routed(model, "high"), ...more });
-    expect(heard(answer)).toEqual([...UNTOLD, "responses"]);
-    expect(told("openai")).toMatchObject(more);
-    expect(told("openai")).not.toHaveProperty("reasoning");
+    expect(effortOf(answer)).toEqual([...NO_EFFORT, "responses"]);
+    expect(sentTo("openai")).toMatchObject(more);
+    expect(sentTo("openai")).not.toHaveProperty("reasoning");
   });
 });
 
@@ -273,6 +280,6 @@ test("MSG-01 HDR-06 Claude is sent the body of messages as it was written, witho
   const body = (model: string) =>
     `{ "model":"${model}", "max_tokens":64,  "messages":[{"role":"user","content":"Hello"}] }`;
   const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: body(name) });
-  expect(heard(answer)).toEqual([...UNTOLD, "messages"]);
+  expect(effortOf(answer)).toEqual([...NO_EFFORT, "messages"]);
   expect(String(received("anthropic")?.raw)).toBe(body("claude-opus-4-6"));
 });

@@ -108,14 +108,14 @@ describe("the provider object", () => {
   });
 
   test("PARAM-05 PARAM-06 none of the gateway's own fields is forwarded", async () => {
-    const wishes = {
+    const hints = {
       provider: { order: ["deepinfra"], sort: null },
       session_id: "a conversation",
       cost_tier: "low",
       remaining_turns: 2,
     };
     for (const stream of [false, true]) {
-      expect((await ask({ ...wishes, stream })).status).toBe(200);
+      expect((await ask({ ...hints, stream })).status).toBe(200);
       const { json } = scene.at("deepinfra").requests.at(-1) ?? {};
       expect(Object.keys(isJsonObject(json) ? json : {}).toSorted()).toEqual(
         ["messages", "model", "stream", ...(stream ? ["stream_options"] : [])].toSorted(),

@@ -46,10 +46,10 @@ export class Checks {
     this.#world.note(`${visit.mark} asks ${endpointId} (${trouble})`);
     const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
     if (visit.state !== "running") say("end", "asked after its end");
-    this.#mayBeAsked(visit, endpointId, arrival, say);
-    this.#isAskedFor(visit, endpointId, say);
+    this.#expectAllowedAttempt(visit, endpointId, arrival, say);
+    this.#expectRequestedModel(visit, endpointId, say);
     this.#isWithinBounds(visit, call, say);
-    this.#isNotAside(visit, call, say);
+    this.#expectClosedCircuit(visit, call, say);
     if (visit.held?.is !== "open") say("money", "no money is reserved");
     if (visit.sink.started) say("content", "content had reached the caller");
     if (visit.sink.disconnected) say("end", "the caller had hung up");
@@ -65,7 +65,7 @@ export class Checks {
     return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
   }
 
-  #mayBeAsked(visit: ClientRequest, endpointId: string, { address }: Arrival, say: Say): void {
+  #expectAllowedAttempt(visit: ClientRequest, endpointId: string, { address }: Arrival, say: Say): void {
     const { catalogue, connected } = this.#world;
     const layers = this.layersOf(visit);
     const why = layers === undefined ? "its workspace is gone" : forbidden(endpointId, catalogue, layers);
@@ -75,7 +75,7 @@ export class Checks {
   }
 
   /** The model that was asked for, or one that the caller's own router may choose. */
-  #isAskedFor(visit: ClientRequest, endpointId: string, say: Say): void {
+  #expectRequestedModel(visit: ClientRequest, endpointId: string, say: Say): void {
     const { planned, model, hints, workspaceSlug } = visit;
     const served = planned?.catalogue.snapshot.endpoints.get(endpointId)?.model;
     if (planned === undefined || served === undefined) {
@@ -114,7 +114,7 @@ export class Checks {
   }
 
   /** Who is set aside is asked last: never first while somebody is there with whom nothing was ever wrong. */
-  #isNotAside(visit: ClientRequest, { endpointId }: Call, say: Say): void {
+  #expectClosedCircuit(visit: ClientRequest, { endpointId }: Call, say: Say): void {
     const { circuits, shape, changedAtMs, scheduler } = this.#world;
     const plannedAtMs = visit.planned?.atMs ?? 0;
     const sinceMs = circuits.since(endpointId, scheduler.monotonicMs());

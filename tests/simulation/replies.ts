@@ -71,7 +71,7 @@ export function chatStream({ id, words, used, figures }: Answer): Pieces {
 }
 
 function chatUsage({ input, cached, output }: Used, figures: Figures): object {
-  const told = (prompt: number, completion: number, cachedTokens: number) => ({
+  const usage = (prompt: number, completion: number, cachedTokens: number) => ({
     usage: {
       prompt_tokens: prompt,
       completion_tokens: completion,
@@ -81,17 +81,17 @@ function chatUsage({ input, cached, output }: Used, figures: Figures): object {
   });
   switch (figures) {
     case "honest":
-      return told(input, output, cached);
+      return usage(input, output, cached);
     case "missing":
       return {};
     case "zero":
-      return told(0, 0, 0);
+      return usage(0, 0, 0);
     case "negative":
-      return told(-input, -output, 0);
+      return usage(-input, -output, 0);
     case "huge":
-      return told(900_000_000, 900_000_000, 0);
+      return usage(900_000_000, 900_000_000, 0);
     case "impossible":
-      return told(input, output, input + 1);
+      return usage(input, output, input + 1);
   }
 }
 
@@ -124,7 +124,7 @@ export function messagesStream({ id, words, used, figures }: Answer): Pieces {
 }
 
 function messagesUsage({ input, cached, output }: Used, figures: Figures) {
-  const told = (fresh: number, read: number, written: number) => ({
+  const usageOf = (fresh: number, read: number, written: number) => ({
     input_tokens: fresh,
     cache_read_input_tokens: read,
     output_tokens: written,
@@ -132,15 +132,15 @@ function messagesUsage({ input, cached, output }: Used, figures: Figures) {
   switch (figures) {
     case "honest":
     case "missing":
-      return told(input - cached, cached, output);
+      return usageOf(input - cached, cached, output);
     case "zero":
-      return told(0, 0, 0);
+      return usageOf(0, 0, 0);
     case "negative":
-      return told(-input, 0, -output);
+      return usageOf(-input, 0, -output);
     case "huge":
-      return told(900_000_000, 0, 900_000_000);
+      return usageOf(900_000_000, 0, 900_000_000);
     case "impossible":
-      return told(0.5, 0, output);
+      return usageOf(0.5, 0, output);
   }
 }
 

@@ -76,8 +76,8 @@ export type CallShape = {
 };
 
 /** How one call goes, step by step. */
-export function scriptOf(trouble: Trouble | "well", asked: CallShape, chance: Chance): Step[] {
-  const { patience } = asked;
+export function scriptOf(trouble: Trouble | "well", shape: CallShape, chance: Chance): Step[] {
+  const { patience } = shape;
   const thinksMs = chance.between(5, 400);
   const failure = (kind: UpstreamFailure["kind"], sent: boolean, afterMs: number): Step[] => [
     { is: "fail", afterMs, failure: { kind, sent, why: trouble } },
@@ -96,7 +96,7 @@ export function scriptOf(trouble: Trouble | "well", asked: CallShape, chance: Ch
   }
   const status = STATUSES[trouble];
   if (status !== undefined) return [...problem(status, thinksMs)];
-  return answered(trouble, asked, chance, thinksMs);
+  return answered(trouble, shape, chance, thinksMs);
 }
 
 function problem(
@@ -115,8 +115,8 @@ function problem(
   ];
 }
 
-function answered(trouble: Trouble | "well", asked: CallShape, chance: Chance, thinksMs: number): Step[] {
-  const pieces = piecesOf(asked);
+function answered(trouble: Trouble | "well", shape: CallShape, chance: Chance, thinksMs: number): Step[] {
+  const pieces = piecesOf(shape);
   const type = trouble === "html" ? "text/html" : pieces.type;
   const head: Step = {
     is: "head",
@@ -124,42 +124,42 @@ function answered(trouble: Trouble | "well", asked: CallShape, chance: Chance, t
     status: 200,
     headers: { "content-type": type, ...(trouble === "compressed" ? { "content-encoding": "gzip" } : {}) },
   };
-  const pauseMs = () => (chance.is(0.1) ? chance.between(0, asked.pauseMs) : chance.between(0, 60));
+  const pauseMs = () => (chance.is(0.1) ? chance.between(0, shape.pauseMs) : chance.between(0, 60));
   const data = (text: string): Step => ({ is: "data", afterMs: pauseMs(), text });
   const all = (list: readonly string[]) => list.map(data);
   const end: Step = { is: "end", afterMs: chance.between(0, 20) };
   const cut: Step = { is: "fail", afterMs: 5, failure: { kind: "broken", sent: true, why: trouble } };
   const stalled: Step = {
     is: "fail",
-    afterMs: asked.patience.idleMs,
+    afterMs: shape.patience.idleMs,
     failure: { kind: "timeout", sent: true, why: trouble },
   };
   const { preamble, content, finish, usage } = pieces;
   const last = pieces.last.map((text): Step => ({ is: "data", afterMs: pauseMs(), text, isLast: true }));
-  const early = asked.streaming ? all(preamble) : [];
-  const late = [...all(preamble), ...all(content.slice(0, asked.streaming ? chance.between(1, content.length) : 1))];
-  const errorFrame = data(asked.dialect === "D1" ? CHAT_ERROR : MESSAGES_ERROR);
+  const early = shape.streaming ? all(preamble) : [];
+  const late = [...all(preamble), ...all(content.slice(0, shape.streaming ? chance.between(1, content.length) : 1))];
+  const errorFrame = data(shape.dialect === "D1" ? CHAT_ERROR : MESSAGES_ERROR);
   switch (trouble) {
     case "garbage":
       return [head, data("data: {not json\n\n"), end];
     case "html":
       return [head, data("<html>"), end];
     case "empty":
-      return [head, ...(asked.streaming ? last : []), end];
+      return [head, ...(shape.streaming ? last : []), end];
     case "cut_early":
       return [head, ...early, cut];
     case "cut_late":
       return [head, ...late, cut];
     case "cut_before_figures":
-      return [head, ...all(preamble), ...all(content), ...all(finish), ...(asked.streaming ? [cut] : [end])];
+      return [head, ...all(preamble), ...all(content), ...all(finish), ...(shape.streaming ? [cut] : [end])];
     case "stall_early":
       return [head, ...early, stalled];
     case "stall_late":
       return [head, ...late, stalled];
     case "error_frame_early":
-      return asked.streaming ? [head, ...early, errorFrame, end] : [head, cut];
+      return shape.streaming ? [head, ...early, errorFrame, end] : [head, cut];
     case "error_frame_late":
-      return asked.streaming ? [head, ...late, errorFrame, end] : [head, cut];
+      return shape.streaming ? [head, ...late, errorFrame, end] : [head, cut];
     case "talks_on":
       return [head, ...all(preamble), ...all(content), ...all(finish), ...all(usage), ...last, ...all(content), end];
     default:

@@ -139,8 +139,8 @@ function orderTests(store: () => Store): void {
     expect(await due(10, 2)).toEqual(["a1", "b1", "a2"]);
     expect(await due(2, 2)).toEqual(["a1", "b1"]);
     expect(await due(10, 10)).toHaveLength(6);
-    const told = [await alerts.countAlertsSince("ws_1", 10), await alerts.countAlertsSince("ws_1", 11)];
-    expect([...told, await alerts.countAlertsSince("ws_2", 0)]).toEqual([2, 0, 1]);
+    const counts = [await alerts.countAlertsSince("ws_1", 10), await alerts.countAlertsSince("ws_1", 11)];
+    expect([...counts, await alerts.countAlertsSince("ws_2", 0)]).toEqual([2, 0, 1]);
   });
 
   test("BILL-10 deliveries are listed newest first, page by page", async () => {

@@ -23,17 +23,17 @@ export type Answer = {
 };
 
 /** A call as a handler sees it. */
-export function exchangeOf(route: Route, said: Omit<Ask, "id"> = {}): Exchange {
+export function exchangeOf(route: Route, input: Omit<Ask, "id"> = {}): Exchange {
   return {
     requestId: "req_test",
     route,
-    params: said.params ?? {},
-    query: new URLSearchParams(said.query ?? ""),
-    headers: said.headers ?? {},
+    params: input.params ?? {},
+    query: new URLSearchParams(input.query ?? ""),
+    headers: input.headers ?? {},
     clientAddress: "127.0.0.1",
     receivedAtMs: 0,
     startedMs: 0,
-    principal: said.principal,
+    principal: input.principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
     upload: rejectUpload,
@@ -41,20 +41,20 @@ export function exchangeOf(route: Route, said: Omit<Ask, "id"> = {}): Exchange {
 }
 
 /** One call of a handler of the catalogue, without a server around it. */
-export async function ask(handlers: Record<string, Handler>, said: Ask): Promise<Answer> {
-  const route = CATALOGUE_ROUTES.find(({ id }) => id === said.id);
-  const handler = handlers[said.id];
-  if (route === undefined || handler?.kind !== "buffered") throw new Error(`no such handler: ${said.id}`);
-  const exchange = exchangeOf(route, said);
+export async function ask(handlers: Record<string, Handler>, input: Ask): Promise<Answer> {
+  const route = CATALOGUE_ROUTES.find(({ id }) => id === input.id);
+  const handler = handlers[input.id];
+  if (route === undefined || handler?.kind !== "buffered") throw new Error(`no such handler: ${input.id}`);
+  const exchange = exchangeOf(route, input);
   const reply: HttpResponse = await handler.handle(exchange);
   const body = reply.json ?? (reply.bytes === undefined ? undefined : JSON.parse(reply.bytes.toString()));
   return { status: reply.status, headers: reply.headers ?? {}, body };
 }
 
 /** The fault a call ends with. */
-export async function refusal(handlers: Record<string, Handler>, said: Ask): Promise<Fault> {
+export async function refusal(handlers: Record<string, Handler>, input: Ask): Promise<Fault> {
   try {
-    await ask(handlers, said);
+    await ask(handlers, input);
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;

@@ -116,9 +116,9 @@ function deltasOf(block: any): [string, Record<string, unknown>][] {
 const pieces = (text: string): string[] => text.match(/[\s\S]{1,5}/gu) ?? [""];
 
 /** Everything a reader says of a binary stream that arrives in these pieces; `garbage` where it cannot read on. */
-export function converseEvents(chunks: Iterable<Buffer>, asked?: ReplyContext): (ReplyEvent | "malformed")[] {
+export function converseEvents(chunks: Iterable<Buffer>, context?: ReplyContext): (ReplyEvent | "malformed")[] {
   const frames = new ConverseFrames(1 << 24);
-  const reader = new ConverseReader(asked);
+  const reader = new ConverseReader(context);
   const events: (ReplyEvent | "malformed")[] = [];
   const take = (list: ReturnType<ConverseFrames["push"]>) => {
     for (const frame of list) events.push(...(reader.read(frame) ?? ["malformed" as const]));

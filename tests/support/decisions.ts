@@ -270,8 +270,12 @@ const SG_ANSWER = {
 type TokenProbabilities = Readonly<Record<string, number>>;
 
 /** A chat completion of one token, with what else it might have been. */
-export function chatWithLogprobs(told: TokenProbabilities, more: Record<string, unknown> = {}): Json {
-  const alternatives = Object.entries(told).map(([token, p]) => ({ token, logprob: Math.log(p), bytes: null }));
+export function chatWithLogprobs(probabilities: TokenProbabilities, more: Record<string, unknown> = {}): Json {
+  const alternatives = Object.entries(probabilities).map(([token, p]) => ({
+    token,
+    logprob: Math.log(p),
+    bytes: null,
+  }));
   const [first] = alternatives;
   return {
     id: "chatcmpl-up",
@@ -291,8 +295,12 @@ export function chatWithLogprobs(told: TokenProbabilities, more: Record<string, 
   };
 }
 
-export function geminiWithLogprobs(told: TokenProbabilities, more: Record<string, unknown> = {}): Json {
-  const candidates = Object.entries(told).map(([token, p]) => ({ token, tokenId: 1, logProbability: Math.log(p) }));
+export function geminiWithLogprobs(probabilities: TokenProbabilities, more: Record<string, unknown> = {}): Json {
+  const candidates = Object.entries(probabilities).map(([token, p]) => ({
+    token,
+    tokenId: 1,
+    logProbability: Math.log(p),
+  }));
   return {
     candidates: [
       {

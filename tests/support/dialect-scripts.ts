@@ -18,8 +18,8 @@ export type ModelOutput = {
 export type DialectScript = {
   readonly provider: Provider;
   readonly model: string;
-  whole(said: ModelOutput): Script;
-  streamed(said: ModelOutput): Script;
+  whole(output: ModelOutput): Script;
+  streamed(output: ModelOutput): Script;
 };
 
 const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8" };
@@ -29,12 +29,15 @@ export const DIALECT_SCRIPTS: Readonly<Record<"D1" | "D2" | "D3" | "D4", Dialect
   D1: {
     provider: "deepinfra",
     model: "alibaba/qwen3.5-397b-a17b",
-    whole: (said) => ({
-      json: chatJson({ message: chatMessage(said), finish_reason: said.stop ?? usualStop(said, "stop", "tool_calls") }),
+    whole: (output) => ({
+      json: chatJson({
+        message: chatMessage(output),
+        finish_reason: output.stop ?? usualStop(output, "stop", "tool_calls"),
+      }),
     }),
-    streamed: (said) => ({
-      frames: chatFrames(chatDeltas(said), {
-        finish: said.stop ?? usualStop(said, "stop", "tool_calls"),
+    streamed: (output) => ({
+      frames: chatFrames(chatDeltas(output), {
+        finish: output.stop ?? usualStop(output, "stop", "tool_calls"),
         usage: "asked",
       }),
     }),
@@ -42,20 +45,20 @@ export const DIALECT_SCRIPTS: Readonly<Record<"D1" | "D2" | "D3" | "D4", Dialect
   D2: {
     provider: "anthropic",
     model: "anthropic/claude-sonnet-4-6",
-    whole: (said) => ({ json: messageOf(said) }),
-    streamed: (said) => ({ body: messageStream(messageOf(said), 4), headers: EVENT_STREAM }),
+    whole: (output) => ({ json: messageOf(output) }),
+    streamed: (output) => ({ body: messageStream(messageOf(output), 4), headers: EVENT_STREAM }),
   },
   D3: {
     provider: "google-ai-studio",
     model: "google/gemini-2.5-flash",
-    whole: (said) => ({ json: whole(geminiParts(said), { finish: said.stop ?? "STOP" }) }),
-    streamed: (said) => ({ frames: frames(geminiParts(said), { finish: said.stop ?? "STOP" }) }),
+    whole: (output) => ({ json: whole(geminiParts(output), { finish: output.stop ?? "STOP" }) }),
+    streamed: (output) => ({ frames: frames(geminiParts(output), { finish: output.stop ?? "STOP" }) }),
   },
   D4: {
     provider: "aws-bedrock",
     model: "amazon/nova-2-lite",
-    whole: (said) => ({ json: replyOf(converseAnswer(said)) }),
-    streamed: (said) => ({ frames: streamOf(converseAnswer(said)), headers: CONVERSE_STREAM }),
+    whole: (output) => ({ json: replyOf(converseAnswer(output)) }),
+    streamed: (output) => ({ frames: streamOf(converseAnswer(output)), headers: CONVERSE_STREAM }),
   },
 };
 
@@ -92,14 +95,14 @@ function chatCall({ id, name, input }: { id: string; name: string; input: JsonOb
   return { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
 }
 
-function messageOf(said: ModelOutput): JsonObject {
-  const { thoughts, text, calls = [] } = said;
+function messageOf(output: ModelOutput): JsonObject {
+  const { thoughts, text, calls = [] } = output;
   const content = [
     ...(thoughts === undefined ? [] : [{ type: "thinking", thinking: thoughts, signature: "sig+/=" }]),
     ...(text === undefined ? [] : [{ type: "text", text }]),
     ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })),
   ];
-  return messageJson(content, { stop_reason: said.stop ?? usualStop(said, "end_turn", "tool_use") });
+  return messageJson(content, { stop_reason: output.stop ?? usualStop(output, "end_turn", "tool_use") });
 }
 
 function geminiParts({ thoughts, text, calls = [] }: ModelOutput) {
@@ -110,8 +113,8 @@ function geminiParts({ thoughts, text, calls = [] }: ModelOutput) {
   ];
 }
 
-function converseAnswer(said: ModelOutput) {
-  const { thoughts, text, calls = [] } = said;
+function converseAnswer(output: ModelOutput) {
+  const { thoughts, text, calls = [] } = output;
   const content = [
     ...(thoughts === undefined
       ? []
@@ -121,7 +124,7 @@ function converseAnswer(said: ModelOutput) {
   ];
   return {
     content,
-    stopReason: said.stop ?? usualStop(said, "end_turn", "tool_use"),
+    stopReason: output.stop ?? usualStop(output, "end_turn", "tool_use"),
     usage: { inputTokens: 11, outputTokens: 7, totalTokens: 18 },
   };
 }

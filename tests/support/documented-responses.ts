@@ -46,13 +46,13 @@ export function expectDocumented(method: string, where: string, answer: Called):
 /** Headers and the type of what was answered, against the text of the document. Pages are in none. */
 function unnamedIn({ id }: Route, { status, headers }: Called): string | undefined {
   // A provider's own status is passed on, whatever it is.
-  const said = answers.get(id)?.[status];
-  if (said === undefined) return undefined;
-  const named = new Set(Object.keys(said.headers ?? {}).map((name) => name.toLowerCase()));
+  const documented = answers.get(id)?.[status];
+  if (documented === undefined) return undefined;
+  const named = new Set(Object.keys(documented.headers ?? {}).map((name) => name.toLowerCase()));
   const unnamed = [...headers.keys()].filter((name) => NAMED.test(name) && !named.has(name));
   if (unnamed.length > 0) return `${status} with ${unnamed.join(", ")}`;
   const [type = ""] = (headers.get("content-type") ?? "").split(";");
-  return said.content === undefined || type in said.content ? undefined : `${status} of type ${type}`;
+  return documented.content === undefined || type in documented.content ? undefined : `${status} of type ${type}`;
 }
 
 function wrongRefusal(route: Route, { status, headers, body }: Called): string | undefined {

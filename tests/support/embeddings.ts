@@ -156,9 +156,15 @@ export function openaiList(order: (rows: Json[]) => Json[] = (rows) => rows, usa
       const vector = vectorOf(text, dimensions);
       return { object: "embedding", index, embedding: encoding === "base64" ? base64Of(vector) : vector };
     });
-    const told = usage === undefined ? { prompt_tokens: texts.length * 10, total_tokens: texts.length * 10 } : usage;
+    const reported =
+      usage === undefined ? { prompt_tokens: texts.length * 10, total_tokens: texts.length * 10 } : usage;
     return {
-      json: { object: "list", data: order(rows), model: "vectors-1", ...(told === null ? {} : { usage: told }) },
+      json: {
+        object: "list",
+        data: order(rows),
+        model: "vectors-1",
+        ...(reported === null ? {} : { usage: reported }),
+      },
     };
   };
 }

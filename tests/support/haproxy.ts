@@ -29,9 +29,9 @@ export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Bal
   const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", "haproxy", "-db", "-f", file], {
     stdio: ["pipe", "ignore", "pipe"],
   });
-  let said = "";
+  let logs = "";
   child.stderr.on("data", (chunk) => {
-    said = `${said}${chunk}`.slice(-4000);
+    logs = `${logs}${chunk}`.slice(-4000);
   });
   const close = async () => {
     await stopped(child);
@@ -41,7 +41,7 @@ export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Bal
   while (!(await isOpen(port))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       await close();
-      throw new Error(`haproxy did not start: ${said}`);
+      throw new Error(`haproxy did not start: ${logs}`);
     }
     await sleep(20);
   }

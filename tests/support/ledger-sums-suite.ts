@@ -49,7 +49,7 @@ const history = fc.record({
     }),
     { maxLength: 10 },
   ),
-  asked: fc.array(fc.tuple(moment, moment), { minLength: 5, maxLength: 8 }),
+  ranges: fc.array(fc.tuple(moment, moment), { minLength: 5, maxLength: 8 }),
 });
 
 /** Sums by roll-ups and by indexes are those of the ledger, entry by entry. */
@@ -57,7 +57,7 @@ export function ledgerSumTests(store: () => Store): void {
   describe("sums of the ledger", () => {
     test("PORTAL-05 whatever happened, and wherever a stretch of time begins and ends: every sum is that of its single entries", async () => {
       let worlds = 0;
-      const property = fc.asyncProperty(history, async ({ charges, others, asked }) => {
+      const property = fc.asyncProperty(history, async ({ charges, others, ranges }) => {
         worlds += 1;
         const workspaceId = `ws_${worlds}`;
         const posted = others.map(({ is, atMs, nanos }, at) =>
@@ -80,7 +80,7 @@ export function ledgerSumTests(store: () => Store): void {
         );
         const all = await everything(store(), workspaceId);
         expect(all).toHaveLength(posted.length + charges.filter(({ nanos }) => nanos > 0n).length);
-        for (const [one, other] of asked) {
+        for (const [one, other] of ranges) {
           const span = { fromMs: Math.min(one, other), toMs: Math.max(one, other) };
           const expected = sumsOf(all, span);
           expect(await store().ledger.spent(workspaceId, "charges", [span])).toEqual([expected.charged]);

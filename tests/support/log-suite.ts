@@ -287,12 +287,12 @@ export function keyUseTests(current: () => Store): void {
       chargedRecord("k-6", 0n, { createdAtMs: START_MS + 1, keyId: "key_1", status: 401 }),
       chargedRecord("k-7", 0n, { createdAtMs: START_MS, keyId: "key_unused", status: 401 }),
     ]);
-    const asked = ["key_1", "key_2", "key_unused"];
-    expect(await rollups.keyUsage("ws_1", asked, "2027-01-01")).toEqual([
+    const keyIds = ["key_1", "key_2", "key_unused"];
+    expect(await rollups.keyUsage("ws_1", keyIds, "2027-01-01")).toEqual([
       { keyId: "key_1", lastUsedMs: START_MS, requests: 2, costNanos: 18n },
       { keyId: "key_2", lastUsedMs: before, requests: 0, costNanos: 0n },
     ]);
-    expect(await rollups.keyUsage("ws_2", asked, "2027-01-01")).toEqual([]);
+    expect(await rollups.keyUsage("ws_2", keyIds, "2027-01-01")).toEqual([]);
     expect(await rollups.keyUsage("ws_1", [], "2027-01-01")).toEqual([]);
     // What has left the log is not known any more; what it came to stays.
     await store.log.sweep(START_MS + 2, 100);

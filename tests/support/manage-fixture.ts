@@ -228,15 +228,15 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     waitForIngest: async () => {},
   });
 
-  const call = async (id: string, said: CallInput = {}): Promise<HttpResponse> => {
+  const call = async (id: string, input: CallInput = {}): Promise<HttpResponse> => {
     const route = MANAGE_ROUTES.find((one) => one.id === id);
     const handler = handlers[id];
     if (route === undefined || handler?.kind !== "buffered") throw new Error(`no handler ${id}`);
     return handler.handle({
       requestId: "req_test",
       route,
-      params: said.params ?? {},
-      query: new URLSearchParams(said.query ?? ""),
+      params: input.params ?? {},
+      query: new URLSearchParams(input.query ?? ""),
       headers: {},
       clientAddress: "127.0.0.1",
       receivedAtMs: nowMs,
@@ -244,7 +244,7 @@ export async function openManageFixture(checks: readonly Check[] = []) {
       principal: undefined,
       actor: { is: "operator" },
       baseHeaders: {},
-      body: async () => Buffer.from(said.body === undefined ? "" : JSON.stringify(said.body)),
+      body: async () => Buffer.from(input.body === undefined ? "" : JSON.stringify(input.body)),
       upload: rejectUpload,
     });
   };
@@ -257,14 +257,14 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     snapshot,
     handlers,
     /** The JSON of an answer. */
-    ask: async (id: string, said: CallInput = {}): Promise<JsonObject> => {
-      const { json } = await call(id, said);
+    ask: async (id: string, input: CallInput = {}): Promise<JsonObject> => {
+      const { json } = await call(id, input);
       if (!isJsonObject(json)) throw new Error(`${id} answered no object`);
       return json;
     },
     /** The fault a call is refused with. */
-    refusal: async (id: string, said: CallInput = {}): Promise<Fault> => {
-      const problem: unknown = await call(id, said).then(
+    refusal: async (id: string, input: CallInput = {}): Promise<Fault> => {
+      const problem: unknown = await call(id, input).then(
         () => undefined,
         (error: unknown) => error,
       );

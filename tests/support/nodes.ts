@@ -26,13 +26,13 @@ type LocalOptions = {
 
 /** A server beside an agent: it has models, and answers chats by saying hello. */
 export async function startLocal({ models = ["tiny"], answer, held = false }: LocalOptions = {}): Promise<LocalServer> {
-  const asked: Json[] = [];
+  const received: Json[] = [];
   let waiting: (() => void)[] = [];
   const server = createServer(async (request, response) => {
     if (request.url === "/v1/models") return sendJson(response, { data: models.map((id) => ({ id })) });
     if (request.method === "GET") return response.writeHead(404).end();
     const body: Json = JSON.parse(await textOf(request));
-    asked.push(body);
+    received.push(body);
     if (held) await new Promise<void>((resolve) => waiting.push(resolve));
     if (answer !== undefined) return answer(body, response);
     sendJson(response, chatAnswer(body.model));
@@ -43,7 +43,7 @@ export async function startLocal({ models = ["tiny"], answer, held = false }: Lo
   const port = typeof address === "object" && address !== null ? address.port : 0;
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    received: asked,
+    received: received,
     release() {
       for (const go of waiting) go();
       waiting = [];

@@ -202,7 +202,7 @@ export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/cha
 
 /** Hands connections on to an address that may change, after so long, and keeps what was said to it. */
 export async function forwarding(target: () => string, afterMs = 0) {
-  const said: Buffer[] = [];
+  const recorded: Buffer[] = [];
   const sockets = new Set<Socket>();
   let isSilent = false;
   const server = createTcp(async (client) => {
@@ -212,7 +212,7 @@ export async function forwarding(target: () => string, afterMs = 0) {
       return;
     }
     const to = connect(portIn(target()), "127.0.0.1");
-    client.on("data", (bytes) => said.push(Buffer.from(bytes)));
+    client.on("data", (bytes) => recorded.push(Buffer.from(bytes)));
     for (const [one, other] of [
       [client, to],
       [to, client],
@@ -234,5 +234,5 @@ export async function forwarding(target: () => string, afterMs = 0) {
     for (const socket of sockets) socket.unpipe();
   };
   onTestFinished(close);
-  return { url: `http://127.0.0.1:${portOf(server)}`, said, close, fallSilent };
+  return { url: `http://127.0.0.1:${portOf(server)}`, recorded, close, fallSilent };
 }

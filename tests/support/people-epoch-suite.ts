@@ -82,14 +82,14 @@ export function epochTests(storeNow: () => Store): void {
     const store = await some();
     const adapter = await libraryOn(store, 0);
     const begin = (id: string) => adapter.create({ model: "session", data: rowOf("session", id) });
-    const asked: Promise<unknown>[] = [];
+    const pending: Promise<unknown>[] = [];
     await store.change(async ({ people }) => {
       await people.endSessions("per_1");
-      asked.push(...[begin("per_1"), begin("per_2")].map((one) => one.catch((error: Error) => error.message)));
+      pending.push(...[begin("per_1"), begin("per_2")].map((one) => one.catch((error: Error) => error.message)));
       await new Promise((resolve) => setTimeout(resolve, 100));
       return { result: null, audit: null };
     });
-    expect(await Promise.all(asked)).toEqual(["too late", expect.objectContaining({ userId: "per_2" })]);
+    expect(await Promise.all(pending)).toEqual(["too late", expect.objectContaining({ userId: "per_2" })]);
     const ends = await Promise.allSettled(
       Array.from({ length: 10 }, (_, at) => [
         adapter.create({ model: "session", data: { ...rowOf("session", "per_2"), token: `token ${at}` } }),
@@ -168,15 +168,15 @@ export function epochTests(storeNow: () => Store): void {
     const end = () => library.delete({ model: "session", where: [{ field: "id", value: "ses_1" }] });
     const moment = () => new Promise<"not yet">((resolve) => setTimeout(() => resolve("not yet"), 100));
     // One that waits for its person finds out what was ended meanwhile, where that can be.
-    const asked: Promise<unknown>[] = [];
+    const pending: Promise<unknown>[] = [];
     const ended = await store.change(async ({ people }) => {
       await people.lockSession("per_1", "ses_1");
-      asked.push(made(session));
+      pending.push(made(session));
       await moment();
-      asked.push(end());
-      return { result: await Promise.race([asked[1], moment()]), audit: null };
+      pending.push(end());
+      return { result: await Promise.race([pending[1], moment()]), audit: null };
     });
-    const [outcome] = await Promise.all(asked);
+    const [outcome] = await Promise.all(pending);
     if (ended !== "not yet") expect(outcome).toBe("too late");
     expect([await made(session), await allowed()]).toEqual(["too late", "too late"]);
   });

@@ -280,12 +280,12 @@ function erasingTests(storeNow: () => Store): void {
     };
     await erase();
     const left = [await store.people.summary("per_1"), await waysOf("per_1"), await linksOf("per_1")];
-    const nobody = "erased-per_1@erased.invalid";
+    const erased = "erased-per_1@erased.invalid";
     expect(left).toEqual([
       {
         ...{
           id: "per_1",
-          email: nobody,
+          email: erased,
           name: "Erased",
           operator: false,
           disabled: true,
@@ -295,9 +295,9 @@ function erasingTests(storeNow: () => Store): void {
       },
       tables.map(() => 0),
       [
-        [nobody, "operator", null, NOW_MS + DAY_MS],
-        [nobody, "operator", NOW_MS, null],
-        ["a@example.eu", nobody, null, null],
+        [erased, "operator", null, NOW_MS + DAY_MS],
+        [erased, "operator", NOW_MS, null],
+        ["a@example.eu", erased, null, null],
       ],
     ]);
     const row = await adapter.findOne<Record<string, unknown>>({
@@ -315,7 +315,7 @@ function erasingTests(storeNow: () => Store): void {
     const store = storeNow();
     const gone = { id: "per_1", email: "per_1@example.eu" };
     await withWorkspaces(store);
-    const [nobody, other] = ["erased-per_1@erased.invalid", "per_2@example.eu"];
+    const [erased, other] = ["erased-per_1@erased.invalid", "per_2@example.eu"];
     const times = { createdAtMs: NOW_MS, changedAtMs: NOW_MS };
     const kept = { ...times, kind: "key", hint: null, fingerprint: "4bf5122f" } as const;
     const made = { ...times, country: "DE", mapping: {}, lastSeenAtMs: null };
@@ -338,11 +338,11 @@ function erasingTests(storeNow: () => Store): void {
     ];
     expect((await store.people.workspacesReferencing(gone.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
     await change(store, (people) => people.eraseReferences("ws_1", gone));
-    expect(await named()).toEqual([nobody, gone.email, other, nobody, gone.email, other, gone.email]);
+    expect(await named()).toEqual([erased, gone.email, other, erased, gone.email, other, gone.email]);
     expect(await store.people.workspacesReferencing(gone.email)).toEqual(["ws_2"]);
     await change(store, (people) => people.eraseReferences("ws_2", gone));
     await change(store, (people) => people.erase(gone, NOW_MS));
-    expect(await named()).toEqual([nobody, nobody, other, nobody, nobody, other, nobody]);
+    expect(await named()).toEqual([erased, erased, other, erased, erased, other, erased]);
   });
 }
 

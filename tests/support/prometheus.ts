@@ -45,9 +45,9 @@ export async function startPrometheus(config: object): Promise<Prometheus> {
   const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", ...command], {
     stdio: ["pipe", "ignore", "pipe"],
   });
-  let said = "";
+  let logs = "";
   child.stderr.on("data", (chunk) => {
-    said = `${said}${chunk}`.slice(-4000);
+    logs = `${logs}${chunk}`.slice(-4000);
   });
   const close = async () => {
     if (child.exitCode === null) {
@@ -61,7 +61,7 @@ export async function startPrometheus(config: object): Promise<Prometheus> {
   while (!(await isReady(address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       await close();
-      throw new Error(`Prometheus did not start: ${said}`);
+      throw new Error(`Prometheus did not start: ${logs}`);
     }
     await sleep(50);
   }

@@ -42,8 +42,8 @@ class SqlDouble {
     },
   };
 
-  chargedRequestIds: ChargedRequestIds = async (asked) =>
-    new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
+  chargedRequestIds: ChargedRequestIds = async (requested) =>
+    new Set(requested.map(({ id }) => id).filter((id) => this.records.has(id)));
 }
 
 /** One instance: its Redis state, and a journal that outlives it. */

@@ -74,10 +74,10 @@ export function expectShapes(schema: z.ZodType, body: JsonObject, rows: readonly
   test.each(rows.map((row) => ({ row })))("ERR-10 $row.0", ({ row }) => {
     const [path, taken, refused, code = "invalid_value"] = row;
     const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 60);
-    const said = (values: readonly unknown[]) =>
+    const problemsFor = (values: readonly unknown[]) =>
       values.map((value) => [shown(value), problemOf(schema, put(body, path, value))]);
-    expect(said(taken)).toEqual(taken.map((value) => [shown(value), undefined]));
-    expect(said(refused)).toEqual(refused.map((value) => [shown(value), `${code} ${path}`]));
+    expect(problemsFor(taken)).toEqual(taken.map((value) => [shown(value), undefined]));
+    expect(problemsFor(refused)).toEqual(refused.map((value) => [shown(value), `${code} ${path}`]));
   });
 }
 

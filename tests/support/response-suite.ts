@@ -106,11 +106,11 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     const responses = open(current());
     const id = `resp_${"0123456789abcdef".repeat(2)}`;
     await responses.add(storedResponse(id));
-    const asked = `msg_${"0123456789abcdef".repeat(2)}_in0`;
-    const found = await responses.items("ws_1", [`msg_of_${id}`, asked, "msg_none"], NOW);
-    expect([...(found?.keys() ?? [])].toSorted()).toEqual([asked, `msg_of_${id}`].toSorted());
-    expect(found?.get(asked)).toEqual({ type: "message", id: asked, role: "user", content: `asked in ${id}` });
-    expect(await responses.items("ws_2", [`msg_of_${id}`, asked], NOW)).toEqual(new Map());
+    const itemId = `msg_${"0123456789abcdef".repeat(2)}_in0`;
+    const found = await responses.items("ws_1", [`msg_of_${id}`, itemId, "msg_none"], NOW);
+    expect([...(found?.keys() ?? [])].toSorted()).toEqual([itemId, `msg_of_${id}`].toSorted());
+    expect(found?.get(itemId)).toEqual({ type: "message", id: itemId, role: "user", content: `asked in ${id}` });
+    expect(await responses.items("ws_2", [`msg_of_${id}`, itemId], NOW)).toEqual(new Map());
   });
 }
 

@@ -85,7 +85,7 @@ class Fold {
       check(this.#part === undefined, "the item ends while a part is open");
       check(event.item.id === this.#item.id, "another id at the end");
       const { status: _opened, encrypted_content: _sealed, ...grown } = this.#item;
-      const { status: _done, encrypted_content: _told, ...done } = event.item;
+      const { status: _done, encrypted_content: _encrypted, ...done } = event.item;
       check(same(grown, done), `the item was ${JSON.stringify(grown)}, and ends as ${JSON.stringify(done)}`);
       this.output.push(event.item);
       this.#item = undefined;

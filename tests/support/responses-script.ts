@@ -20,8 +20,8 @@ const USAGE = { input_tokens: 11, output_tokens: 7, total_tokens: 18 };
 export const RESPONSES_COLUMN: DialectScript = {
   provider: "scaleway",
   model: "mistral/mistral-medium-2604",
-  whole: (said) => ({ json: endOf(said, itemsOf(said)) }),
-  streamed: (said) => ({ frames: framesOf(itemsOf(said), (output) => endOf(said, output)) }),
+  whole: (output) => ({ json: endOf(output, itemsOf(output)) }),
+  streamed: (output) => ({ frames: framesOf(itemsOf(output), (items) => endOf(output, items)) }),
 };
 
 const SEAL = "gAAAA+/=";
@@ -72,7 +72,7 @@ export function framesOf(
 
 export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
   const place = { item_id: item.id, output_index: at };
-  const told = (type: string, text: string, more: object) =>
+  const deltaEvents = (type: string, text: string, more: object) =>
     pieces(text, pieceChars).map((delta) => ({ type: `response.${type}.delta`, ...place, ...more, delta }));
   const inner: Readonly<Record<string, () => Json[]>> = {
     reasoning: () =>
@@ -83,7 +83,7 @@ export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
           summary_index,
           part: { type: "summary_text", text: "" },
         },
-        ...told("reasoning_summary_text", text, { summary_index }),
+        ...deltaEvents("reasoning_summary_text", text, { summary_index }),
         { type: "response.reasoning_summary_text.done", ...place, summary_index, text },
         { type: "response.reasoning_summary_part.done", ...place, summary_index, part: { type: "summary_text", text } },
       ]),
@@ -91,8 +91,8 @@ export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
       item.content.flatMap((part: Json, content_index: number) => [
         { type: "response.content_part.added", ...place, content_index, part: { ...part, text: "" } },
         ...(part.type === "refusal"
-          ? told("refusal", part.refusal, { content_index })
-          : told("output_text", part.text, { content_index, logprobs: [] })),
+          ? deltaEvents("refusal", part.refusal, { content_index })
+          : deltaEvents("output_text", part.text, { content_index, logprobs: [] })),
         ...(part.annotations ?? []).map((annotation: Json, annotation_index: number) => ({
           type: "response.output_text.annotation.added",
           ...place,
@@ -103,7 +103,7 @@ export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
         { type: "response.content_part.done", ...place, content_index, part },
       ]),
     function_call: () => [
-      ...told("function_call_arguments", item.arguments, {}),
+      ...deltaEvents("function_call_arguments", item.arguments, {}),
       { type: "response.function_call_arguments.done", ...place, arguments: item.arguments },
     ],
   };

@@ -77,7 +77,7 @@ function words(...numbers: number[]): Buffer {
 }
 
 /** What it says to a request that it has read; undefined: it refuses it, as one that has no place for it does. */
-type Saying = (asked: Json) => Json | undefined;
+type Saying = (body: Json) => Json | undefined;
 
 /**
  * A node that writes its own frames: every request is answered with a head such as no agent can send, or not at all; or as
@@ -94,14 +94,14 @@ export async function rogueNode(
   let unread = Buffer.alloc(0);
   let isGreeted = false;
   const bodies = new Map<number, string>();
-  const heard = (stream: number, text: string, isAll: boolean) => {
+  const onData = (stream: number, text: string, isAll: boolean) => {
     if (typeof head !== "function") return;
     const body = `${bodies.get(stream) ?? ""}${text}`;
     bodies.set(stream, body);
     if (!isAll) return;
-    const said = head(JSON.parse(body));
+    const reply = head(JSON.parse(body));
     const fields: Fields = [[":status", "200"]];
-    ws.send(said === undefined ? ending(stream, "refuses") : answer(stream, fields, JSON.stringify(said)));
+    ws.send(reply === undefined ? ending(stream, "refuses") : answer(stream, fields, JSON.stringify(reply)));
   };
   ws.on("message", (data) => {
     if (!Buffer.isBuffer(data)) return;
@@ -122,7 +122,7 @@ export async function rogueNode(
       // A request without a body asks what there is.
       if (type === HEADERS && (flags & END_STREAM) !== 0)
         ws.send(answer(stream, [[":status", "200"]], JSON.stringify(ANNOUNCEMENT)));
-      else if (type === DATA) heard(stream, payload.toString(), (flags & END_STREAM) !== 0);
+      else if (type === DATA) onData(stream, payload.toString(), (flags & END_STREAM) !== 0);
       else if (type === HEADERS && typeof head !== "function")
         ws.send(typeof head === "string" ? ending(stream, head) : answer(stream, head));
     }

@@ -75,16 +75,16 @@ function limitTests(funded: () => Promise<SharedState>): void {
       const state = await funded();
       await state.hold(holdOf("r1", 5n * EUR));
       await state.settle({ requestId: "r1", workspaceId: "ws" }, 5n * EUR);
-      const asked = async (nanos: bigint | null) => {
+      const tryHold = async (nanos: bigint | null) => {
         const limits = nanos === null ? [] : [limit("key", "day", nanos)];
         const verdict = await state.hold(holdOf("try", EUR, { limits }));
         await state.settle({ requestId: "try", workspaceId: "ws" }, 0n);
         return verdict.is;
       };
-      expect(await asked(4n * EUR)).toBe("spend_limit_reached");
-      expect(await asked(6n * EUR)).toBe("held");
-      expect(await asked(0n)).toBe("spend_limit_reached");
-      expect(await asked(null)).toBe("held");
+      expect(await tryHold(4n * EUR)).toBe("spend_limit_reached");
+      expect(await tryHold(6n * EUR)).toBe("held");
+      expect(await tryHold(0n)).toBe("spend_limit_reached");
+      expect(await tryHold(null)).toBe("held");
     });
 
     test("BILL-04 everyone has a count of their own: workspace, member and key", async () => {

@@ -91,10 +91,10 @@ export type Upstream = {
 
 /** A well-formed chat completion, streamed when the request asks for a stream. */
 function plainChat(received: Received): Script {
-  const asked = isJsonObject(received.json) ? received.json : {};
-  const model = typeof asked["model"] === "string" ? asked["model"] : "upstream-model";
-  if (asked["stream"] !== true) return { json: chatJson({ model }) };
-  const options = asked["stream_options"];
+  const body = isJsonObject(received.json) ? received.json : {};
+  const model = typeof body["model"] === "string" ? body["model"] : "upstream-model";
+  if (body["stream"] !== true) return { json: chatJson({ model }) };
+  const options = body["stream_options"];
   const usage = isJsonObject(options) && options["include_usage"] === true ? "asked" : "not_asked";
   return { frames: chatFrames(["Hello", " there"], { model, usage }) };
 }

@@ -33,33 +33,33 @@ async function keep({ origin }: WorkerGateway, key: string): Promise<Kept> {
 
 /** Every worker is asked for each of them. */
 async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<number[]> {
-  const asked = all.flatMap(({ key, id }) =>
+  const requests = all.flatMap(({ key, id }) =>
     OFTEN.map(() => send(origin, `/v1/responses/${id}`, key, { method: "GET" })),
   );
-  return [...new Set((await Promise.all(asked)).map(({ status }) => status))];
+  return [...new Set((await Promise.all(requests)).map(({ status }) => status))];
 }
 
 test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start, with a worker for each core", async () => {
-  const crew = await startWorkerGateway(WORKERS, upstream);
-  const { dataDir } = crew.gateway;
+  const gateway = await startWorkerGateway(WORKERS, upstream);
+  const { dataDir } = gateway.gateway;
   const kept: Kept[] = [];
   for (let round = 0; round < 3; round += 1) {
-    const before = await crew.tenant(`before-${round}`, "10");
-    kept.push(await keep(crew, before.key));
+    const before = await gateway.tenant(`before-${round}`, "10");
+    kept.push(await keep(gateway, before.key));
     // Through all workers at once, while new workspaces get their keys from all of them.
     const slugs = OFTEN.map((at) => `beside-${round}-${at}`);
-    const fresh = await Promise.all(slugs.map((slug) => crew.tenant(slug, "10")));
-    const rotated = OFTEN.map(() => crew.manage("POST", "/master-key/rotate"));
-    kept.push(...(await Promise.all(fresh.map(({ key }) => keep(crew, key)))));
+    const fresh = await Promise.all(slugs.map((slug) => gateway.tenant(slug, "10")));
+    const rotated = OFTEN.map(() => gateway.manage("POST", "/master-key/rotate"));
+    kept.push(...(await Promise.all(fresh.map(({ key }) => keep(gateway, key)))));
     for (const view of await Promise.all(rotated)) expect(view.problem).toBe(null);
-    const after = await crew.tenant(`after-${round}`, "10");
-    for (const _ of OFTEN) kept.push(await keep(crew, after.key));
+    const after = await gateway.tenant(`after-${round}`, "10");
+    for (const _ of OFTEN) kept.push(await keep(gateway, after.key));
   }
-  expect(await ends(crew, kept)).toEqual([200]);
-  const views: Json[] = await Promise.all(OFTEN.map(() => crew.manage("GET", "/master-key")));
+  expect(await ends(gateway, kept)).toEqual([200]);
+  const views: Json[] = await Promise.all(OFTEN.map(() => gateway.manage("GET", "/master-key")));
   expect(new Set(views.map((view) => JSON.stringify(view.keys))).size).toBe(1);
   expect(views[0]?.keys).toEqual([{ id: expect.any(String), role: "current", data_keys: 3 * (2 + OFTEN.length) }]);
-  expect(await crew.gateway.stop()).toBe(0);
+  expect(await gateway.gateway.stop()).toBe(0);
 
   const next = await startWorkerGateway(WORKERS, upstream, { DATA_DIR: dataDir, ...auto });
   expect(next.workers()).toHaveLength("GATEWAY_WORKERS" in auto ? CORES : WORKERS);

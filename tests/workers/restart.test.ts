@@ -11,21 +11,21 @@ import { send, waitForLog, workersForFile } from "./scene.ts";
 
 const WORKERS = 2;
 
-const { upstream, crew } = workersForFile(WORKERS);
+const { upstream, cluster } = workersForFile(WORKERS);
 
 test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one, no request fails, also of a node, and streams end whole", async () => {
   upstream().always({ json: chatJson() });
-  const { key } = await crew().tenant("rolling", "100");
-  const before = crew().workers();
+  const { key } = await cluster().tenant("rolling", "100");
+  const before = cluster().workers();
   const frames = chatFrames(["a", "b", "c", "d"]).map((data) => ({ data, afterMs: 400 }));
   upstream().next({ frames });
-  const stream = await openChat(crew().origin, key, chatBody({ stream: true }));
+  const stream = await openChat(cluster().origin, key, chatBody({ stream: true }));
   // A node beside them: whichever worker it is connected to, all of them ask it.
   const local = await localForTest();
-  const { token } = await createNode(crew(), "rolling", "rack");
-  agentForTest(crew().origin, token, local.url);
+  const { token } = await createNode(cluster(), "rolling", "rack");
+  agentForTest(cluster().origin, token, local.url);
   for (let worker = 0; worker < 3 * WORKERS; worker += 1)
-    await waitForNodeState(crew(), "rolling", "rack", "connected");
+    await waitForNodeState(cluster(), "rolling", "rack", "connected");
   let over = false;
   let answered = 0;
   const failed: string[] = [];
@@ -34,10 +34,12 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
   const caller = async (agent: Agent | false, pauseMs: number, model = MODEL) => {
     const body = chatBody({ max_tokens: 20, model });
     while (!over) {
-      const sent = await send(crew().origin, "/v1/chat/completions", key, { body, agent }).catch((error: unknown) => ({
-        status: 0,
-        text: String(error),
-      }));
+      const sent = await send(cluster().origin, "/v1/chat/completions", key, { body, agent }).catch(
+        (error: unknown) => ({
+          status: 0,
+          text: String(error),
+        }),
+      );
       if (sent.status === 200) answered += 1;
       else failed.push(`${sent.status} ${sent.text}`);
       if (pauseMs > 0) await sleep(pauseMs);
@@ -54,8 +56,8 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
     caller(kept, 30, "node/rack/tiny"),
   ];
   await eventually(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
-  crew().gateway.child.kill("SIGHUP");
-  await waitForLog(crew().gateway, "workers: rolling restart finished");
+  cluster().gateway.child.kill("SIGHUP");
+  await waitForLog(cluster().gateway, "workers: rolling restart finished");
   const soFar = answered;
   await eventually(() => expect(answered).toBeGreaterThan(soFar + 30), { timeout: 20_000 });
   over = true;
@@ -64,25 +66,25 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
   expect(failed).toEqual([]);
   await stream.over;
   expect(stream.text).toContain("[DONE]");
-  await eventually(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  await eventually(() => expect(cluster().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
   expect(
-    crew()
+    cluster()
       .workers()
       .filter((pid) => before.includes(pid)),
   ).toEqual([]);
   // From the folder that the gateway was started from: workers of another version would meet tables that they do not know.
-  for (const pid of crew().workers())
+  for (const pid of cluster().workers())
     expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toContain(`\0${PROGRAM.at(-1)}\0`);
 }, 120_000);
 
 test("SCALE-04 after all workers died at once the gateway serves where it did, also at a port that the system chose", async () => {
-  const before = crew().workers();
+  const before = cluster().workers();
   for (const pid of before) process.kill(pid, "SIGKILL");
   const serves = async () => {
-    const { status } = await send(crew().origin, "/readyz", "", { method: "GET" }).catch(() => ({ status: 0 }));
+    const { status } = await send(cluster().origin, "/readyz", "", { method: "GET" }).catch(() => ({ status: 0 }));
     expect(status).toBe(200);
     expect(
-      crew()
+      cluster()
         .workers()
         .filter((pid) => !before.includes(pid)),
     ).toHaveLength(WORKERS);
@@ -91,18 +93,18 @@ test("SCALE-04 after all workers died at once the gateway serves where it did, a
 }, 120_000);
 
 test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {
-  const { key } = await crew().tenant("stopping", "100");
+  const { key } = await cluster().tenant("stopping", "100");
   const frames = chatFrames(["one", "two", "three"]).map((data) => ({ data, afterMs: 300 }));
   upstream().always({ frames });
   const streams = await Promise.all(
-    Array.from({ length: 4 }, () => openChat(crew().origin, key, chatBody({ stream: true }))),
+    Array.from({ length: 4 }, () => openChat(cluster().origin, key, chatBody({ stream: true }))),
   );
   const [first] = streams;
   await first?.until("one");
-  crew().gateway.child.kill("SIGTERM");
+  cluster().gateway.child.kill("SIGTERM");
   for (const stream of streams) {
     await stream.over;
     expect(stream.text).toContain("[DONE]");
   }
-  expect(await crew().gateway.exited).toBe(0);
+  expect(await cluster().gateway.exited).toBe(0);
 });

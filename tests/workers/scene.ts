@@ -56,12 +56,12 @@ export async function startWorkerGateway(
 }
 
 /** An upstream and workers before it, while the tests of one file run. */
-export function workersForFile(count: number): { upstream(): Upstream; crew(): WorkerGateway } {
+export function workersForFile(count: number): { upstream(): Upstream; cluster(): WorkerGateway } {
   let upstream: Upstream | undefined;
-  let crew: WorkerGateway | undefined;
+  let gateway: WorkerGateway | undefined;
   beforeAll(async () => {
     upstream = await startUpstream();
-    crew = await startWorkerGateway(count, upstream);
+    gateway = await startWorkerGateway(count, upstream);
   }, 90_000);
   afterAll(async () => {
     await cleanUp();
@@ -71,7 +71,7 @@ export function workersForFile(count: number): { upstream(): Upstream; crew(): W
     if (part === undefined) throw new Error("nothing runs outside of the tests");
     return part;
   };
-  return { upstream: () => running(upstream), crew: () => running(crew) };
+  return { upstream: () => running(upstream), cluster: () => running(gateway) };
 }
 
 /** Waits until the gateway has logged it once more than `before` times. */

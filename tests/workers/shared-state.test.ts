@@ -12,18 +12,18 @@ import { chat, send, waitForLog, workersForFile } from "./scene.ts";
 
 const WORKERS = 3;
 
-const { upstream, crew } = workersForFile(WORKERS);
+const { upstream, cluster } = workersForFile(WORKERS);
 
 const countOf = (sent: readonly { status: number }[], status: number) =>
   sent.filter((one) => one.status === status).length;
 
 test("SCALE-04 RATE-01 all workers together let through exactly what a key may do in a minute", async () => {
   upstream().always({ json: chatJson() });
-  const { key } = await crew().tenant("counted", "10", { rpm: 40 });
-  const sent = await Promise.all(Array.from({ length: 90 }, () => chat(crew().origin, key)));
+  const { key } = await cluster().tenant("counted", "10", { rpm: 40 });
+  const sent = await Promise.all(Array.from({ length: 90 }, () => chat(cluster().origin, key)));
   expect([countOf(sent, 200), countOf(sent, 429)]).toEqual([40, 50]);
   // All of them had a share in it.
-  const journals = path.join(crew().gateway.dataDir, "workers");
+  const journals = path.join(cluster().gateway.dataDir, "workers");
   const sizes = readdirSync(journals).map((slot) =>
     readdirSync(path.join(journals, slot, "journal")).reduce(
       (sum, file) => sum + statSync(path.join(journals, slot, "journal", file)).size,
@@ -36,12 +36,12 @@ test("SCALE-04 RATE-01 all workers together let through exactly what a key may d
 test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last credit and never below nothing", async () => {
   upstream().always({ json: chatJson() });
   const credit = "0.0002";
-  const { key } = await crew().tenant("spent", credit);
+  const { key } = await cluster().tenant("spent", credit);
   let paid = 0n;
   let refused = 0;
   // Until nothing is left that a call could be held with.
   for (let round = 0; round < 60 && refused < 30; round += 1) {
-    const sent = await Promise.all(Array.from({ length: 15 }, () => chat(crew().origin, key)));
+    const sent = await Promise.all(Array.from({ length: 15 }, () => chat(cluster().origin, key)));
     for (const { status, text } of sent) {
       if (status === 200) paid += BigInt(Math.round(JSON.parse(text).usage.cost * 1e9));
       else refused += status === 402 ? 1 : Number.NaN;
@@ -51,9 +51,9 @@ test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last cr
   expect(paid).toBeGreaterThan(0n);
   await eventually(
     async () => {
-      const wallet = await crew().manage("GET", "/workspaces/spent/wallet");
+      const wallet = await cluster().manage("GET", "/workspaces/spent/wallet");
       expect([nanosOf(wallet.balance), wallet.held]).toEqual([nanosOf(credit) - paid, "0.00"]);
-      const entries: Json = await crew().manage("GET", "/workspaces/spent/wallet/entries?limit=1000");
+      const entries: Json = await cluster().manage("GET", "/workspaces/spent/wallet/entries?limit=1000");
       const charges: Json[] = entries.data.filter(({ kind }: Json) => kind === "charge");
       expect(charges.reduce((sum, { amount }) => sum - nanosOf(amount), 0n)).toBe(paid);
     },
@@ -64,19 +64,19 @@ test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last cr
 
 test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its next call, a new one is taken by all", async () => {
   upstream().always({ json: chatJson() });
-  const { key, id } = await crew().tenant("changed", "10");
-  const before = await Promise.all(Array.from({ length: 9 }, () => chat(crew().origin, key)));
+  const { key, id } = await cluster().tenant("changed", "10");
+  const before = await Promise.all(Array.from({ length: 9 }, () => chat(cluster().origin, key)));
   expect(countOf(before, 200)).toBe(9);
-  await crew().manage("POST", `/keys/${id}/revoke`);
-  const after = await Promise.all(Array.from({ length: 9 }, () => chat(crew().origin, key)));
+  await cluster().manage("POST", `/keys/${id}/revoke`);
+  const after = await Promise.all(Array.from({ length: 9 }, () => chat(cluster().origin, key)));
   expect(countOf(after, 401)).toBe(9);
 });
 
 test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", async () => {
-  await crew().manage("POST", "/workspaces", { slug: "coded" });
+  await cluster().manage("POST", "/workspaces", { slug: "coded" });
   const email = "coded@example.eu";
-  const { link } = await crew().manage("POST", "/workspaces/coded/invitations", { email });
-  const joined = new Browser(crew().origin);
+  const { link } = await cluster().manage("POST", "/workspaces/coded/invitations", { email });
+  const joined = new Browser(cluster().origin);
   const account = { name: "Coded", password: PASSWORD };
   expect((await joined.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
   const { totpURI } = (await joined.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
@@ -86,40 +86,43 @@ test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", asy
   const code = totpOf(totpURI, 1);
   const half: Browser[] = [];
   for (let round = 0; round < 4 * WORKERS; round += 1) {
-    const browser = new Browser(crew().origin);
+    const browser = new Browser(cluster().origin);
     await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
     half.push(browser);
   }
-  const told = await Promise.all(half.map((browser) => browser.post("/manage/auth/two-factor/verify-totp", { code })));
-  expect(countOf(told, 200)).toBe(1);
+  const responses = await Promise.all(
+    half.map((browser) => browser.post("/manage/auth/two-factor/verify-totp", { code })),
+  );
+  expect(countOf(responses, 200)).toBe(1);
   const standing = await Promise.all(half.map((browser) => browser.get("/manage/me")));
   expect(standing.filter(({ body }) => body.person !== null)).toHaveLength(1);
 });
 
 test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to every worker at its next call, and gone as soon", async () => {
-  const { key } = await crew().tenant("connected", "10");
+  const { key } = await cluster().tenant("connected", "10");
   const served = async () => {
     const lists = Array.from({ length: 9 }, () =>
-      send(crew().origin, "/v1/models?provider=mistral", key, { method: "GET" }),
+      send(cluster().origin, "/v1/models?provider=mistral", key, { method: "GET" }),
     );
     return new Set((await Promise.all(lists)).map(({ text }) => JSON.parse(text).data.length > 0));
   };
   expect(await served()).toEqual(new Set([false]));
-  await crew().manage("PUT", "/providers/mistral", { key: "a-key-that-nobody-asks", skip_test: true });
+  await cluster().manage("PUT", "/providers/mistral", { key: "a-key-that-nobody-asks", skip_test: true });
   expect(await served()).toEqual(new Set([true]));
-  await crew().manage("DELETE", "/providers/mistral");
+  await cluster().manage("DELETE", "/providers/mistral");
   expect(await served()).toEqual(new Set([false]));
 });
 
 test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every worker, and held against nobody", async () => {
-  const { key } = await crew().tenant("racked", "10");
+  const { key } = await cluster().tenant("racked", "10");
   const local = await localForTest({ held: true });
-  const { token } = await createNode(crew(), "racked", "rack");
-  agentForTest(crew().origin, token, local.url, { capacity: 1 });
+  const { token } = await createNode(cluster(), "racked", "rack");
+  agentForTest(cluster().origin, token, local.url, { capacity: 1 });
   // Every worker has heard of it.
-  for (let worker = 0; worker < 3 * WORKERS; worker += 1) await waitForNodeState(crew(), "racked", "rack", "connected");
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1)
+    await waitForNodeState(cluster(), "racked", "rack", "connected");
   const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "hi" }] };
-  const ask = () => send(crew().origin, "/v1/chat/completions", key, { body });
+  const ask = () => send(cluster().origin, "/v1/chat/completions", key, { body });
   const first = ask();
   await eventually(() => expect(local.received).toHaveLength(1));
   // At each of them more often than would set it aside.
@@ -129,7 +132,7 @@ test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every
       expect([status, JSON.parse(text).error.code, headers["retry-after"]]).toEqual([429, "rate_limit_exceeded", "1"]);
   }
   for (let worker = 0; worker < 3 * WORKERS; worker += 1)
-    expect(await waitForNodeState(crew(), "racked", "rack", "connected")).toMatchObject({
+    expect(await waitForNodeState(cluster(), "racked", "rack", "connected")).toMatchObject({
       last_error: null,
       set_aside: null,
     });
@@ -138,35 +141,35 @@ test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every
 });
 
 test("SCALE-04 metrics are those of all workers, whoever is asked", async () => {
-  const asked = async () => (await send(crew().origin, "/metrics", "", { method: "GET" })).text;
+  const metrics = async () => (await send(cluster().origin, "/metrics", "", { method: "GET" })).text;
   const count = (text: string) =>
     Number(/^gateway_http_requests_total\{route="createChatCompletion",status="200"\} (\d+)$/m.exec(text)?.[1]);
-  const before = count(await asked());
-  const { key } = await crew().tenant("measured", "10");
-  for (let call = 0; call < WORKERS; call += 1) await chat(crew().origin, key);
-  for (let worker = 0; worker < WORKERS; worker += 1) expect(count(await asked())).toBe(before + WORKERS);
+  const before = count(await metrics());
+  const { key } = await cluster().tenant("measured", "10");
+  for (let call = 0; call < WORKERS; call += 1) await chat(cluster().origin, key);
+  for (let worker = 0; worker < WORKERS; worker += 1) expect(count(await metrics())).toBe(before + WORKERS);
 });
 
 test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost or made, and the others serve on", async () => {
   upstream().always({ json: chatJson() });
   const credit = "10.00";
-  const { key } = await crew().tenant("killed", credit);
-  const before = crew().workers();
+  const { key } = await cluster().tenant("killed", credit);
+  const before = cluster().workers();
   let over = false;
   let broken = 0;
   let refused = 0;
   const answered = new Set<string>();
   const callers = Array.from({ length: 8 }, async () => {
     while (!over) {
-      const sent = await chat(crew().origin, key).catch(() => undefined);
+      const sent = await chat(cluster().origin, key).catch(() => undefined);
       if (sent === undefined) broken += 1;
       else if (sent.status === 200) answered.add(JSON.parse(sent.text).id);
       else refused += 1;
     }
   });
-  await crew().manage("POST", "/workspaces", { slug: "topped" });
+  await cluster().manage("POST", "/workspaces", { slug: "topped" });
   // The one that dies may be in the middle of it: what is live is held against the books in the end.
-  const topUp = () => crew().manage("POST", "/workspaces/topped/wallet/credits", { amount: "0.01" });
+  const topUp = () => cluster().manage("POST", "/workspaces/topped/wallet/credits", { amount: "0.01" });
   callers.push(
     (async () => {
       while (!over) await topUp().catch(() => undefined);
@@ -174,8 +177,8 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
   );
   await eventually(() => expect(answered.size).toBeGreaterThan(40), { timeout: 20_000 });
   process.kill(before[0] ?? 0, "SIGKILL");
-  await waitForLog(crew().gateway, "workers: exited unexpectedly");
-  await eventually(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  await waitForLog(cluster().gateway, "workers: exited unexpectedly");
+  await eventually(() => expect(cluster().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
   const soFar = answered.size;
   await eventually(() => expect(answered.size).toBeGreaterThan(soFar + 40), { timeout: 20_000 });
   over = true;
@@ -183,16 +186,16 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
   // Only what was in the hands of the one that died broke.
   expect(broken).toBeLessThanOrEqual(8);
   expect(refused).toBe(0);
-  expect(crew().workers()).not.toContain(before[0]);
+  expect(cluster().workers()).not.toContain(before[0]);
 
   await eventually(
     async () => {
-      const wallet = await crew().manage("GET", "/workspaces/killed/wallet");
+      const wallet = await cluster().manage("GET", "/workspaces/killed/wallet");
       expect(wallet.held).toBe("0.00");
-      const rows: Json[] = (await crew().manage("GET", "/workspaces/killed/requests?limit=1000")).data;
-      const charges: Json[] = (await crew().manage("GET", "/workspaces/killed/wallet/entries?limit=1000")).data.filter(
-        ({ kind }: Json) => kind === "charge",
-      );
+      const rows: Json[] = (await cluster().manage("GET", "/workspaces/killed/requests?limit=1000")).data;
+      const charges: Json[] = (
+        await cluster().manage("GET", "/workspaces/killed/wallet/entries?limit=1000")
+      ).data.filter(({ kind }: Json) => kind === "charge");
       const ids = new Set(rows.map(({ id }) => id));
       expect([...answered].filter((id) => !ids.has(id))).toEqual([]);
       const charged = new Set(charges.map(({ id }) => id.replace("charge:", "")));
@@ -202,5 +205,5 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
     },
     { timeout: 10_000, interval: 50 },
   );
-  expect(await crew().manage("GET", "/doctor")).toMatchObject({ ok: true });
+  expect(await cluster().manage("GET", "/doctor")).toMatchObject({ ok: true });
 }, 60_000);

@@ -81,7 +81,7 @@ export async function ask(url: string, { who, key }: Pick<Caller, "who" | "key">
   } catch (error) {
     return { ...common, ...NOTHING, tookMs: performance.now() - startedMs, outcome: "lost", code: nameOf(error) };
   }
-  const told = {
+  const result = {
     status: answer.status,
     retryAfter: answer.headers.get("retry-after"),
     requestId: answer.headers.get("x-svc-request-id"),
@@ -93,10 +93,10 @@ export async function ask(url: string, { who, key }: Pick<Caller, "who" | "key">
     text = undefined;
   }
   const tookMs = performance.now() - startedMs;
-  if (!answer.ok) return { ...common, ...told, tookMs, outcome: "refused", code: codeIn(text), costNanos: undefined };
+  if (!answer.ok) return { ...common, ...result, tookMs, outcome: "refused", code: codeIn(text), costNanos: undefined };
   const whole = text === undefined ? undefined : wholeIn(kind, text);
   const outcome = whole === undefined ? "cut" : "whole";
-  return { ...common, ...told, tookMs, outcome, code: undefined, costNanos: whole?.costNanos };
+  return { ...common, ...result, tookMs, outcome, code: undefined, costNanos: whole?.costNanos };
 }
 
 const NOTHING = { status: undefined, retryAfter: null, requestId: null, costNanos: undefined };
