@@ -267,8 +267,9 @@ describe("egress", () => {
     ]);
     const users = sources.filter(({ imports }) => imports.some(({ target }) => target === "src/kit/node-http.ts"));
     expect(users.map(({ file }) => file)).toEqual([
-      "src/edge/edge-server.ts",
+      "src/edge/create-listener.ts",
       "src/edge/listener.ts",
+      "src/edge/request-body.ts",
       "src/edge/send-response.ts",
       "src/http1/server/fast-path-response.ts",
       "src/sandbox/server.ts",

@@ -25,7 +25,7 @@ import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
 import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
-import { isOperator } from "../edge/authenticate.ts";
+import { isOperator } from "../edge/authenticate-manager.ts";
 import type { EdgeServer } from "../edge/edge-server.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { WorkerContext } from "../io/workers/worker-context.ts";

@@ -1,13 +1,15 @@
 import type { Switch } from "../contract/route.ts";
 import { ROUTES } from "../contract/routes.ts";
 import { SURFACES, type Surface } from "../domain/record/record.ts";
-import { type EdgeDeps, EdgeServer, type KnownSecrets } from "../edge/edge-server.ts";
-import { AddressRateLimiter, RateLimiter } from "../edge/rate-limiter.ts";
+import type { EdgeDeps, KnownSecrets } from "../edge/edge-deps.ts";
+import { EdgeServer } from "../edge/edge-server.ts";
+import { AddressRateLimiter } from "../edge/request-router.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { addressList } from "../kit/cidr.ts";
+import { RateLimiter } from "../kit/rate-limiter.ts";
 import type { Config } from "../settings/config.ts";
 import { REQUEST_READ_TIMEOUT_MS } from "./overload-protection.ts";
 import { explainListenFailure } from "./start-failure.ts";
@@ -68,7 +70,7 @@ export function createEdge(config: Config, deps: EdgeBootstrapDeps): EdgeServer 
       const level = code === "internal_error" ? "error" : isOwnKey ? "debug" : "warn";
       log[level]({ requestId, code, status, detail, message }, REQUEST_FAILED);
     },
-    onResponse: (route, status, durationMs) => metrics.recordHttpResponse(route, status, durationMs),
+    metrics,
   });
 }
 

@@ -2,7 +2,7 @@ import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { LatencyTracker } from "../domain/routing/latency-tracker.ts";
 import { SessionAffinity } from "../domain/routing/session-affinity.ts";
 import { TrafficStats } from "../domain/routing/traffic-stats.ts";
-import { recheckKey } from "../edge/authenticate.ts";
+import { createKeyRecheck } from "../edge/authenticate.ts";
 import { tokenCounter } from "../io/tokens/token-counter.ts";
 import { systemClock } from "../kit/clock.ts";
 import { randomToken } from "../kit/secret.ts";
@@ -64,7 +64,7 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
     journal: journal.pipeline.journal,
     secretsOf: knownSecrets(connections, ownKeys),
     tokenCounter: tokenCounter(),
-    recheckKey: (exchange) => recheckKey(exchange, directory, systemClock.nowMs()),
+    recheckKey: createKeyRecheck(directory, systemClock),
     margins,
     limits: pipelineLimits(config),
     loopDetection: {

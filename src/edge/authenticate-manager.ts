@@ -1,12 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
-import type { Actor, Person } from "../domain/tenancy/actor.ts";
+import { type Actor, isOperatorActor, type Person } from "../domain/tenancy/actor.ts";
 import { TOKEN_PREFIX, type TokenRegistry } from "../domain/tenancy/token.ts";
 import { trustedOrigins } from "../domain/tenancy/trusted-origins.ts";
 import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
-import { sha256Hex } from "../kit/secret.ts";
-import { isOperator } from "./authenticate.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { RateLimiter } from "../kit/rate-limiter.ts";
+import { secretsEqual, sha256Hex } from "../kit/secret.ts";
+import { presentedToken } from "./authenticate.ts";
+import { changedRightsFault, managerRateLimitFault } from "./edge-faults.ts";
 
 /** How callers of the management API are authenticated. */
 export type ManagerAuth = {
@@ -20,12 +23,49 @@ export type ManagerAuth = {
 
 const SAFE_METHODS: readonly (string | undefined)[] = ["GET", "HEAD"];
 
+/** Authenticates and limits callers of the management API. */
+export class ManagerAuthenticator {
+  readonly #auth: ManagerAuth;
+  readonly #limiter: RateLimiter;
+  readonly #clock: Clock;
+
+  constructor(
+    auth: ManagerAuth,
+    { managerLimit, clock }: { readonly managerLimit: RateLimiter; readonly clock: Clock },
+  ) {
+    this.#auth = auth;
+    this.#limiter = managerLimit;
+    this.#clock = clock;
+  }
+
+  async authenticateWithinLimit({
+    request,
+    receivedAtMs,
+  }: {
+    readonly request: InboundHttpRequest;
+    readonly receivedAtMs: number;
+  }): Promise<Actor> {
+    const actor = await authenticateManager(request, this.#auth, receivedAtMs);
+    this.#limit(actor);
+    return actor;
+  }
+
+  /** Protects the store from one busy caller; the operator's own token is not limited. */
+  #limit(actor: Actor): void {
+    if (actor.is === "operator") return;
+    const waitSeconds = this.#limiter.consume(actor.is === "token" ? actor.token.id : actor.person.userId);
+    if (waitSeconds !== undefined) throw managerRateLimitFault(this.#limiter.perMinute, waitSeconds);
+  }
+
+  /** A slow upload can outlive the session, the token or the operator role that it started with. */
+  async reauthenticate({ request }: { readonly request: InboundHttpRequest }, before: Actor): Promise<void> {
+    const now = await authenticateManager(request, this.#auth, this.#clock.nowMs());
+    if (isOperatorActor(now) !== isOperatorActor(before)) throw changedRightsFault();
+  }
+}
+
 /** Accepts the operator token or a management token in `Authorization`, else a person's session. */
-export async function authenticateManager(
-  request: InboundHttpRequest,
-  auth: ManagerAuth,
-  nowMs: number,
-): Promise<Actor> {
+async function authenticateManager(request: InboundHttpRequest, auth: ManagerAuth, nowMs: number): Promise<Actor> {
   const { headers } = request;
   const { authorization } = headers;
   if (isOperator(authorization, auth.adminToken)) return { is: "operator" };
@@ -41,6 +81,12 @@ export async function authenticateManager(
   if (person.via === "cookie" && !SAFE_METHODS.includes(request.method) && !isOwnOrigin(headers, auth.publicUrl))
     throw crossSiteFault();
   return { is: "person", person };
+}
+
+/** True when an `Authorization` header carries the operator's token. */
+export function isOperator(authorization: string | undefined, adminToken: string): boolean {
+  const token = authorization === undefined ? "" : presentedToken({ authorization });
+  return token !== "" && secretsEqual(token, adminToken);
 }
 
 /** CSRF check: browsers attach the cookie to requests of any page, so changes must come from the portal's origin. */

@@ -6,10 +6,19 @@ import type { Route, Switch } from "../contract/route.ts";
 import type { KeyRef, RateWindowVerdict, SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { KEY_PREFIXES, keyValidityOf, type Principal } from "../domain/tenancy/key.ts";
+import { keyValidityOf } from "../domain/tenancy/directory-reader.ts";
+import { KEY_PREFIXES, type Principal } from "../domain/tenancy/key.ts";
+import type { Clock } from "../kit/clock.ts";
 import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
-import { secretsEqual, sha256Hex } from "../kit/secret.ts";
-import { switchedOffFault } from "./edge-faults.ts";
+import { sha256Hex } from "../kit/secret.ts";
+import { SWITCHED_OFF_FAULTS } from "./edge-faults.ts";
+import {
+  addressNotAllowedFault,
+  expiredKeyFault,
+  invalidKeyFault,
+  missingKeyFault,
+  missingScopeFault,
+} from "./key-faults.ts";
 
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
@@ -115,7 +124,9 @@ export class KeyAuthenticator {
   }
 
   #routeFault(principal: Principal, route: Route): Fault | undefined {
-    return scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
+    const { switchedBy } = route;
+    const isSwitchedOff = switchedBy !== undefined && this.#deps.switchedOff.has(switchedBy);
+    return scopeFault(principal, route) ?? (isSwitchedOff ? SWITCHED_OFF_FAULTS[switchedBy] : undefined);
   }
 
   /**
@@ -151,7 +162,7 @@ export class KeyAuthenticator {
 }
 
 /** The presented token, "" when there is none. `Authorization` wins over `x-api-key`, even when it is invalid. */
-function presentedToken(headers: IncomingHttpHeaders): string {
+export function presentedToken(headers: IncomingHttpHeaders): string {
   const { authorization } = headers;
   if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
   const bearer = /^bearer(?:[ \t]+(\S.*))?$/i.exec(authorization.trim());
@@ -162,16 +173,12 @@ function presentedToken(headers: IncomingHttpHeaders): string {
 /** Looks the key up by its digest; the principal's key may be expired or revoked. */
 export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory): Principal {
   const token = presentedToken(headers);
-  if (token === "") {
-    throw fault("missing_api_key", {
-      message: "No API key was sent. Send it as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
-    });
-  }
+  if (token === "") throw missingKeyFault();
   const principal =
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
       ? directory.principalByDigest(sha256Hex(token))
       : undefined;
-  if (principal === undefined) throw invalidKey();
+  if (principal === undefined) throw invalidKeyFault();
   return principal;
 }
 
@@ -179,62 +186,39 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
 export function keyFault(principal: Principal, address: string, nowMs: number): Fault | undefined {
   switch (keyValidityOf(principal.key, nowMs)) {
     case "invalid":
-      return invalidKey();
+      return invalidKeyFault();
     case "expired":
-      return expiredKey();
+      return expiredKeyFault();
     case "valid":
       return addressFault(principal, address);
   }
 }
 
-function invalidKey(): Fault {
-  return fault("invalid_api_key", {
-    message:
-      "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
-    headers: { "x-should-retry": "false" },
-  });
-}
-
-function expiredKey(): Fault {
-  return fault("expired_api_key", {
-    message: "The API key has expired. Use its successor, or create a new one.",
-    headers: { "x-should-retry": "false" },
-  });
-}
-
 function addressFault({ allowlist }: Principal, address: string): Fault | undefined {
   if (allowlist === undefined || allowlist.has(address)) return undefined;
-  return fault("ip_not_allowed", {
-    message: `The address ${address} is not on this key's allowlist. An admin of the workspace can add it.`,
-  });
+  return addressNotAllowedFault(address);
 }
 
 export function scopeFault({ key: { scopes } }: Principal, { access }: Route): Fault | undefined {
   if (access.by !== "key" || access.scope === null || scopes === null) return undefined;
   const { scope } = access;
-  if (scopes.some((held) => held === scope)) return undefined;
-  return fault("insufficient_scope", {
-    message: `This key lacks the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or let an admin add the scope.`,
-  });
+  return scopes.some((held) => held === scope) ? undefined : missingScopeFault(scope, scopes);
 }
 
 /**
  * Repeats the key checks for a running request: the key may have been revoked, narrowed or expired since it began. It uses
  * the principal instead of the headers, because a resumed background job has no headers.
  */
-export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
-  const { principal, clientAddress, route } = exchange;
-  if (principal === undefined) return;
-  const now = directory.principalByDigest(principal.key.digest);
-  if (now === principal && keyValidityOf(now.key, nowMs) === "valid") return;
-  const refusal = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
-  if (refusal !== undefined) throw refusal;
-}
-
-/** True when an `Authorization` header carries the operator's token. */
-export function isOperator(authorization: string | undefined, adminToken: string): boolean {
-  const token = authorization === undefined ? "" : presentedToken({ authorization });
-  return token !== "" && secretsEqual(token, adminToken);
+export function createKeyRecheck(directory: Directory, clock: Pick<Clock, "nowMs">): (exchange: Exchange) => void {
+  return ({ principal, clientAddress, route }) => {
+    if (principal === undefined) return;
+    const nowMs = clock.nowMs();
+    const now = directory.principalByDigest(principal.key.digest);
+    if (now === principal && keyValidityOf(now.key, nowMs) === "valid") return;
+    const refusal =
+      now === undefined ? invalidKeyFault() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
+    if (refusal !== undefined) throw refusal;
+  };
 }
 
 function addRateHeaders(headers: Record<string, string>, { limit, remaining, resetAtMs }: RateWindowVerdict): void {

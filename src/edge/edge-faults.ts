@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
+import type { InboundHttpRequest } from "../http1/server/server-message.ts";
 
 export function missingHostFault(): Fault {
   return fault("invalid_request", {
@@ -67,7 +68,16 @@ export function errorShapeAt(path: string): Route["errors"] {
   return MESSAGES_PATH.test(path) ? "messages" : undefined;
 }
 
-export function wrongMethodFault(method: string, path: string, allow: readonly string[]): Fault {
+export function methodFault(
+  { method = "", headers }: Pick<InboundHttpRequest, "method" | "headers">,
+  path: string,
+  allow: readonly string[],
+): Fault {
+  const wantsWebSocket = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+  return wantsWebSocket && allow.includes("POST") ? noWebSocketFault(allow) : wrongMethodFault(method, path, allow);
+}
+
+function wrongMethodFault(method: string, path: string, allow: readonly string[]): Fault {
   const list = allow.join(", ");
   const hint = allow.includes("POST") ? undefined : alternativeFor(path);
   return fault("method_not_allowed", {
@@ -77,7 +87,7 @@ export function wrongMethodFault(method: string, path: string, allow: readonly s
 }
 
 /** Codex may try a WebSocket first: it falls back to HTTP only on status 426. */
-export function noWebSocketFault(allow: readonly string[]): Fault {
+function noWebSocketFault(allow: readonly string[]): Fault {
   return fault("upgrade_required", {
     message: "There is no WebSocket here: send the request with POST over HTTP, and read its answer as a stream.",
     headers: { allow: allow.join(", "), upgrade: "HTTP/1.1", connection: "close, upgrade" },
@@ -100,7 +110,7 @@ export function stoppingFault(): Fault {
 
 const enableHint = (setting: string) => `Whoever runs it can switch it on (${setting}).`;
 
-const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
+export const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
   decisions: fault("decisions_not_enabled", {
     message: `Decisions are not enabled on this deployment. ${enableHint("GATEWAY_DECISIONS")}`,
   }),
@@ -108,10 +118,6 @@ const SWITCHED_OFF_FAULTS: Readonly<Record<Switch, Fault>> = {
     message: `Text-to-speech is not enabled on this deployment. ${enableHint("GATEWAY_SPEECH")}`,
   }),
 };
-
-export function switchedOffFault({ switchedBy }: Route, off: ReadonlySet<Switch>): Fault | undefined {
-  return switchedBy !== undefined && off.has(switchedBy) ? SWITCHED_OFF_FAULTS[switchedBy] : undefined;
-}
 
 export function addressRateLimitFault(waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {

@@ -1,24 +1,15 @@
 import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
-import type { Fault } from "../contract/faults.ts";
+import type { Duplex } from "node:stream";
 import type { FastPath } from "../http1/server/fast-path.ts";
-import type { OutboundHttpResponse } from "../http1/server/server-message.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
+import type { ClientConnectionState } from "./edge-exchange.ts";
+import { peerAddress } from "./request-router.ts";
 
 /** Time for error frames of streams that a shutdown interrupts. */
 const LAST_FRAMES_MS = 1_000;
 const POLL_MS = 20;
-
-export type ClientConnectionState = {
-  readonly peer: string;
-  /** Pending responses: more than one with pipelined requests. */
-  // An array instead of a Set: a Set that is filled and emptied for every request keeps dead entries alive until the next
-  // full garbage collection.
-  readonly responses: OutboundHttpResponse[];
-  /** The fault of a raw response on this connection. */
-  refusal: Fault | undefined;
-};
 
 /** Binds the port and drains it without losing requests. */
 export class Listener {
@@ -26,9 +17,12 @@ export class Listener {
   readonly #fastPath: Pick<FastPath, "closeIdle" | "closeAll">;
   readonly #timeouts: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #connections = new Set<ClientConnectionState>();
-  #inFlight = 0;
-  #isDraining = false;
+  /** By socket, from the first request of a connection on. */
+  readonly connections = new WeakMap<Duplex, ClientConnectionState>();
+  readonly #open = new Set<ClientConnectionState>();
+  /** Requests in flight, counted by the edge server and the fast path. */
+  inFlight = 0;
+  isDraining = false;
 
   constructor(
     server: HttpServer,
@@ -42,26 +36,13 @@ export class Listener {
     this.#clock = clock;
   }
 
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
   /** Registers a connection until it closes. */
-  track(connection: ClientConnectionState, socket: Socket): void {
-    this.#connections.add(connection);
-    socket.once("close", () => this.#connections.delete(connection));
-  }
-
-  requestStarted(): void {
-    this.#inFlight += 1;
-  }
-
-  requestEnded(): void {
-    this.#inFlight -= 1;
-  }
-
-  get isDraining(): boolean {
-    return this.#isDraining;
+  track(socket: Socket): ClientConnectionState {
+    const connection = { peer: peerAddress(socket), responses: [], refusal: undefined };
+    this.connections.set(socket, connection);
+    this.#open.add(connection);
+    socket.once("close", () => this.#open.delete(connection));
+    return connection;
   }
 
   /** Binds the port and returns the origin. Until the edge is opened every request gets a 503. */
@@ -118,8 +99,8 @@ export class Listener {
 
   /** Pending and future responses carry `Connection: close`. */
   #startDraining(): void {
-    this.#isDraining = true;
-    for (const { responses } of this.#connections) {
+    this.isDraining = true;
+    for (const { responses } of this.#open) {
       // Only the last pipelined response: the connection closes after the one that says so.
       const last = responses.at(-1);
       if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false;
@@ -137,7 +118,7 @@ export class Listener {
 
   async #waitUntilIdle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
-    while (this.#inFlight > 0 && this.#clock.monotonicMs() < deadlineMs) {
+    while (this.inFlight > 0 && this.#clock.monotonicMs() < deadlineMs) {
       this.#closeIdle();
       await pollDelay();
     }

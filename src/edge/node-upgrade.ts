@@ -1,10 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { toFault } from "../app/to-fault.ts";
 import { Fault, fault } from "../contract/faults.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../domain/tenancy/node.ts";
 import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
+import type { EdgeDeps } from "./edge-deps.ts";
+import { addressRateLimitFault } from "./edge-faults.ts";
+import { writeRawResponse } from "./raw-response.ts";
+import { clientAddress, peerAddress } from "./request-router.ts";
 
 /** Looks up nodes by token digest and takes over their connections. */
 export type NodeAcceptor = {
@@ -12,17 +17,44 @@ export type NodeAcceptor = {
   accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-type UpgradeRequest = {
-  readonly request: IncomingMessage;
-  readonly socket: Duplex;
-  readonly head: Buffer;
-  readonly address: string;
-};
+export type UpgradeRequest = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
+
+type UpgradeDeps = Pick<EdgeDeps, "clock" | "ids" | "addressLimit" | "trustedProxies" | "metrics" | "fleet">;
+
+const SWITCHING_PROTOCOLS = 101;
+
+/** Connects a node. Node's server hands over the bare socket, so refusals are written as raw responses. */
+export function upgradeToTunnel(
+  upgrade: UpgradeRequest,
+  { clock, ids, addressLimit, trustedProxies, metrics, fleet }: UpgradeDeps,
+  acceptor: () => NodeAcceptor | Fault,
+): void {
+  const { request, socket } = upgrade;
+  const startedMs = clock.monotonicMs();
+  const address = clientAddress(request, peerAddress(request.socket), trustedProxies);
+  const waitSeconds = addressLimit.consume(address);
+  const end = (problem: Fault | undefined) => {
+    if (problem !== undefined) writeRawResponse(socket, problem, ids.next("req_"));
+    const status = problem?.status ?? SWITCHING_PROTOCOLS;
+    metrics.recordHttpResponse("connectNode", status, clock.monotonicMs() - startedMs);
+  };
+  const accept = () => {
+    const nodes = acceptor();
+    end(nodes instanceof Fault ? nodes : acceptNode(nodes, upgrade, address));
+  };
+  // Without a listener an error during the wait would crash the process.
+  socket.on("error", () => socket.destroy());
+  if (waitSeconds !== undefined) end(addressRateLimitFault(waitSeconds));
+  else if (fleet.isSingleInstance) accept();
+  // The node may have been created on another instance a moment ago.
+  else fleet.catchUp().then(accept, (error: unknown) => end(toFault(error)));
+}
 
 /** Hands the socket of an authenticated node to the tunnel; returns a fault otherwise. */
-export function acceptNode(
+function acceptNode(
   acceptor: NodeAcceptor,
-  { request, socket, head, address }: UpgradeRequest,
+  { request, socket, head }: UpgradeRequest,
+  address: string,
 ): Fault | undefined {
   const node = authenticateNode(acceptor, request);
   if (node instanceof Fault) return node;

@@ -15,9 +15,9 @@ type RoutePattern = { readonly route: Route; readonly pattern: RegExp; readonly 
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Finds fixed paths in a map and paths with parameters by their patterns. */
+/** The routes, compiled: fixed paths as a map, then by method; paths with parameters as patterns. */
 export class RouteTable {
-  readonly #fixed = new Map<string, Map<string, RouteLookup>>();
+  readonly fixed = new Map<string, Map<string, RouteLookup>>();
   readonly #patterns: RoutePattern[] = [];
 
   constructor(routes: readonly Route[]) {
@@ -31,19 +31,15 @@ export class RouteTable {
     }
   }
 
-  find(method: string, path: string): RouteLookup {
-    const lookedUpMethod = method === "HEAD" ? "GET" : method;
-    const normalized = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-    const fixed = this.#fixed.get(normalized);
-    const hit = fixed?.get(lookedUpMethod);
-    if (hit !== undefined) return hit;
-    const allow = new Set(fixed?.keys());
+  /** For a request that no fixed path serves. */
+  findByPattern(method: string, path: string): RouteLookup {
+    const allow = new Set(this.fixed.get(path)?.keys());
     for (const { route, pattern, names } of this.#patterns) {
-      const found = pattern.exec(normalized);
+      const found = pattern.exec(path);
       if (found === null) continue;
       const params = decodeParams(names, found);
       if (params === undefined) continue;
-      if (route.method === lookedUpMethod) return { is: "found", match: { route, params } };
+      if (route.method === method) return { is: "found", match: { route, params } };
       allow.add(route.method);
     }
     if (allow.size === 0) return { is: "unknown" };
@@ -63,9 +59,9 @@ export class RouteTable {
       this.#patterns.sort((a, b) => Number(a.route.path.includes("+}")) - Number(b.route.path.includes("+}")));
       return;
     }
-    const methods = this.#fixed.get(path) ?? new Map<string, RouteLookup>();
+    const methods = this.fixed.get(path) ?? new Map<string, RouteLookup>();
     methods.set(route.method, { is: "found", match: { route, params: NO_PARAMS } });
-    this.#fixed.set(path, methods);
+    this.fixed.set(path, methods);
   }
 }
 

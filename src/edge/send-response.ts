@@ -1,10 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { HttpResponse } from "../app/exchange.ts";
+import { toFault } from "../app/to-fault.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
-import type { Route } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
-import type { InboundHttpRequest, OutboundHttpResponse, ResponseHeaders } from "../http1/server/server-message.ts";
+import type { ResponseHeaders } from "../http1/server/server-message.ts";
 import { ServerResponse } from "../kit/node-http.ts";
+import { redactSecrets } from "../kit/secret.ts";
+import { dropRateHeaders } from "./authenticate.ts";
+import type { EdgeDeps } from "./edge-deps.ts";
+import type { EdgeExchange } from "./edge-exchange.ts";
 import { awaitsContinue } from "./request-body.ts";
 
 /** A refused request with a larger unread body closes its connection. */
@@ -13,43 +17,51 @@ const UNREAD_BYTES_MAX = 64 * 1024;
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 const DRAIN_MS_MAX = 10_000;
 
-export function sendResponse(
-  request: InboundHttpRequest,
-  response: OutboundHttpResponse,
-  content: HttpResponse,
-  baseHeaders: Readonly<Record<string, string>>,
-): void {
+type ResponseExchange = Pick<EdgeExchange, "request" | "response" | "baseHeaders">;
+
+export function sendResponse(exchange: ResponseExchange, content: HttpResponse): void {
   const json = content.json === undefined ? undefined : JSON.stringify(content.json);
   const body = json ?? content.bytes ?? "";
-  const headers: ResponseHeaders = { ...baseHeaders, ...content.headers };
+  const headers: ResponseHeaders = { ...exchange.baseHeaders, ...content.headers };
   if (json !== undefined) headers["content-type"] ??= "application/json";
   if (content.status !== 204 && content.status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
   if (content.cookies !== undefined && content.cookies.length > 0) headers["set-cookie"] = [...content.cookies];
-  write(request, response, content.status, headers, body);
+  write(exchange, content.status, headers, body);
 }
 
-export function sendFault(
-  request: InboundHttpRequest,
-  response: OutboundHttpResponse,
-  problem: Fault,
-  requestId: string,
-  baseHeaders: Readonly<Record<string, string>>,
-  errorShape: Route["errors"],
+/** Answers a request with whatever was thrown, as a fault without known secrets. */
+export function refuse(
+  exchange: EdgeExchange,
+  error: unknown,
+  onServerFault: EdgeDeps["onServerFault"],
+  secrets: readonly string[],
 ): void {
-  const envelope = envelopeOf(problem, requestId);
-  const body = JSON.stringify(errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
+  const problem = redact(toFault(error), secrets);
+  if (problem.status === 429) dropRateHeaders(exchange.baseHeaders);
+  if (problem.status >= 500) onServerFault(problem, exchange.requestId);
+  if (exchange.response.headersSent) exchange.response.destroy();
+  else sendFault(exchange, problem);
+}
+
+function redact(problem: Fault, secrets: readonly string[]): Fault {
+  const message = redactSecrets(problem.message, secrets);
+  return message === problem.message ? problem : problem.reworded({ message });
+}
+
+function sendFault(exchange: EdgeExchange, problem: Fault): void {
+  const envelope = envelopeOf(problem, exchange.requestId);
+  const body = JSON.stringify(exchange.errorShape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
   const headers = {
-    ...baseHeaders,
+    ...exchange.baseHeaders,
     ...problem.headers,
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
   };
-  write(request, response, problem.status, headers, body);
+  write(exchange, problem.status, headers, body);
 }
 
 function write(
-  request: InboundHttpRequest,
-  response: OutboundHttpResponse,
+  { request, response }: ResponseExchange,
   status: number,
   headers: ResponseHeaders,
   body: Buffer | string,

@@ -7,11 +7,12 @@ import { toFault } from "../../src/app/to-fault.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { EdgeServer } from "../../src/edge/edge-server.ts";
-import { AddressRateLimiter, RateLimiter } from "../../src/edge/rate-limiter.ts";
+import { AddressRateLimiter } from "../../src/edge/request-router.ts";
 import { singleInstanceFleet } from "../../src/io/fleet/single-instance-fleet.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
+import { RateLimiter } from "../../src/kit/rate-limiter.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 
 const TOKEN = "operator-token";
@@ -45,7 +46,7 @@ beforeAll(async () => {
     timeouts: PATIENCE,
     rpmDefaults: { live: 300, test: 30 },
     onServerFault: () => undefined,
-    onResponse: () => undefined,
+    metrics: { recordHttpResponse: () => undefined },
   });
   const reading = buffered(async (exchange) => {
     if (exchange.route.intake === "none") return { status: 200 };

@@ -11,7 +11,7 @@ import { Reachability } from "../../src/domain/routing/reachability.ts";
 import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
 import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
-import { recheckKey } from "../../src/edge/authenticate.ts";
+import { createKeyRecheck } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
 import { hasAdapter } from "../../src/io/upstream/upstream-adapters.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
@@ -149,7 +149,7 @@ export class Process {
         decode: async () => ({ is: "busy" }),
         close: async () => undefined,
       },
-      recheckKey: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
+      recheckKey: createKeyRecheck(this.directory, scheduler),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
       spenderOf: (principal) => this.directory.spendScopeOf(principal),

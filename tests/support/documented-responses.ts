@@ -3,10 +3,11 @@ import type { Route } from "../../src/contract/route.ts";
 import { faultsOf } from "../../src/contract/route-faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { IdempotentReplay } from "../../src/contract/schemas/idempotency.ts";
+import { findRoute } from "../../src/edge/request-router.ts";
 import { RouteTable } from "../../src/edge/route-table.ts";
 import type { Called } from "./gateway.ts";
 
-const router = new RouteTable(ROUTES);
+const routeTable = new RouteTable(ROUTES);
 
 type Answers = Readonly<Record<string, { $ref?: string; headers?: object; content?: object }>>;
 type Document = {
@@ -34,7 +35,7 @@ function answersByRoute({ paths, components }: Document): [string, Answers][] {
 
 /** Whatever a test asks for: what comes back is what the OpenAPI document says can come back. */
 export function expectDocumented(method: string, where: string, answer: Called): void {
-  const lookup = router.find(method, where.split("?")[0] ?? where);
+  const lookup = findRoute(routeTable, method, where.split("?")[0] ?? where);
   if (lookup.is !== "found" || method === "HEAD") return;
   const { route } = lookup.match;
   const wrong =

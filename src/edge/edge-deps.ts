@@ -1,0 +1,51 @@
+import type { Handler } from "../app/exchange.ts";
+import type { Fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { AddressList } from "../kit/cidr.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
+import type { RateLimiter } from "../kit/rate-limiter.ts";
+import type { KeyAuthenticatorDeps } from "./authenticate.ts";
+import type { ManagerAuth } from "./authenticate-manager.ts";
+import type { CorsPolicy } from "./cors.ts";
+import type { NodeAcceptor } from "./node-upgrade.ts";
+import type { AddressRateLimiter } from "./request-router.ts";
+
+/** Credentials of the platform and of a workspace at providers; they are redacted from every error message. */
+export type KnownSecrets = (workspaceId: string | undefined) => readonly string[];
+
+export type EdgeDeps = KeyAuthenticatorDeps & {
+  readonly routes: readonly Route[];
+  readonly clock: Clock;
+  readonly ids: IdGenerator;
+  readonly addressLimit: AddressRateLimiter;
+  readonly trustedProxies: AddressList | undefined;
+  readonly managerAuth: Omit<ManagerAuth, "personOf">;
+  /** Per person or management token. */
+  readonly managerLimit: RateLimiter;
+  readonly bodyLimits: { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
+  readonly cors: CorsPolicy;
+  readonly timeouts: {
+    readonly headersMs: number;
+    readonly requestMs: number;
+    /** Interval at which the two above are checked. */
+    readonly checkEveryMs: number;
+    /** Maximum time without progress of a response that the client does not read. */
+    readonly stallMs: number;
+    /** Keep-alive timeout, as announced to clients. */
+    readonly idleMs: number;
+  };
+  /** Called with faults of status 500 and above, including their private detail. */
+  readonly onServerFault: (problem: Fault, requestId: string) => void;
+  readonly metrics: Pick<Metrics, "recordHttpResponse">;
+};
+
+/** What the server gets once all components have started. */
+export type EdgeRoutes = {
+  readonly nodes: NodeAcceptor;
+  readonly secretsOf: KnownSecrets;
+  readonly personOf: ManagerAuth["personOf"];
+  /** By route id. */
+  readonly handlers: Readonly<Record<string, Handler>>;
+};

@@ -1,0 +1,44 @@
+import type { Fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
+import type { Actor } from "../domain/tenancy/actor.ts";
+import type { Principal } from "../domain/tenancy/key.ts";
+import type { InboundHttpRequest, OutboundHttpResponse } from "../http1/server/server-message.ts";
+import type { EdgeResponseSink } from "./edge-response-sink.ts";
+
+/** One HTTP request and its response, from the first byte to the end of both. */
+export type EdgeExchange = {
+  readonly request: InboundHttpRequest;
+  readonly response: OutboundHttpResponse;
+  readonly connection: ClientConnectionState;
+  readonly startedMs: number;
+  readonly baseHeaders: Record<string, string>;
+  receivedAtMs: number;
+  clientAddress: string;
+  requestId: string;
+  query: string;
+  routeId: string;
+  errorShape: Route["errors"];
+  sink: EdgeResponseSink | undefined;
+  workspaceId: string | undefined;
+  /** Counts the response and its handler: a handler may settle after the client has disconnected. */
+  openParts: number;
+};
+
+export type ClientConnectionState = {
+  readonly peer: string;
+  /** Pending responses: more than one with pipelined requests. */
+  // An array instead of a Set: a Set that is filled and emptied for every request keeps dead entries alive until the next
+  // full garbage collection.
+  readonly responses: OutboundHttpResponse[];
+  /** The fault of a raw response on this connection. */
+  refusal: Fault | undefined;
+};
+
+/** Who sends a request, and why it is refused if it is. */
+export type Authentication = {
+  readonly actor: Actor | undefined;
+  readonly principal: Principal | undefined;
+  readonly refusal: Fault | undefined;
+  /** The body, when it is being read already. */
+  readonly body?: Promise<Buffer> | undefined;
+};
