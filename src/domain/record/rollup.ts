@@ -219,6 +219,7 @@ export class DailyRollup {
 }
 
 export type WalletDebit = { readonly workspaceId: string; readonly currency: string; nanos: bigint };
+
 /** The debits of a batch per wallet. A wallet has one currency; a second one is listed separately and rejected by SQL. */
 export class WalletDebits {
   readonly #sums = new Map<string, WalletDebit[]>();

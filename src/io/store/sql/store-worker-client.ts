@@ -1,4 +1,6 @@
 import { Worker } from "node:worker_threads";
+import { RecordRejectedError, type RecordSink } from "../../../domain/record/record-batch.ts";
+import type { Mutex } from "../../../kit/mutex.ts";
 import { StoreError } from "./store-error.ts";
 import type {
   PostgresWorkerData,
@@ -11,6 +13,28 @@ import type {
 type PendingStoreCall = { resolve(reply: Extract<StoreWorkerReply, { is: "done" }>): void; reject(error: Error): void };
 
 const EXIT_TIMEOUT_MS = 2_000;
+
+type IngestBatch = RecordSink["ingestBatch"];
+
+/** A constraint violation is permanent; only other failures are retried. */
+export function rejectingIngest(ingest: IngestBatch): IngestBatch {
+  return async (batch) => {
+    try {
+      if (batch.bounds.length > 0) await ingest(batch);
+    } catch (error) {
+      if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejectedError(error.message);
+      throw error;
+    }
+  };
+}
+
+/** Through the mutex like every query, so that a batch does not join an open transaction. */
+export function serializedIngest(client: StoreWorkerClient, mutex: Mutex): IngestBatch {
+  return (batch) =>
+    mutex.pass(async () => {
+      await client.call({ is: "ingest", batch });
+    });
+}
 
 /** The main thread's side of an engine's worker thread. */
 export class StoreWorkerClient {

@@ -13,20 +13,15 @@ import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import type { LogOutbox } from "../../../domain/record/log-outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
-import {
-  encodeBatch,
-  type RecordBatch,
-  RecordRejectedError,
-  type RecordSink,
-} from "../../../domain/record/record-batch.ts";
+import { encodeBatch, type RecordSink } from "../../../domain/record/record-batch.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
-import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.ts";
 import type { PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
+import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
 import { alertRuleStore, alertStore } from "./alert-store.ts";
 import { auditStore } from "./audit-store.ts";
@@ -55,7 +50,7 @@ import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./response-store.ts";
 import { rollupStore } from "./rollup-store.ts";
 import type { Database } from "./schema.ts";
-import { StoreError } from "./store-error.ts";
+import { rejectingIngest } from "./store-worker-client.ts";
 import { StoredBytes } from "./stored-bytes.ts";
 import { tenancyStore } from "./tenancy-store.ts";
 
@@ -139,15 +134,7 @@ export type Store = RecordSink & {
 export function sqlStore(engine: Engine): Store {
   const { db } = engine;
   const storedBytes = new StoredBytes();
-  const ingestBatch = async (batch: RecordBatch) => {
-    try {
-      if (batch.bounds.length > 0) await engine.ingest(batch);
-    } catch (error) {
-      // A constraint violation is permanent; only other failures are retried.
-      if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejectedError(error.message);
-      throw error;
-    }
-  };
+  const ingestBatch = rejectingIngest(engine.ingest);
   return {
     tenancy: tenancyStore(db),
     limits: limitStore(db),

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
+import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
 import { type IngestFields, parseIngestFields } from "../../../../domain/record/ingest-fields.ts";
 import { IngestFieldsReader } from "../../../../domain/record/ingest-fields-reader.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
@@ -14,8 +14,20 @@ import {
   WalletDebits,
 } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
-import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { isUniqueViolation } from "./errors.ts";
+import {
+  ADD_DAILY,
+  ADD_HOURLY,
+  ADD_IDEMPOTENCY_USE,
+  ADD_SHAPE,
+  CHARGE_ROW,
+  insertNewRows,
+  insertUnlessStored,
+  MOVE_WALLET,
+  REMOVE_REQUEST,
+  REQUEST_ROW,
+  type RowTemplate,
+} from "./ingest-sql.ts";
 
 /** Rows per insert statement, and rows between two yields. */
 const ROWS_PER_SLICE = 48;
@@ -149,46 +161,9 @@ function usageValues(row: UsageSums) {
   ];
 }
 
-const placeholders = (count: number) => `(${Array(count).fill("?").join(", ")})`;
-
-function insertSql(table: string, columns: readonly string[]): string {
-  return `insert into ${table} (${columns.join(", ")}) values ${placeholders(columns.length)}`;
-}
-
-function accumulateSql(table: string, keys: readonly string[]): string {
-  return `${insertSql(table, [...keys, ...USAGE_COLUMNS])} on conflict do update
-   set ${USAGE_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")}`;
-}
-
-const DAILY_KEYS = ["workspace_id", "day", "key_id", "model", "provider", "environment"] as const;
-const HOURLY_KEYS = ["workspace_id", "hour_ms", "shape"] as const;
-const SHAPE_COLUMNS = [
-  ...(["workspace_id", "id", "key_id", "member_id", "environment", "app"] as const),
-  ...(["model_requested", "model", "provider", "status", "surface"] as const),
-] as const;
-const IDEMPOTENCY_COLUMNS = [
-  ...(["key_digest", "body_digest", "workspace_id", "request_id"] as const),
-  ...(["status", "charged_nanos", "currency", "expires_at_ms"] as const),
-] as const;
-
-type RowTemplate = { readonly table: string; readonly columns: string; readonly values: string };
-
-const REQUEST_ROW: RowTemplate = {
-  table: "request_records",
-  columns: "id, workspace_id, created_at_ms, record, shape",
-  values: "(?, ?, ?, cast(? as text), ?)",
-};
-
 function requestValues({ record, shape, text }: IngestRow) {
   return [record.id, record.workspaceId, Math.trunc(record.createdAtMs), text, shape];
 }
-
-// A transfer has one amount, so it cannot be out of balance. Values that every charge shares are part of the statement.
-const CHARGE_ROW: RowTemplate = {
-  table: "ledger_transactions",
-  columns: "workspace_id, created_at_ms, id, kind, from_account, to_account, currency, moved_nanos, note, detail",
-  values: `(?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)`,
-};
 
 function chargeValues({ record, nanos }: IngestRow, { currency, price, rate, margin }: ChargeRecord) {
   const detail = JSON.stringify({ price, rate, margin });
@@ -196,27 +171,16 @@ function chargeValues({ record, nanos }: IngestRow, { currency, price, rate, mar
 }
 
 function prepareStatements(db: DatabaseSync) {
-  const insertIgnoring = ({ table, columns, values }: RowTemplate) =>
-    db.prepare(`insert into ${table} (${columns}) values ${values} on conflict do nothing`);
-  const request = insertIgnoring(REQUEST_ROW);
+  const request = db.prepare(insertUnlessStored(REQUEST_ROW));
   const newRequests = new BulkInsert(db, REQUEST_ROW, ROWS_PER_SLICE);
-  const removeRequest = db.prepare("delete from request_records where id = ? returning record, shape");
-  const shape = db.prepare(`${insertSql("request_shapes", SHAPE_COLUMNS)} on conflict do nothing`);
-  const charge = insertIgnoring(CHARGE_ROW);
+  const removeRequest = db.prepare(REMOVE_REQUEST);
+  const shape = db.prepare(ADD_SHAPE);
+  const charge = db.prepare(insertUnlessStored(CHARGE_ROW));
   const newCharges = new BulkInsert(db, CHARGE_ROW, ROWS_PER_SLICE);
-  const wallet = db.prepare(
-    `${insertSql("wallets", ["workspace_id", "currency", "balance_nanos"])} on conflict do update
-     set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
-  );
-  // An expired key may still be stored and is overwritten; a record that is sent again changes nothing.
-  const idempotencyUse = db.prepare(
-    `${insertSql("idempotency_keys", IDEMPOTENCY_COLUMNS)} on conflict do update
-     set body_digest = excluded.body_digest, request_id = excluded.request_id, status = excluded.status,
-       charged_nanos = excluded.charged_nanos, currency = excluded.currency, expires_at_ms = excluded.expires_at_ms
-     where excluded.expires_at_ms > expires_at_ms`,
-  );
-  const daily = db.prepare(accumulateSql("requests_daily", DAILY_KEYS));
-  const hourly = db.prepare(accumulateSql("requests_hourly", HOURLY_KEYS));
+  const wallet = db.prepare(MOVE_WALLET);
+  const idempotencyUse = db.prepare(ADD_IDEMPOTENCY_USE);
+  const daily = db.prepare(ADD_DAILY);
+  const hourly = db.prepare(ADD_HOURLY);
   return {
     shape(workspaceId: string, id: number, parts: RequestShape): void {
       const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
@@ -278,11 +242,10 @@ class BulkInsert {
   readonly #rowsPerStatement: number;
   #values: SQLInputValue[] = [];
 
-  constructor(db: DatabaseSync, { table, columns, values }: RowTemplate, rowsPerStatement: number) {
-    const many = Array(rowsPerStatement).fill(values).join(", ");
-    this.#one = db.prepare(`insert or rollback into ${table} (${columns}) values ${values}`);
-    this.#many = db.prepare(`insert or rollback into ${table} (${columns}) values ${many}`);
-    this.#columns = values.split("?").length - 1;
+  constructor(db: DatabaseSync, row: RowTemplate, rowsPerStatement: number) {
+    this.#one = db.prepare(insertNewRows(row, 1));
+    this.#many = db.prepare(insertNewRows(row, rowsPerStatement));
+    this.#columns = row.values.split("?").length - 1;
     this.#rowsPerStatement = rowsPerStatement;
   }
 

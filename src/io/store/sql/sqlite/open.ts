@@ -13,7 +13,7 @@ import { createPrivateFile } from "../private-file.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import type { StoreError } from "../store-error.ts";
-import { StoreWorkerClient } from "../store-worker-client.ts";
+import { StoreWorkerClient, serializedIngest } from "../store-worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { sqliteWorkerDialect } from "./dialect.ts";
 
@@ -69,11 +69,7 @@ function sqliteEngine(file: string, onExit: (error: StoreError) => void): Engine
     ddl: sqliteDdl,
     encodeRecord: encodeCompact,
     normalizeRecordText: (text) => text,
-    // Through the mutex like every query, so that a batch does not join an open transaction.
-    ingest: (batch) =>
-      mutex.pass(async () => {
-        await client.call({ is: "ingest", batch });
-      }),
+    ingest: serializedIngest(client, mutex),
     close: () => mutex.pass(() => client.close()),
   };
 }

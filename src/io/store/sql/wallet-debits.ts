@@ -1,2 +1,0 @@
-nly workspaceId: string; readonly currency: string; nanos: bigint };
-
