@@ -49,7 +49,7 @@ const idOf = async (email: string) => {
   return data.find((one: { email: string }) => one.email === email).id;
 };
 
-/** Makes an account for an address by the link of an invitation. */
+/** Creates an account for an address with an invitation link. */
 async function take(link: string): Promise<{ status: number; browser: Browser }> {
   const browser = gateway.browser();
   return { status: (await browser.post(`/manage/invitations/${tokenOf(link)}/accept`, ACCOUNT)).status, browser };
@@ -63,7 +63,7 @@ async function throughProvider(browser: Browser, sub: string): Promise<string> {
 }
 
 describe("an invitation", () => {
-  test("PORTAL-11 of an admin who was removed, or whose role is lower now, opens nothing", async () => {
+  test("PORTAL-11 of an admin who was removed or demoted is invalid", async () => {
     const admin = await gateway.join("leaving@example.eu", "admin");
     const invite = async (email: string) => (await admin.post(INVITATIONS, { email, role: "admin" })).body;
     const [back, later] = [await invite("back-door@example.eu"), await invite("later@example.eu")];
@@ -76,7 +76,7 @@ describe("an invitation", () => {
     expect(data.find(({ id }: { id: string }) => id === later.id).state).toBe("revoked");
   });
 
-  test("PORTAL-11 of somebody whose seat was taken away meanwhile opens nothing", async () => {
+  test("PORTAL-11 for a membership that was removed meanwhile is invalid", async () => {
     const email = "eve@example.eu";
     await owner.post(MEMBERS, { email });
     const { id, link } = (await owner.post(INVITATIONS, { email })).body;
@@ -88,12 +88,12 @@ describe("an invitation", () => {
       ({ target }: { target: string }) => target === removed.body.id,
     );
     expect(line.detail).toMatchObject({ email, revoked_links: [id] });
-    // Whoever is wanted after all is invited again.
+    // A new invitation is needed.
     const again = (await owner.post(INVITATIONS, { email })).body;
     expect((await take(again.link)).status).toBe(200);
   });
 
-  test("PORTAL-11 that is over, and a link that was used, do not end once more with the seat", async () => {
+  test("PORTAL-11 that expired, and a link that was used, are not revoked again with the membership", async () => {
     const email = "ends@example.eu";
     await gateway.join(email);
     const { link } = (await owner.post(`${MEMBERS}/${email}/reset-link`)).body;
@@ -110,7 +110,7 @@ describe("an invitation", () => {
     expect(data.find((one: { id: string }) => one.id === id).state).toBe("expired");
   });
 
-  test("PORTAL-11 of a management token opens nothing once the token has expired", async () => {
+  test("PORTAL-11 of a management token is invalid once the token has expired", async () => {
     const expires_at = new Date(Date.now() + 4000).toISOString();
     const tokenSpec = { name: "brief", access: "write", expires_at };
     const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", tokenSpec);
@@ -120,7 +120,7 @@ describe("an invitation", () => {
     expect((await take(made.body.link)).status).toBe(404);
   });
 
-  test("PORTAL-11 of somebody who was removed is not made anew with a management token of theirs", async () => {
+  test("PORTAL-11 a removed person cannot be invited again with their own management token", async () => {
     const [email, other] = ["founder@example.eu", await gateway.manage("POST", "/workspaces/demo/tokens", TOKEN)];
     const founder = await gateway.join(email, "owner");
     const { id, token } = (await founder.post("/manage/workspaces/demo/tokens", TOKEN)).body;
@@ -143,7 +143,7 @@ describe("an invitation", () => {
   const opens = async (token: string, workspace = "demo") =>
     (await gateway.call(token, `/manage/workspaces/${workspace}/members`)).status;
 
-  test("PORTAL-11 nobody who was an owner raises themselves again with a management token of theirs", async () => {
+  test("PORTAL-11 a former owner does not regain the role with their own management token", async () => {
     const email = "lowered@example.eu";
     const { id, token } = await made(await gateway.join(email, "owner"));
     const other = await made(owner);
@@ -156,7 +156,7 @@ describe("an invitation", () => {
     expect(await opens(other.token)).toBe(200);
   });
 
-  test("PORTAL-11 the management tokens of an account that is disabled end in all workspaces", async () => {
+  test("PORTAL-11 disabling an account revokes its management tokens in all workspaces", async () => {
     const email = "disabled@example.eu";
     const browser = await gateway.join(email, "owner");
     await gateway.manage("POST", "/workspaces/second/members", { email, role: "owner" });
@@ -174,7 +174,7 @@ describe("an invitation", () => {
       });
   });
 
-  test("PORTAL-11 who is no operator any more keeps the management tokens of workspaces that are theirs alone", async () => {
+  test("PORTAL-11 a former operator keeps the management tokens of workspaces they own alone", async () => {
     const email = "once@example.eu";
     const browser = await gateway.join(email, "owner", "second");
     const person = await idOf(email);
@@ -185,20 +185,20 @@ describe("an invitation", () => {
     expect([await opens(theirs.token, "second"), await opens(foreign.token)]).toEqual([200, 401]);
   });
 
-  test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {
+  test("PORTAL-11 does not accept a later offered membership above its role", async () => {
     const admin = await gateway.join("climber@example.eu", "admin");
     const { link } = (await admin.post(INVITATIONS, { email: "heir@example.eu", role: "member" })).body;
     expect((await owner.post(MEMBERS, { email: "heir@example.eu", role: "owner" })).status).toBe(201);
     const taken = await take(link);
     expect(taken.status).toBe(403);
     expect(await isSignedOut(taken.browser)).toBe(true);
-    // The owner's own invitation says what waits, and opens it.
+    // The owner's own invitation names the offered membership and accepts it.
     const good = (await owner.post(INVITATIONS, { email: "heir@example.eu" })).body;
     expect(good.role).toBe("owner");
     expect((await take(good.link)).status).toBe(200);
   });
 
-  test("PORTAL-11 that an owner used in another's name is worth nothing once the other comes by single sign-on", async () => {
+  test("PORTAL-11 accepted in another person's name is void once that person signs in by single sign-on", async () => {
     const mallory = await gateway.join("mallory@example.eu", "owner");
     const { id, link } = (await mallory.post(INVITATIONS, { email: "victim@example.eu", role: "owner" })).body;
     const { browser: squatter } = await take(link);
@@ -209,7 +209,7 @@ describe("an invitation", () => {
     const friend = (await squatter.post(INVITATIONS, { email: "accomplice@example.eu", role: "admin" })).body;
     const ready = await mallory.post(`${MEMBERS}/victim@example.eu/reset-link`);
     expect(ready.status).toBe(201);
-    // Nor does the operator draw such an account in.
+    // The operator cannot add such an account either.
     const drawn = await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" });
     expect(drawn.status).toBe(409);
 
@@ -226,7 +226,7 @@ describe("an invitation", () => {
     expect(await lines("person.start_over")).toMatchObject([{ actor: "victim@example.eu" }]);
     const removed = { actor: "victim@example.eu", detail: { name: TOKEN.name, of: "victim@example.eu" } };
     expect((await lines("token.remove"))[0]).toMatchObject(removed);
-    // What was accepted in the other's name is no leave to help with the account.
+    // An acceptance in another person's name permits no reset of the account.
     const again = await mallory.post(`${MEMBERS}/victim@example.eu/reset-link`);
     expect([again.status, again.body.error?.code]).toEqual([403, "not_allowed"]);
     const { data } = (await owner.get(INVITATIONS)).body;
@@ -234,7 +234,7 @@ describe("an invitation", () => {
     expect((await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" })).status).toBe(201);
   });
 
-  test("PORTAL-11 a password set with an admin's link leaves the address unproven, until its owner comes by single sign-on again", async () => {
+  test("PORTAL-11 a password set with an admin's link leaves the address unverified until single sign-on", async () => {
     const email = "kept@example.eu";
     const admin = await gateway.join("minds@example.eu", "admin");
     await gateway.join(email);
@@ -252,7 +252,7 @@ describe("an invitation", () => {
     expect(await isSignedOut(thief)).toBe(true);
     expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
     expect(await draw()).toBe(201);
-    // Who is proven stays as they are.
+    // A verified account stays as it is.
     const { link: ofOperator } = await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`);
     expect((await reset(ofOperator)).status).toBe(200);
     expect((await reset(link)).status).toBe(400);
@@ -260,13 +260,13 @@ describe("an invitation", () => {
     expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: true });
   });
 
-  test("PORTAL-11 setting such a password is one step: when it breaks off, all is as it was, and the link is good", async () => {
+  test("PORTAL-11 setting such a password is atomic: after a failure nothing changed, and the link is valid", async () => {
     const email = "cut@example.eu";
     const admin = await gateway.join("cuts@example.eu", "admin");
     const person = await gateway.join(email);
     const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
     const db = openBooks(gateway.dataDir);
-    // It is the last thing that is written.
+    // It is the last write.
     const onReset = "when new.action = 'person.password_reset'";
     db.exec(`create trigger cut_off before insert on audit_log ${onReset} begin select raise(abort, 'cut off'); end`);
     expect((await reset(link)).status).toBe(500);
@@ -283,7 +283,7 @@ describe("an invitation", () => {
     });
   });
 
-  test("PORTAL-11 of an admin reaches one address only so often a day", async () => {
+  test("PORTAL-11 of an admin is limited per address and day", async () => {
     const admin = await gateway.join("insists@example.eu", "admin");
     const statuses: number[] = [];
     for (let round = 0; round < 6; round += 1)
@@ -292,7 +292,7 @@ describe("an invitation", () => {
     expect((await admin.post(INVITATIONS, { email: "another@example.eu" })).status).toBe(201);
   });
 
-  test("PORTAL-11 single sign-on makes nobody who is called like something else in the audit log", async () => {
+  test("PORTAL-11 single sign-on creates no account whose name is reserved in the audit log", async () => {
     const browser = gateway.browser();
     expect(await throughProvider(browser, "odd")).toContain("error=");
     expect(await isSignedOut(browser)).toBe(true);
@@ -300,7 +300,7 @@ describe("an invitation", () => {
 });
 
 describe("one's own account", () => {
-  test("PORTAL-11 gets no new password by a link that one makes oneself: an old session would be enough for it", async () => {
+  test("PORTAL-11 gets no password reset link from its own session, which could be an old one", async () => {
     const email = "forgetful@example.eu";
     const admin = await gateway.join(email, "admin");
     const own = await admin.post(`${MEMBERS}/${email}/reset-link`);
@@ -308,7 +308,7 @@ describe("one's own account", () => {
     expect((await owner.post(`${MEMBERS}/${email}/reset-link`)).status).toBe(201);
   });
 
-  test("PORTAL-11 of an operator loses no second factor by the operator's own session; the operator token is the way out", async () => {
+  test("PORTAL-11 an operator's own session cannot remove their second factor; the operator token can", async () => {
     const browser = await gateway.join("runs@example.eu");
     const { id } = (await browser.get("/manage/me")).body.person;
     await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
@@ -328,7 +328,7 @@ describe("one's own account", () => {
 });
 
 describe("signing in", () => {
-  test("PORTAL-11 a code that has signed somebody in does not do so again", async () => {
+  test("PORTAL-11 a one-time code that was used is not accepted again", async () => {
     const browser = await gateway.join("watched@example.eu");
     const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
     const on = await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
@@ -344,7 +344,7 @@ describe("signing in", () => {
     expect(await withCode()).toEqual({ status: 401, isIn: false });
   });
 
-  test("PORTAL-11 as someone else while signed in stands in the audit log; nobody's signing out does not", async () => {
+  test("PORTAL-11 as another person while signed in is in the audit log; an anonymous sign-out is not", async () => {
     const thief = await gateway.join("thief@example.eu");
     await gateway.join("robbed@example.eu");
     expect((await signIn(thief, "robbed@example.eu")).status).toBe(200);
@@ -357,7 +357,7 @@ describe("signing in", () => {
     expect(await lines("person.sign_out")).toHaveLength(before);
   });
 
-  test("PORTAL-11 no answer tells a page the token of its session", async () => {
+  test("PORTAL-11 no response exposes the session token to a page", async () => {
     await gateway.join("quiet@example.eu");
     const browser = gateway.browser();
     const answer = await signIn(browser, "quiet@example.eu");
@@ -369,7 +369,7 @@ describe("signing in", () => {
 });
 
 describe("a body that is sent slowly", () => {
-  /** Sends the head of a change, and the body when `meanwhile` is done. */
+  /** Sends the head of a change, and the body after `meanwhile`. */
   async function slowly(browser: Browser, path: string, body: object, meanwhile: () => Promise<unknown>) {
     const { hostname, port, host, origin } = new URL(gateway.url);
     const socket = connect({ host: hostname, port: Number(port) });
@@ -378,7 +378,7 @@ describe("a body that is sent slowly", () => {
     const head = [`POST ${path} HTTP/1.1`, `host: ${host}`, `origin: ${origin}`, `cookie: ${cookie}`];
     const more = ["content-type: application/json", "expect: 100-continue", `content-length: ${text.length}`];
     socket.write(`${[...head, ...more].join("\r\n")}\r\n\r\n`);
-    // The gateway wants the body: so it has looked at who sends it.
+    // The gateway has authenticated the sender before it reads the body.
     expect(String((await once(socket, "data"))[0])).toContain("100 Continue");
     await meanwhile();
     socket.write(text);
@@ -388,7 +388,7 @@ describe("a body that is sent slowly", () => {
   }
   const invitation = { email: "friend@example.eu", role: "admin" };
 
-  test("PORTAL-11 changes nothing once its sender was removed, or has a lower role", async () => {
+  test("PORTAL-11 changes nothing once its sender was removed or demoted", async () => {
     const gone = await gateway.join("slow@example.eu", "admin");
     const lower = await gateway.join("slower@example.eu", "admin");
     const remove = () => owner.ask("DELETE", `${MEMBERS}/slow@example.eu`);
@@ -398,7 +398,7 @@ describe("a body that is sent slowly", () => {
     expect(await slowly(owner, INVITATIONS, invitation, async () => {})).toBe("201");
   });
 
-  test("PORTAL-11 nor what only the operator may, once its sender is none any more", async () => {
+  test("PORTAL-11 changes nothing of the operator's once its sender is no operator any more", async () => {
     const slug = "too-late";
     const browser = await gateway.join("resigns@example.eu");
     const { data } = await gateway.manage("GET", "/people?limit=1000");
@@ -410,7 +410,7 @@ describe("a body that is sent slowly", () => {
     expect(await slowly(browser, "/manage/workspaces", { slug }, async () => {})).toBe("201");
   });
 
-  test("PORTAL-11 nor once its session has ended", async () => {
+  test("PORTAL-11 changes nothing once its session has ended", async () => {
     const ended = await gateway.join("ended@example.eu", "admin");
     const other = gateway.browser();
     await signIn(other, "ended@example.eu");
@@ -418,7 +418,7 @@ describe("a body that is sent slowly", () => {
   });
 });
 
-test("PORTAL-11 whoever signed up creates one workspace, not as many as they like, also not at once", async () => {
+test("PORTAL-11 open sign-up allows one new workspace per person, also concurrently", async () => {
   const open = await peopleGateway({
     env: {
       GATEWAY_SIGNUP: "open",
@@ -438,11 +438,11 @@ test("PORTAL-11 whoever signed up creates one workspace, not as many as they lik
   expect((await browser.ask("DELETE", membership)).status).toBe(200);
   expect((await browser.get("/manage/me")).body.may_create_workspace).toBe(false);
   expect((await browser.post("/manage/workspaces", { slug: "four" })).status).toBe(403);
-  // Who was given a workspace has not created one.
+  // A workspace that was assigned does not count as created.
   const given = await open.join("given@example.eu", "owner");
   expect((await given.get("/manage/me")).body.may_create_workspace).toBe(true);
   expect((await given.post("/manage/workspaces", { slug: "five" })).status).toBe(201);
-  // Nor has who got none, because it broke off.
+  // A failed creation does not count either.
   const unlucky = await open.join("unlucky@example.eu");
   const db = openBooks(open.dataDir);
   db.exec("create trigger cut_off before insert on members begin select raise(abort, 'cut off'); end");

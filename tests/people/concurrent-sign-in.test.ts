@@ -6,7 +6,7 @@ import { totpOf } from "../support/totp.ts";
 
 let gateway: PeopleGateway;
 const nothing = async (): Promise<void> => {};
-/** What happens before the library reads or writes, such as "create passkey". */
+/** Hooks that run before the library reads or writes, such as "create passkey". */
 let writing: (what: string) => Promise<void> = nothing;
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ function onceBefore(what: string, meanwhile: () => Promise<unknown>): void {
 const deviceHere = () => new Authenticator("localhost", gateway.url);
 const isSignedOut = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 
-test("PORTAL-11 a sign-in by a passkey that is under way does not outlive the passkey; one by another does", async () => {
+test("PORTAL-11 revoking a passkey ends its sign-in in flight, and no other", async () => {
   const email = "loses-a-passkey@example.eu";
   const person = await gateway.join(email);
   const [lost, kept] = [deviceHere(), deviceHere()];
@@ -43,7 +43,7 @@ test("PORTAL-11 a sign-in by a passkey that is under way does not outlive the pa
   expect([await isSignedOut(thief), await isSignedOut(other)]).toEqual([true, false]);
 });
 
-test("PORTAL-11 a passkey that a session is adding is not added once the session is signed out", async () => {
+test("PORTAL-11 a passkey is not added once the adding session is signed out", async () => {
   const email = "adds-and-leaves@example.eu";
   const [person, tab, other] = [await gateway.join(email), gateway.browser(), gateway.browser()];
   for (const [name, value] of person.cookies) tab.cookies.set(name, value);
@@ -56,7 +56,7 @@ test("PORTAL-11 a passkey that a session is adding is not added once the session
   expect((await other.get("/manage/me/passkeys")).body.data).toEqual([]);
 });
 
-test("PORTAL-11 a device that a session is allowing is not allowed once the session is signed out", async () => {
+test("PORTAL-11 a device is not approved once the approving session is signed out", async () => {
   const [person, tab, device] = [
     await gateway.join("allows-and-leaves@example.eu"),
     gateway.browser(),
@@ -75,7 +75,7 @@ test("PORTAL-11 a device that a session is allowing is not allowed once the sess
 });
 
 const NEW_PASSWORD = "seven green bicycles";
-/** What ends a session that is switching its second factor: the same one in another tab, or another one. */
+/** Which session is ended while it changes its second factor: the same one in another tab, or another one. */
 const ENDINGS = {
   "signed out": (tab: Browser) => tab.post("/manage/auth/sign-out"),
   "ended with all others": (_: Browser, other: Browser) => other.ask("DELETE", "/manage/me/sessions"),
@@ -83,7 +83,7 @@ const ENDINGS = {
     other.post("/manage/auth/change-password", { currentPassword: PASSWORD, newPassword: NEW_PASSWORD }),
 };
 
-/** Before which step of the library the session is ended, and whether the factor is on then. */
+/** The library step before which the session ends, and whether the factor is enabled then. */
 const SWITCHES: readonly ["on" | "off", keyof typeof ENDINGS, string, "on" | "off"][] = [
   ["on", "signed out", "findOne twoFactor", "off"],
   ["on", "ended by a new password", "findOne twoFactor", "off"],
@@ -100,7 +100,7 @@ const SWITCHES: readonly ["on" | "off", keyof typeof ENDINGS, string, "on" | "of
 
 let people = 0;
 
-/** A person with a session in two tabs, another session, and a second factor that waits for its first code. */
+/** A person with one session in two tabs, another session, and a second factor that awaits its first code. */
 async function twoSessions() {
   people += 1;
   const email = `switches-${people}@example.eu`;
@@ -115,7 +115,7 @@ async function twoSessions() {
   return { email, person, tab, other, uri: String(uri), codes: backupCodes, confirm, share };
 }
 
-/** Whether a second factor is on; where it is, its code signs in: the next one, because each is taken once. */
+/** Whether a second factor is enabled; if so, its next code signs in, because each code is valid once. */
 async function factorOf(email: string, uri: string, password: string): Promise<"on" | "off"> {
   const browser = gateway.browser();
   const half = await browser.post("/manage/auth/sign-in/email", { email, password });
@@ -128,7 +128,7 @@ async function factorOf(email: string, uri: string, password: string): Promise<"
 }
 
 test.each(SWITCHES)(
-  "PORTAL-11 switching the second factor %s ends with the session, and leaves nothing half done: %s before %s",
+  "PORTAL-11 changing the second factor %s ends with the session and stays atomic: %s before %s",
   async (to, ending, step, is) => {
     const { email, person, tab, other, uri, confirm, share } = await twoSessions();
     if (to === "off") expect((await confirm()).status).toBe(200);
@@ -143,7 +143,7 @@ test.each(SWITCHES)(
   },
 );
 
-test("PORTAL-11 of two second factors that are added at once, the last one counts", async () => {
+test("PORTAL-11 of two second factors that are added concurrently, the last one counts", async () => {
   const email = "adds-two@example.eu";
   const person = await gateway.join(email);
   const add = async () => (await person.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body.totpURI;
@@ -158,7 +158,7 @@ test("PORTAL-11 of two second factors that are added at once, the last one count
   expect(await factorOf(email, last, PASSWORD)).toBe("on");
 });
 
-test("PORTAL-11 a second factor that takes the place of another is not switched on by the other one's code", async () => {
+test("PORTAL-11 a replaced second factor's code does not enable its replacement", async () => {
   const { email, other, uri, confirm } = await twoSessions();
   let second = "";
   onceBefore("after findOne twoFactor", async () => {
@@ -171,7 +171,7 @@ test("PORTAL-11 a second factor that takes the place of another is not switched 
   expect(await factorOf(email, second, PASSWORD)).toBe("on");
 });
 
-test("PORTAL-11 a second factor that is switched on is not changed by who was adding another", async () => {
+test("PORTAL-11 an enabled second factor is not changed by a session that was adding another", async () => {
   const { email, other, uri, confirm } = await twoSessions();
   onceBefore("update twoFactor", async () => expect((await confirm()).status).toBe(200));
   const answer = await other.post("/manage/auth/two-factor/enable", { password: PASSWORD });
@@ -179,7 +179,7 @@ test("PORTAL-11 a second factor that is switched on is not changed by who was ad
   expect(await factorOf(email, uri, PASSWORD)).toBe("on");
 });
 
-test("PORTAL-11 no second factor is added, no backup code made and no password changed by a session that is signed out meanwhile", async () => {
+test("PORTAL-11 a session that is signed out meanwhile adds no factor, backup codes or password", async () => {
   const { email, person, tab, other, uri, codes, confirm, share } = await twoSessions();
   const signedOutBefore = async (step: string, door: string, body: object) => {
     share();
@@ -193,7 +193,7 @@ test("PORTAL-11 no second factor is added, no backup code made and no password c
   await signedOutBefore("update twoFactor", "two-factor/enable", { password: PASSWORD });
   const change = { currentPassword: PASSWORD, newPassword: NEW_PASSWORD };
   await signedOutBefore("findOne account", "change-password", change);
-  // The first one is still the one that waits for its code.
+  // The first factor still awaits its code.
   expect((await confirm()).status).toBe(200);
   share();
   onceBefore("update twoFactor", () => tab.post("/manage/auth/sign-out"));

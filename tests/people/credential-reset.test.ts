@@ -25,7 +25,7 @@ const idOf = async (email: string) => {
   return data.find((one: { email: string }) => one.email === email).id;
 };
 
-describe("a link to a new password", () => {
+describe("a password reset link", () => {
   const RESET = "/manage/auth/reset-password";
   const newPassword = "eight green bicycles";
   const reset = (link: string) => gateway.browser().post(RESET, { token: tokenOf(link), newPassword });
@@ -43,7 +43,7 @@ describe("a link to a new password", () => {
   };
   const REFUSED = [400, 400, 400];
 
-  test("PORTAL-11 of an admin does not open an account that has become more since, nor for an admin who left", async () => {
+  test("PORTAL-11 of an admin is invalid after a promotion of the account or removal of the admin", async () => {
     const admin = await gateway.join("helping@example.eu", "admin");
     const made = async (email: string) => {
       await gateway.join(email);
@@ -65,7 +65,7 @@ describe("a link to a new password", () => {
     expect(await everyWay(again)).toEqual(REFUSED);
   });
 
-  test("PORTAL-11 of an admin does not open the account of who has risen above its role since, or was removed", async () => {
+  test("PORTAL-11 of an admin is invalid once the person's role exceeds the admin's, or was removed", async () => {
     const admin = await gateway.join("patient@example.eu", "admin");
     const made = async (email: string) => {
       await gateway.join(email);
@@ -87,7 +87,7 @@ describe("a link to a new password", () => {
     expect((await reset(again.body.link)).status).toBe(200);
   });
 
-  test("PORTAL-11 is taken from the body alone: no door that changes something has a query", async () => {
+  test("PORTAL-11 is accepted in the body only: no mutating route has a query", async () => {
     await gateway.join("asks@example.eu");
     const { link } = await gateway.manage("POST", `/people/${await idOf("asks@example.eu")}/reset-link`);
     const token = tokenOf(link);
@@ -101,7 +101,7 @@ describe("a link to a new password", () => {
     expect(await everyWay(link)).toEqual([400, 400, 200]);
   });
 
-  test("PORTAL-11 of an operator opens nothing while they are none any more, or their account is disabled", async () => {
+  test("PORTAL-11 of a former or disabled operator is invalid", async () => {
     const helper = await gateway.join("operates@example.eu");
     const helping = await idOf("operates@example.eu");
     const run = (operator: boolean) => gateway.manage("POST", `/people/${helping}/operator`, { operator });
@@ -124,14 +124,14 @@ describe("a link to a new password", () => {
     expect(await everyWay(link)).toEqual(REFUSED);
   });
 
-  test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {
+  test("PORTAL-11 cannot be created by an admin for a person who never accepted the membership", async () => {
     const admin = await gateway.join("writes@example.eu", "admin");
     expect((await admin.post(MEMBERS, { email: "written@example.eu" })).status).toBe(201);
     await gateway.join("written@example.eu", "member", "second");
     await owner.ask("DELETE", "/manage/workspaces/second/members/written@example.eu");
     const refused = await admin.post(`${MEMBERS}/written@example.eu/reset-link`);
     expect([refused.status, refused.body.error.code]).toEqual([404, "not_found"]);
-    // Nor for whom the operator has added.
+    // Nor for a person whom the operator added.
     await gateway.join("seated@example.eu", "member", "second");
     await owner.post(MEMBERS, { email: "seated@example.eu" });
     await owner.ask("DELETE", "/manage/workspaces/second/members/seated@example.eu");
@@ -139,7 +139,7 @@ describe("a link to a new password", () => {
     expect([seated.status, seated.body.error.code]).toEqual([403, "not_allowed"]);
   });
 
-  test("PORTAL-11 takes away the passkeys that somebody else may have added", async () => {
+  test("PORTAL-11 removes the passkeys, which an intruder may have added", async () => {
     const device = new Authenticator("localhost", gateway.url);
     await addPasskey(await gateway.join("recovers@example.eu"), device);
     const { link } = await gateway.manage("POST", "/workspaces/demo/members/recovers@example.eu/reset-link");
@@ -147,7 +147,7 @@ describe("a link to a new password", () => {
     expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
   });
 
-  /** A person whose second factor is on. */
+  /** A person with an enabled second factor. */
   const secured = async (email: string) => {
     const browser = await gateway.join(email);
     const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
@@ -156,7 +156,7 @@ describe("a link to a new password", () => {
     return browser;
   };
 
-  test("PORTAL-11 stays good when the second factor is taken off after it, as the guide says", async () => {
+  test("PORTAL-11 stays valid when the second factor is removed afterwards, as the guide says", async () => {
     const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/people.md"), "utf8");
     const [, lines = ""] = /^## A forgotten password$.*?^```sh\n(.*?)^```/ms.exec(guide) ?? [];
     const email = "lost-both@example.eu";
@@ -174,7 +174,7 @@ describe("a link to a new password", () => {
     expect((await signIn(gateway.browser(), email, newPassword)).body.user.email).toBe(email);
   });
 
-  test("PORTAL-11 of an admin that has ended changes nothing about the account: it stays proven", async () => {
+  test("PORTAL-11 of an admin that has ended leaves the account unchanged and verified", async () => {
     const email = "proven@example.eu";
     const [admin, browser] = [await gateway.join("asking@example.eu", "admin"), await gateway.join(email)];
     const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
@@ -185,7 +185,7 @@ describe("a link to a new password", () => {
     expect(added.status).toBe(201);
   });
 
-  test("PORTAL-11 ends with a new password and with the account, not with somebody's sessions", async () => {
+  test("PORTAL-11 is revoked by a new password and with the account, not with sessions", async () => {
     const made = async (email: string) =>
       (await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`)).link;
     const email = "holds@example.eu";

@@ -15,7 +15,7 @@ const title = (route: Managed) => `${route.method} ${route.path}`;
 const CHANGING = MANAGED.filter(({ method }) => method !== "GET").map((route) => [title(route), route] as const);
 const READING = MANAGED.filter(({ method }) => method === "GET").map((route) => [title(route), route] as const);
 
-/** The path of a route about things that are there. */
+/** The path of a route with existing resources. */
 function realPath(route: Managed): string {
   const { alpha } = scene;
   const { of } = route.access;
@@ -23,7 +23,7 @@ function realPath(route: Managed): string {
   return pathOf(route, { workspace: "alpha", id, email: alpha.member, router: alpha.router, provider: alpha.provider });
 }
 
-/** What pages that are not ours send along with the cookie of the most powerful person. */
+/** What foreign pages send with the cookie of the most powerful person. */
 function foreign(url: string): readonly Record<string, string>[] {
   return [
     {},
@@ -43,8 +43,8 @@ function foreign(url: string): readonly Record<string, string>[] {
 
 const audit = async (): Promise<Json[]> => (await scene.gateway.manage("GET", "/audit?limit=1000")).data;
 
-describe("with the cookie of a person", () => {
-  test.each(CHANGING)("PORTAL-11 %s changes nothing from a page that is not ours", async (_, route) => {
+describe("with a person's cookie", () => {
+  test.each(CHANGING)("PORTAL-11 %s changes nothing from a foreign page", async (_, route) => {
     const { gateway, callers } = scene;
     const { cookie } = callers["operator person"];
     const before = await audit();
@@ -63,7 +63,7 @@ describe("with the cookie of a person", () => {
     expect(await audit()).toEqual(before);
   });
 
-  test.each(READING)("PORTAL-11 %s changes nothing, whoever reads", async (_, route) => {
+  test.each(READING)("PORTAL-11 %s changes nothing for any reader", async (_, route) => {
     const before = await audit();
     for (const caller of ["operator person", "owner", "member"] as const)
       expect((await ask(scene, route, realPath(route), scene.callers[caller])).status).toBeLessThan(500);
@@ -71,7 +71,7 @@ describe("with the cookie of a person", () => {
   });
 
   test.each(["PATCH /manage/workspaces/alpha/key-policy", "POST /manage/auth/sign-out"])(
-    "PORTAL-11 %s: a name of somebody's own that leads here is not ours",
+    "PORTAL-11 %s: a foreign host name that resolves here is refused",
     async (call) => {
       const { gateway, callers } = scene;
       const { cookie } = callers["operator person"];
@@ -82,7 +82,7 @@ describe("with the cookie of a person", () => {
     },
   );
 
-  test("PORTAL-11 a change from a page of the portal is made", async () => {
+  test("PORTAL-11 accepts a change from a portal page", async () => {
     const { gateway, callers } = scene;
     const path = "/manage/workspaces/alpha/key-policy";
     const answer = await gateway.call("", path, {
@@ -93,7 +93,7 @@ describe("with the cookie of a person", () => {
     expect(answer.status).toBe(200);
   });
 
-  test("PORTAL-11 a token or the operator's token needs no page", async () => {
+  test("PORTAL-11 management and operator tokens need no origin", async () => {
     const { gateway, callers } = scene;
     for (const caller of ["operator token", "write token"] as const) {
       const headers = { ...callers[caller], origin: "https://somewhere.example", "sec-fetch-site": "cross-site" };
@@ -104,13 +104,13 @@ describe("with the cookie of a person", () => {
   });
 });
 
-/** What anybody may call: signing in, set-up, invitations. */
+/** Public routes: sign-in, set-up, invitations. */
 const OPEN = ROUTES.filter(
   ({ access, method, path }) => access.by === "anyone" && method !== "GET" && path.startsWith("/manage/"),
 );
 
 test.each(OPEN.map((route) => [`${route.method} ${route.path}`, route] as const))(
-  "PORTAL-11 %s: nobody is signed in, or made a member, by a page that is not ours",
+  "PORTAL-11 %s: a foreign page signs no one in and adds no member",
   async (_, route) => {
     const { gateway, callers } = scene;
     const path = route.path.replace("{rest+}", "sign-in/email").replace("{token}", "nothing");
@@ -128,8 +128,8 @@ test.each(OPEN.map((route) => [`${route.method} ${route.path}`, route] as const)
   },
 );
 
-describe("answers of the management API", () => {
-  test("PORTAL-11 are never for other origins, whatever CORS allows elsewhere", async () => {
+describe("responses of the management API", () => {
+  test("PORTAL-11 are never readable by other origins, whatever CORS allows elsewhere", async () => {
     const { gateway, callers } = scene;
     const origin = "https://evil.example";
     const open = await gateway.call("", "/v1/public/models?limit=1", { headers: { origin } });
@@ -152,7 +152,7 @@ describe("answers of the management API", () => {
       }
   });
 
-  test("PORTAL-11 are kept by nobody on the way, and are what they say: refusals too", async () => {
+  test("PORTAL-11 are not cacheable and carry nosniff, errors included", async () => {
     const { gateway, callers } = scene;
     const paths = [...READING.map(([, route]) => realPath(route)), "/manage/me", "/manage/nothing"];
     for (const path of paths)
@@ -166,7 +166,7 @@ describe("answers of the management API", () => {
       }
   });
 
-  test("PORTAL-11 show no secret that was made or given: no key, token, cookie, password or own key", async () => {
+  test("PORTAL-11 contain no secret that was created or sent: key, token, cookie, password or own key", async () => {
     const { callers, secrets, alpha, beta, people } = scene;
     const cookies = Object.values(people).flatMap((browser) =>
       [...browser.cookies.values()].map((value) => value.split(".")[0] ?? ""),
@@ -188,7 +188,7 @@ describe("answers of the management API", () => {
       }
   });
 
-  test("PORTAL-11 bodies have a limit of their own on every route that takes one", async () => {
+  test("PORTAL-11 bodies have their own size limit on every route", async () => {
     const tooLarge = MANAGED.filter(
       ({ body, bodyMaxBytes }) => body !== undefined && (bodyMaxBytes ?? Infinity) > 8 * 1024 * 1024,
     );
@@ -200,8 +200,8 @@ describe("answers of the management API", () => {
   });
 });
 
-describe("the rate of calls", () => {
-  test("PORTAL-11 one token has so many calls a minute, and keeps nobody else out", async () => {
+describe("rate limits", () => {
+  test("PORTAL-11 each token has its own calls per minute", async () => {
     const gateway = await gatewayForTest({ env: { GATEWAY_RPM_MANAGE: "3" } });
     const token = async () =>
       (await gateway.manage("POST", "/workspaces/demo/tokens", { name: "rate", access: "read" })).token;
@@ -215,7 +215,7 @@ describe("the rate of calls", () => {
     for (let at = 0; at < 5; at += 1) expect((await ask(gateway.adminToken)).status).toBe(200);
   });
 
-  test("PORTAL-11 a person has the same, over all of their sessions", async () => {
+  test("PORTAL-11 a person has the same limit over all sessions", async () => {
     const limited = await openScene({ GATEWAY_RPM_MANAGE: "4" });
     try {
       const headers = limited.callers.owner;
@@ -232,6 +232,6 @@ describe("the rate of calls", () => {
   }, 60_000);
 });
 
-test("PORTAL-11 every parameter of every path has a value here", () => {
+test("PORTAL-11 every path parameter has a value here", () => {
   expect(MANAGED.filter((route) => paramsOf(route).length > 0 && realPath(route).includes("{")).map(title)).toEqual([]);
 });

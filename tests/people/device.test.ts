@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const env = () => ({ GATEWAY_URL: gateway.url, XDG_CONFIG_HOME: home, DATA_DIR: path.join(home, "none") });
 
-/** `gateway login`, with the code it prints and its end. */
+/** `gateway login` with its printed code and its exit. */
 function login() {
   const child = spawn(process.execPath, [...PROGRAM, "login"], {
     env: { PATH: process.env["PATH"], ...COMPILED, ...env() },
@@ -53,7 +53,7 @@ function login() {
 }
 
 describe("the command line", () => {
-  test("PORTAL-01 signs in by a code that a person allows in the browser, and out again", async () => {
+  test("PORTAL-01 signs in with a code that a person approves in the browser, and out again", async () => {
     const before = await runCli(["whoami"], env());
     expect([before.code, before.stderr]).toEqual([1, expect.stringContaining("gateway login")]);
     const { code, ended } = login();
@@ -81,7 +81,7 @@ describe("the command line", () => {
     expect((await runCli(["workspace", "list"], env())).code).toBe(1);
   });
 
-  test("PORTAL-11 what the person refuses signs nobody in, and other programs cannot ask", async () => {
+  test("PORTAL-11 a refused code signs no device in, and other client ids are refused", async () => {
     const { code, ended } = login();
     const browser = gateway.browser();
     await browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
@@ -100,7 +100,7 @@ describe("the command line", () => {
     });
   });
 
-  test("PORTAL-11 is told to sign in again where that was long ago; an old session in the browser allows no new one", async () => {
+  test("PORTAL-11 demands a recent sign-in: an old browser session approves no device", async () => {
     const browser = gateway.browser();
     const signIn = () => browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
     const allow = (userCode: string) => browser.post("/manage/auth/device/approve", { userCode });
@@ -129,7 +129,7 @@ describe("the command line", () => {
     await runCli(["logout"], env());
   });
 
-  test("PORTAL-01 the operator's token still comes first, and makes links and invitations", async () => {
+  test("PORTAL-01 the operator token takes precedence, and creates links and invitations", async () => {
     const setup = await gateway.cli("setup-link");
     expect([setup.code, setup.stderr]).toEqual([1, expect.stringContaining("already")]);
     const invited = await gateway.cli("invitation", "create", "demo", "cli@example.eu", "--role", "admin", "--json");
@@ -140,7 +140,7 @@ describe("the command line", () => {
   });
 });
 
-describe("a code that a person has allowed", () => {
+describe("an approved device code", () => {
   const newPassword = "eight green bicycles";
   const id = async (browser: Browser) => (await browser.get("/manage/me")).body.person.id;
   const ENDINGS: Readonly<Record<string, (browser: Browser) => Promise<unknown>>> = {

@@ -11,7 +11,7 @@ const [ofPerson = "", ofCustomer = ""] = [...guide.matchAll(/^```sh\n(.*?)^```/g
 
 const CHAT = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] };
 
-/** Lines of the guide, with what a reader has in the place of its examples: once for each where they have several. */
+/** Lines of the guide with real values for its examples, once per value. */
 async function type(gateway: PeopleGateway, lines: string, own: Record<string, readonly string[]>): Promise<void> {
   for (const line of lines.trimEnd().split("\n")) {
     const [example = "", values = [""]] = Object.entries(own).find(([word]) => line.includes(word)) ?? [];
@@ -24,7 +24,7 @@ async function type(gateway: PeopleGateway, lines: string, own: Record<string, r
   }
 }
 
-/** Tables in which a text stands. */
+/** Tables that contain a text. */
 function tablesWith(dataDir: string, text: string): string[] {
   const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"), { readOnly: true });
   const names = db.prepare("select name from sqlite_master where type = 'table' order by name").all();
@@ -46,7 +46,7 @@ async function open(options: Parameters<typeof peopleGateway>[0] = {}) {
   return { gateway, owner, people, idOf, erase };
 }
 
-/** Clara, with all that a person makes: sessions, keys, tokens, links, a node and keys at providers. */
+/** Clara, with everything a person creates: sessions, keys, tokens, links, a node and provider keys. */
 async function withClara({ gateway, idOf }: Awaited<ReturnType<typeof open>>) {
   const email = "clara@example.eu";
   const research = "/manage/workspaces/research";
@@ -93,10 +93,10 @@ async function withClara({ gateway, idOf }: Awaited<ReturnType<typeof open>>) {
 }
 
 const IN = { session: 200, keys: [200, 200], tokens: [200, 200], links: [200, 200] };
-/** A key of the workspace is not theirs, nor is an invitation of the operator's to somebody else. */
+/** Neither a workspace key nor the operator's invitation of another person is hers. */
 const OUT = { session: 401, keys: [401, 200], tokens: [401, 401], links: [404, 200] };
 
-test("KEY-04 PORTAL-08 PORTAL-11 of a person who is erased an id is left: nothing of theirs opens anything, and their address stands nowhere but where the guide says", async () => {
+test("KEY-04 PORTAL-08 PORTAL-11 erasure leaves an id, revokes all access and keeps the address only where documented", async () => {
   const scene = await open();
   const { gateway, people, erase } = scene;
   const { id, email, reset, standing } = await withClara(scene);
@@ -144,11 +144,11 @@ test("KEY-04 PORTAL-08 PORTAL-11 of a person who is erased an id is left: nothin
 
   await gateway.join(email, "owner", "research");
   expect((await people()).filter((one) => one.email === email || one.id === id)).toHaveLength(2);
-  // What the one before had made is not theirs.
+  // What the previous person created is not theirs.
   expect(await standing()).toEqual(OUT);
 });
 
-test("PORTAL-11 nobody erases themselves, the only operator, or the only owner of a workspace with other members; nothing is changed then", async () => {
+test("PORTAL-11 refuses to erase oneself, the only operator or a sole owner, and changes nothing then", async () => {
   const scene = await open();
   const { gateway, owner, people, idOf, erase } = scene;
   const [ada, email] = [await idOf(OWNER.email), "clara@example.eu"];
@@ -170,7 +170,7 @@ test("PORTAL-11 nobody erases themselves, the only operator, or the only owner o
   expect((await owner.post(`/manage/people/${clara}/erase`)).status).toBe(200);
 });
 
-test("PORTAL-11 erasing that breaks off anywhere leaves nobody who can sign in, and done again it ends the rest", async () => {
+test("PORTAL-11 an interrupted erasure leaves no way to sign in, and a retry completes it", async () => {
   const nothing = async (): Promise<void> => {};
   let before = nothing;
   const scene = await open({
@@ -186,7 +186,7 @@ test("PORTAL-11 erasing that breaks off anywhere leaves nobody who can sign in, 
   const { id, email, standing } = await withClara(scene);
   for (let at = 2; ; at += 1) {
     let changes = 0;
-    // One change more goes through each time: those that were made are not made again.
+    // Each round lets one more write pass; completed writes are not repeated.
     before = async () => {
       changes += 1;
       if (changes === 2) throw new Error("the process has ended");
@@ -207,7 +207,7 @@ test("PORTAL-11 erasing that breaks off anywhere leaves nobody who can sign in, 
   expect(tablesWith(gateway.dataDir, email)).toEqual(["audit_log"]);
 });
 
-test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in, and no command of it fails", async () => {
+test("KEY-04 PORTAL-11 a customer erased as in the guide has no access, and no command of the guide fails", async () => {
   const { gateway, idOf } = await open();
   const research = "/workspaces/research";
   const post = (where: string, body: Json) => gateway.manage("POST", `${research}${where}`, body);

@@ -23,7 +23,7 @@ const ACCOUNT = { name: "Grace", password: PASSWORD };
 const signIn = (browser: Browser, email: string, password = PASSWORD) =>
   browser.post("/manage/auth/sign-in/email", { email, password });
 
-/** The link to a page in the last mail to an address that has one. */
+/** The link to a page in the last mail to an address. */
 async function mailed(to: string, page: string): Promise<string> {
   const find = () =>
     mailbox.mails
@@ -36,7 +36,7 @@ async function mailed(to: string, page: string): Promise<string> {
 }
 
 describe("an invitation", () => {
-  test("PORTAL-01 makes an account and a member, once; it is mailed and its link shown once", async () => {
+  test("PORTAL-01 creates an account and a membership once; it is mailed and its link shown once", async () => {
     const made = await owner.post("/manage/workspaces/demo/invitations", { email: "Grace@example.eu", role: "admin" });
     expect([made.status, made.body.mailed]).toEqual([201, true]);
     expect(await mailed("grace@example.eu", "/app/invite")).toBe(made.body.link);
@@ -62,7 +62,7 @@ describe("an invitation", () => {
     expect(twice.status).toBe(409);
   });
 
-  test("PORTAL-01 of someone with an account is taken only signed in with that address", async () => {
+  test("PORTAL-01 for an existing account is accepted only when signed in with that address", async () => {
     await gateway.manage("POST", "/workspaces", { slug: "second" });
     const known = await gateway.join("known@example.eu");
     const stranger = await gateway.join("stranger@example.eu");
@@ -76,13 +76,13 @@ describe("an invitation", () => {
     expect(workspaces.map(({ slug }: { slug: string }) => slug).toSorted()).toEqual(["demo", "second"]);
   });
 
-  test("PORTAL-01 also of a member whom the operator added before: it only makes the account", async () => {
+  test("PORTAL-01 also for a member whom the operator added before: it only creates the account", async () => {
     await gateway.manage("POST", "/workspaces/demo/members", { email: "before@example.eu", role: "admin" });
     const browser = await gateway.join("before@example.eu", "member");
     expect((await browser.get("/manage/me")).body.workspaces).toMatchObject([{ slug: "demo", role: "admin" }]);
   });
 
-  test("PORTAL-11 that was taken back, replaced or is too old opens nothing", async () => {
+  test("PORTAL-11 that was revoked, replaced or expired is invalid", async () => {
     const invite = async () =>
       (await owner.post("/manage/workspaces/demo/invitations", { email: "late@example.eu" })).body;
     const [replaced, revoked] = [await invite(), await invite()];
@@ -101,7 +101,7 @@ describe("an invitation", () => {
     expect((await signIn(gateway.browser(), "late@example.eu")).status).toBe(401);
   });
 
-  test("PORTAL-11 is an admin's to make, never for more than their own role, and never for another workspace", async () => {
+  test("PORTAL-11 is created by admins, at most for their own role and only in their workspace", async () => {
     const admin = await gateway.join("admin@example.eu", "admin");
     const member = await gateway.join("member@example.eu", "member");
     const path = "/manage/workspaces/demo/invitations";
@@ -114,14 +114,14 @@ describe("an invitation", () => {
     expect((await admin.post("/manage/workspaces/second/invitations", { email: "x@example.eu" })).status).toBe(404);
   });
 
-  test("PORTAL-01 the last owner of a workspace stays", async () => {
+  test("PORTAL-01 the last owner of a workspace cannot leave", async () => {
     const gone = await owner.ask("DELETE", `/manage/workspaces/demo/members/${OWNER.email}`);
     expect([gone.status, gone.body.error.code]).toEqual([409, "conflict"]);
   });
 });
 
 describe("a new password", () => {
-  test("PORTAL-01 is set by a mailed link, once; the answer is the same for an unknown address", async () => {
+  test("PORTAL-01 is set by a mailed link, once; the response is the same for an unknown address", async () => {
     await gateway.join("mail@example.eu");
     const browser = gateway.browser();
     const known = await browser.post("/manage/auth/request-password-reset", { email: "mail@example.eu" });
@@ -138,7 +138,7 @@ describe("a new password", () => {
     expect(mailbox.mails.some((mail) => mail.to.includes("nobody@example.eu"))).toBe(false);
   });
 
-  test("PORTAL-11 an admin makes the link only for who belongs to no other workspace", async () => {
+  test("PORTAL-11 an admin creates the link only for members of no other workspace", async () => {
     const admin = await gateway.join("helper@example.eu", "admin");
     await gateway.join("alone@example.eu");
     const link = (email: string) => admin.post(`/manage/workspaces/demo/members/${email}/reset-link`);
@@ -150,7 +150,7 @@ describe("a new password", () => {
 });
 
 describe("open sign-up", () => {
-  test("PORTAL-01 proves the address by mail before there is an account", async () => {
+  test("PORTAL-01 verifies the address by mail before it creates an account", async () => {
     const browser = gateway.browser();
     expect((await browser.get("/manage/me")).body.sign_in.signup).toBe("open");
     const unknown = await browser.post("/manage/sign-up", { email: "New@example.eu" });
@@ -168,7 +168,7 @@ describe("open sign-up", () => {
     expect((await gateway.browser().post("/manage/sign-up/finish", { token, ...ACCOUNT })).status).toBe(404);
   });
 
-  test("PORTAL-11 is closed where accounts are made by invitation", async () => {
+  test("PORTAL-11 is closed when accounts are created by invitation", async () => {
     const closed = await peopleGateway();
     const refused = await closed.browser().post("/manage/sign-up", { email: "new@example.eu" });
     expect([refused.status, refused.body.error.code]).toEqual([403, "not_allowed"]);

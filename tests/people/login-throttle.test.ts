@@ -21,7 +21,7 @@ const times = async (count: number, deed: () => Promise<number>) => {
   return statuses;
 };
 
-test("PORTAL-11 tries of strangers keep nobody who is signed in from proving that it is still them", async () => {
+test("PORTAL-11 failed sign-ins of others do not block a signed-in person's reauthentication", async () => {
   const email = "robbed@example.eu";
   const person = await gateway.join(email);
   age(email);
@@ -32,14 +32,14 @@ test("PORTAL-11 tries of strangers keep nobody who is signed in from proving tha
   const end = async () => (await person.ask("DELETE", `/manage/me/sessions/${theirs}`)).status;
   expect(await end()).toBe(403);
   const { id } = (await person.get("/manage/me")).body.person;
-  // Also by what is no address, and is the name of something else here.
+  // Also by identifiers that are no address and name something else here.
   for (const identifier of [email, own, id, `session ${own}`])
     expect(await times(4, () => signIn(gateway.browser(), identifier, WRONG))).toContain(429);
   expect(await signIn(gateway.browser(), email)).toBe(429);
   expect([await signIn(person, email.toUpperCase()), await end()]).toEqual([200, 200]);
 });
 
-test("PORTAL-11 a session guesses the password of its person as often as others do, and another's no oftener", async () => {
+test("PORTAL-11 a session has the same password attempts as others, and no more for another person", async () => {
   const [email, other] = ["guessed@example.eu", "other@example.eu"];
   const thief = await gateway.join(email);
   await gateway.join(other);
@@ -50,7 +50,7 @@ test("PORTAL-11 a session guesses the password of its person as often as others 
   expect(await times(4, () => signIn(thief, "nobody@example.eu", WRONG))).toEqual([401, 401, 401, 429]);
 });
 
-test("PORTAL-11 whoever begins many sessions guesses by five of them, and what one has too many is not taken from the others", async () => {
+test("PORTAL-11 many new sessions share five budgets of attempts, and one session does not use up others'", async () => {
   const email = "many@example.eu";
   await gateway.join(email);
   const sessions = Array.from({ length: 7 }, () => gateway.browser());
@@ -61,7 +61,7 @@ test("PORTAL-11 whoever begins many sessions guesses by five of them, and what o
   expect(await signIn(gateway.browser(), email)).toBe(200);
 });
 
-test("PORTAL-11 wrong codes of one session keep no other from a new password", async () => {
+test("PORTAL-11 wrong codes of one session do not block another one's new password", async () => {
   const email = "overtaken@example.eu";
   const thief = await gateway.join(email);
   const person = gateway.browser();
@@ -72,7 +72,7 @@ test("PORTAL-11 wrong codes of one session keep no other from a new password", a
   expect((await person.post("/manage/auth/change-password", change)).status).toBe(200);
 });
 
-test("PORTAL-11 a session that leaves out who asked reads no more codes, and uses up none of its other tries", async () => {
+test("PORTAL-11 a session that omits the origin reads no more codes and uses up no other attempts", async () => {
   const email = "unsaid@example.eu";
   const joined = await gateway.join(email);
   const read = async (browser: Browser, more: Record<string, string> = {}) => {
@@ -91,7 +91,7 @@ test("PORTAL-11 a session that leaves out who asked reads no more codes, and use
 });
 
 test.each(["approve", "deny"])(
-  "PORTAL-11 codes that a session looks up without saying who asked count where it would %s them",
+  "PORTAL-11 device codes that a session looks up without an origin count where it would %s them",
   async (deed) => {
     const person = await gateway.join(`${deed}@example.eu`);
     const cookie = [...person.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
@@ -102,7 +102,7 @@ test.each(["approve", "deny"])(
   },
 );
 
-test("PORTAL-11 pages of other addresses use up no try of whoever looks at them", async () => {
+test("PORTAL-11 foreign pages use up no attempts of their visitors", async () => {
   const small = await peopleGateway({
     env: {
       GATEWAY_SIGN_IN_ADDRESS_TRIES: "4",
@@ -122,7 +122,7 @@ test("PORTAL-11 pages of other addresses use up no try of whoever looks at them"
   ];
   for (const path of reads)
     for (const headers of foreign) expect([path, await read(path, headers)]).toEqual([path, 403]);
-  // Over plain http they say nothing: programs neither, and both have tries of their own.
+  // Browsers send no origin data over plain HTTP, nor do programs: both have their own attempts.
   for (const path of reads) expect([path, await read(path, {})]).not.toEqual([path, 403]);
   expect(await read("setup?token=wrong", { cookie: "some=cookie" })).toBe(429);
   const wrong = { email: OWNER.email, password: WRONG };

@@ -27,7 +27,7 @@ test("PORTAL-08 an owner sees who has joined and how accounts are protected", as
   });
 });
 
-test("PORTAL-08 PORTAL-11 a member sees that of themselves and not of others", async () => {
+test("PORTAL-08 PORTAL-11 a member sees this for themselves only", async () => {
   const hidden = { two_factor: null, passkeys: null, last_seen_at: null };
   expect(await seenBy(member)).toMatchObject({
     [OWNER.email]: { joined: true, name: OWNER.name, ...hidden },

@@ -15,7 +15,7 @@ const MEMBERS = "/manage/workspaces/demo/members";
 const INVITATIONS = "/manage/workspaces/demo/invitations";
 
 let gateway: PeopleGateway;
-/** An owner and an admin of demo, and an owner of another workspace; none runs the gateway. */
+/** An owner and an admin of demo, and an owner of another workspace; none is an operator. */
 let [chief, admin, boss]: Browser[] = [];
 let operator: Browser;
 
@@ -39,8 +39,8 @@ const slugsOf = async (browser: Browser) =>
 const rowOf = async (email: string) =>
   (await admin?.get(`${MEMBERS}?limit=1000`))?.body.data.find((one: Json) => one.email === email);
 
-describe("an address that an admin writes into the workspace", () => {
-  test("PORTAL-11 is kept from no other workspace: its invitations and links to a new password are good", async () => {
+describe("an address that an admin adds to the workspace", () => {
+  test("PORTAL-11 does not restrict other workspaces: their invitations and reset links stay valid", async () => {
     const email = "newhire@corp.example";
     expect((await write(email, "admin"))?.status).toBe(201);
     const recruit = gateway.browser();
@@ -49,7 +49,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect((await boss?.post(`/manage/workspaces/corp/members/${email}/reset-link`))?.status).toBe(201);
   });
 
-  test("PORTAL-11 tells nothing of the person: every answer is the one to an address without an account", async () => {
+  test("PORTAL-11 reveals nothing about the person: responses equal those for an unknown address", async () => {
     await gateway.join("known@corp.example", "member", "corp");
     const seen = async (email: string) => {
       const answers = [
@@ -70,7 +70,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect(known).toContain('"joined":false,"name":null,"two_factor":null,"passkeys":null,"last_seen_at":null');
   });
 
-  test("PORTAL-11 has a seat that nobody holds, until they accept an invitation to it", async () => {
+  test("PORTAL-11 has an offered membership until an invitation is accepted", async () => {
     const email = "writer@corp.example";
     const writer = await gateway.join(email, "member", "corp");
     await write(email, "admin");
@@ -87,7 +87,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect([again?.status, again?.body.error.code]).toEqual([409, "conflict"]);
   });
 
-  test("PORTAL-11 has a seat that no link takes that gives less", async () => {
+  test("PORTAL-11 an offered membership is not accepted by a link with a lower role", async () => {
     for (const [email, browser] of [
       ["heir@corp.example", await gateway.join("heir@corp.example", "member", "corp")],
       ["heiress@corp.example", gateway.browser()],
@@ -101,7 +101,7 @@ describe("an address that an admin writes into the workspace", () => {
     }
   });
 
-  test("PORTAL-11 has the role of the invitation that is accepted, also when that was to more", async () => {
+  test("PORTAL-11 gets the role of the accepted invitation, also a higher one", async () => {
     for (const [email, browser] of [
       ["raised@corp.example", await gateway.join("raised@corp.example", "member", "corp")],
       ["risen@corp.example", gateway.browser()],
@@ -113,7 +113,7 @@ describe("an address that an admin writes into the workspace", () => {
     }
   });
 
-  test("PORTAL-11 loses its open invitations with a lower role: they gave more", async () => {
+  test("PORTAL-11 loses its open invitations with a lower role, because they granted more", async () => {
     const email = "lowered@corp.example";
     await write(email, "admin");
     const link = await invite(admin, email);
@@ -123,7 +123,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect((await accept(browser, await invite(admin, email))).body).toEqual({ workspace: "demo", role: "member" });
   });
 
-  test("PORTAL-11 answers the role that is held to who has the seat, whatever the invitation says", async () => {
+  test("PORTAL-11 an accepted membership keeps its role, whatever the invitation says", async () => {
     const email = "settled@corp.example";
     const browser = await gateway.join(email, "member", "corp");
     const link = await invite(chief, email, "demo", "owner");
@@ -132,7 +132,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect(await slugsOf(browser)).toContainEqual(["demo", "member"]);
   });
 
-  test("PORTAL-11 gets no alerts and is named as no owner, until they accept", async () => {
+  test("PORTAL-11 gets no alerts and is not shown as owner until it accepts", async () => {
     const email = "quiet@corp.example";
     await chief?.post(MEMBERS, { email, role: "owner" });
     const named = async () => {
@@ -146,7 +146,7 @@ describe("an address that an admin writes into the workspace", () => {
     expect(await named()).toEqual([true, true]);
   });
 
-  test("PORTAL-11 is no owner who stays: the only one does not leave the workspace to it", async () => {
+  test("PORTAL-11 does not count as an owner: the only owner cannot leave", async () => {
     const at = "/manage/workspaces/corp/members";
     await boss?.post(at, { email: "nobody@corp.example", role: "owner" });
     const left = await boss?.ask("DELETE", `${at}/boss@corp.example`);
@@ -155,7 +155,7 @@ describe("an address that an admin writes into the workspace", () => {
   });
 });
 
-test("PORTAL-11 whom the operator adds has the seat at once, with an account or as soon as there is one", async () => {
+test("PORTAL-11 an address the operator adds is a member immediately, or once it has an account", async () => {
   const known = await gateway.join("added@corp.example", "member", "corp");
   for (const email of ["added@corp.example", "coming@corp.example"]) {
     const added = await gateway.cli("member", "add", "demo", email, "--role", "admin", "--json");
@@ -169,11 +169,11 @@ test("PORTAL-11 whom the operator adds has the seat at once, with an account or 
     ]);
 });
 
-describe("an address that an admin has written", () => {
+describe("an address that an admin has added", () => {
   const roleBy = (email: string, role: string) =>
     gateway.cli("member", "role", "demo", email, "--role", role, "--json");
 
-  test("PORTAL-11 has the seat at once when the operator adds it or gives it a role, with the id that it had", async () => {
+  test("PORTAL-11 becomes a member when the operator adds it or sets its role, with the same id", async () => {
     for (const [email, role] of [
       ["by-add@corp.example", "owner"],
       ["by-role@corp.example", "member"],
@@ -192,7 +192,7 @@ describe("an address that an admin has written", () => {
     }
   });
 
-  test("PORTAL-11 stays an offer when its account was made with an admin's link", async () => {
+  test("PORTAL-11 stays an offer when its account was created with an admin's link", async () => {
     const email = "unproven@corp.example";
     const browser = gateway.browser();
     expect((await accept(browser, await invite(boss, email, "corp"))).status).toBe(200);
@@ -206,7 +206,7 @@ describe("an address that an admin has written", () => {
     expect(await rowOf(email)).toMatchObject({ role: "member", joined: false });
   });
 
-  test("PORTAL-11 is given the role that it was offered by an operator who has just signed in", async () => {
+  test("PORTAL-11 gets its offered role from an operator with a recent sign-in", async () => {
     const email = "by-session@corp.example";
     await write(email, "admin");
     ageSessions(gateway.dataDir, OWNER.email);

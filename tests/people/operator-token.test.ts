@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { PASSWORD, peopleGateway, tokenOf } from "../support/people.ts";
 
-test("PORTAL-11 links made with the operator token are good as long as the token is", async () => {
+test("PORTAL-11 links made with the operator token are valid as long as the token", async () => {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-test-"));
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
   const started = (token: string) => peopleGateway({ dataDir, env: { GATEWAY_ADMIN_TOKEN: token.repeat(40) } });

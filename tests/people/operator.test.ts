@@ -49,7 +49,7 @@ afterAll(async () => {
 const endpoints = async (query = "") => EndpointList.parse(await gateway.manage("GET", `/endpoints${query}`)).data;
 
 describe("PORTAL-10 endpoints", () => {
-  test("PORTAL-10 each is listed with whether it can be asked at all, and counts nothing before it was asked", async () => {
+  test("PORTAL-10 each is listed with its reachability, and counts nothing before its first call", async () => {
     const all = await endpoints();
     expect(all.length).toBeGreaterThan(100);
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
@@ -59,7 +59,7 @@ describe("PORTAL-10 endpoints", () => {
     }
   });
 
-  test("PORTAL-10 one that keeps failing is shown aside with its time, one that serves with what it took", async () => {
+  test("PORTAL-10 a failing one is shown with its open circuit and time, a serving one with its latency", async () => {
     const request = chatBody({ provider: { order: ["deepinfra"] } });
     for (let at = 0; at < 2; at += 1)
       expect((await gateway.call(key, "/v1/chat/completions", { body: request })).status).toBe(200);
@@ -82,7 +82,7 @@ describe("PORTAL-10 endpoints", () => {
     expect((await endpoints("?provider=ovhcloud&used=false")).every(({ served }) => served === 0)).toBe(true);
   });
 
-  test("PORTAL-10 a request that runs is seen at its endpoint while it runs", async () => {
+  test("PORTAL-10 a running request is counted at its endpoint", async () => {
     const gate = Promise.withResolvers<void>();
     well?.next({ gate: gate.promise, json: chatJson() });
     const running = gateway.call(key, "/v1/chat/completions", { body: chatBody() });
@@ -95,8 +95,8 @@ describe("PORTAL-10 endpoints", () => {
   });
 });
 
-describe("PORTAL-10 the configuration in force", () => {
-  test("PORTAL-10 every setting has its value and where it comes from; of secrets only that they are set", async () => {
+describe("PORTAL-10 the effective configuration", () => {
+  test("PORTAL-10 every setting has its value and source; secrets show only that they are set", async () => {
     const answer = await gateway.call(gateway.adminToken, "/manage/settings");
     const { data, warnings, version } = SettingList.parse(answer.body);
     const of = (name: string) => data.find((one) => one.name === name);
@@ -121,7 +121,7 @@ describe("PORTAL-10 the configuration in force", () => {
       expect(answer.text).not.toContain(secret);
   });
 
-  test("PORTAL-10 what comes from a file is said to, and is shown as it is in force", async () => {
+  test("PORTAL-10 names the file a value comes from, and shows the effective value", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "gateway-settings-"));
     await writeFile(`${folder}/contact`, "operator@example.eu\n");
     await writeFile(`${folder}/token`, "from-a-file-canary-1f3870be274f6c49b3\n");
@@ -147,8 +147,8 @@ describe("PORTAL-10 the configuration in force", () => {
   });
 });
 
-describe("PORTAL-10 workspaces at a glance", () => {
-  test("PORTAL-10 balance, spend of the month, people, keys and last use, page by page and by a search", async () => {
+describe("PORTAL-10 workspace overview", () => {
+  test("PORTAL-10 balance, spend of the month, people, keys and last use, paginated and searchable", async () => {
     await gateway.manage("PUT", "/workspaces/lab/margin", { margin: "0.05" });
     const list = async (query: string) =>
       SummaryList.parse(await gateway.manage("GET", `/workspace-summaries?${query}`));

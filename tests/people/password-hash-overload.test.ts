@@ -18,7 +18,7 @@ const hashBy = (hash: typeof argon2) => {
   syncBuiltinESMExports();
 };
 
-test("PORTAL-11 who is sent away while too many passwords are being checked keeps the link", async () => {
+test("PORTAL-11 a link stays valid when its request is rejected because of too many password checks", async () => {
   await gateway.join("patient@example.eu");
   const { data } = await gateway.manage("GET", "/people?limit=1000");
   const { id } = data.find(({ email }: { email: string }) => email === "patient@example.eu");

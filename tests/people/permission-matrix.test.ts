@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => scene.gateway.close());
 
-/** What a caller has to be told: in, or why not. */
+/** What a caller gets: access, or the reason for refusal. */
 type Word = "in" | "unknown" | "signed_out" | "low" | "absent";
 
 const REFUSALS: Readonly<Record<Exclude<Word, "in">, readonly [status: number, code: string]>> = {
@@ -31,7 +31,7 @@ const REFUSALS: Readonly<Record<Exclude<Word, "in">, readonly [status: number, c
 
 const rankOf = (role: Role) => ROLES.length - ROLES.indexOf(role);
 
-/** Somebody with a role in the workspace that is asked about. */
+/** A person with a role in the requested workspace. */
 function seated(role: Role) {
   return ({ access: { allows } }: Managed): Word => {
     if (allows === "operator") return "low";
@@ -66,12 +66,12 @@ const EXPECTED: Readonly<Record<Caller, (route: Managed) => Word>> = {
   "read token": (route) => (route.method === "GET" ? seated("admin")(route) : "low"),
 };
 
-/** Where a member has to name themselves, everybody does. */
+/** Where a member must name themselves, every caller does. */
 const QUERIES: Readonly<Record<string, string>> = { manageShowLimits: "?member=member@alpha.example" };
 
 /**
- * Values with which a call that is let in does no harm to the calls after it: what stands below a workspace does not
- * exist, and bodies have a field that nobody knows.
+ * Values with which an admitted call does no harm to later calls: resources below a workspace do not exist, and bodies
+ * have an unknown field.
  */
 function harmless(route: Managed, { alpha }: Scene, caller: string): string {
   const { of } = route.access;
@@ -83,7 +83,7 @@ function harmless(route: Managed, { alpha }: Scene, caller: string): string {
 }
 const NO_SUCH_FIELD = { of_the_matrix: true };
 
-/** People create workspaces only where the operator lets them; tokens and the operator's token have no account. */
+/** People create workspaces only where the operator allows it; tokens and the operator token have no account. */
 function isOwnRefusal(route: Managed, { status, body }: Called): boolean {
   return (
     route.access.allows === "person" && status === 403 && ["insufficient_role", "not_allowed"].includes(body.error.code)
@@ -92,8 +92,8 @@ function isOwnRefusal(route: Managed, { status, body }: Called): boolean {
 
 const TABLE = MANAGED.map((route) => [`${route.method} ${route.path}`, route] as const);
 
-describe("who may call what", () => {
-  test("PORTAL-11 the matrix has every kind of caller against every route", () => {
+describe("permissions", () => {
+  test("PORTAL-11 the matrix has every kind of caller for every route", () => {
     expect(Object.keys(EXPECTED).toSorted()).toEqual(Object.keys(scene.callers).toSorted());
     expect(TABLE.length).toBeGreaterThan(80);
   });
@@ -104,7 +104,7 @@ describe("who may call what", () => {
       return ask(scene, route, harmless(route, scene, caller), headers, NO_SUCH_FIELD);
     };
     const words = Object.entries(EXPECTED).map(([caller, expected]) => [caller, expected(route)] as const);
-    // Who is refused comes first: the few calls that change something find it as it was.
+    // Refused callers come first: the few mutating calls find everything unchanged.
     const refused = await Promise.all(
       words.flatMap(([caller, word]) =>
         word === "in" ? [] : [send(caller).then((answer) => ({ caller, word, answer }))],
@@ -126,8 +126,8 @@ describe("who may call what", () => {
 
 const OF_WORKSPACES = TABLE.filter(([, { access }]) => access.allows !== "operator" && access.allows !== "person");
 
-describe("what belongs to another workspace", () => {
-  test.each(OF_WORKSPACES)("PORTAL-11 is not there, in the very words of nothing: %s", async (_, route) => {
+describe("resources of another workspace", () => {
+  test.each(OF_WORKSPACES)("PORTAL-11 are not found, with the same error as nonexistent ones: %s", async (_, route) => {
     const { alpha, callers } = scene;
     const { of } = route.access;
     const there = of === "key" || of === "request" || of === "capture" ? alpha[of] : alpha.workspace;
@@ -142,7 +142,7 @@ describe("what belongs to another workspace", () => {
         const answer = await ask(scene, route, path, callers[caller]);
         return { status: answer.status, text: bare(answer.text, name) };
       };
-      // Of the same form, so that it is not told apart by that.
+      // Of the same form, so that the form does not distinguish them.
       const missing = there.replace(/.{4}$/, "zzzz");
       expect(missing).not.toBe(there);
       const found = await send(there);
@@ -151,7 +151,7 @@ describe("what belongs to another workspace", () => {
     }
   });
 
-  test("PORTAL-11 by its id as by its slug", async () => {
+  test("PORTAL-11 by id as by slug", async () => {
     const { gateway, alpha, callers } = scene;
     const headers = callers["owner of another workspace"];
     for (const name of [alpha.workspace, alpha.workspaceId, alpha.workspace.toUpperCase(), `${alpha.workspace} `])

@@ -3,13 +3,13 @@ import { ROUTES } from "../../src/contract/routes.ts";
 import type { Called, Json } from "../support/gateway.ts";
 import { type Browser, type PeopleGateway, peopleGateway } from "../support/people.ts";
 
-/** Routes of the management API, as they are now: a new one is in every test of this folder by itself. */
+/** Current routes of the management API: a new route is part of every test in this folder. */
 export const MANAGED = ROUTES.flatMap((route) =>
   route.access.by === "manager" ? [{ ...route, access: route.access }] : [],
 );
 export type Managed = (typeof MANAGED)[number];
 
-/** Things of one workspace, of every kind that a route can name. */
+/** Resources of one workspace, of every kind that a route can name. */
 export type Things = {
   readonly workspace: string;
   readonly workspaceId: string;
@@ -36,7 +36,7 @@ const PROVIDERS = { alpha: "mistral", beta: "deepinfra" } as const;
 
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** Two workspaces with people, tokens and things of every kind. */
+/** Two workspaces with people, tokens and resources of every kind. */
 export async function openScene(env: Record<string, string> = {}) {
   const gateway = await peopleGateway({
     env: {
@@ -78,7 +78,7 @@ export async function openScene(env: Record<string, string> = {}) {
     beta: (await token("beta", {})).token,
     expired: (await token("alpha", { expires_at: "2020-01-01" })).token,
   };
-  /** Callers by name: the headers that they come with. */
+  /** Callers by name, with their headers. */
   const callers = {
     anonymous: {},
     "API key": bearer(alpha.keySecret),
@@ -158,7 +158,7 @@ async function thingsOf(gateway: PeopleGateway, slug: "alpha" | "beta"): Promise
   };
 }
 
-/** Which kind of thing a parameter of a route's path is. */
+/** The kind of resource that a path parameter names. */
 export function kindOf({ path, access }: Managed, name: string): keyof Things | undefined {
   if (name === "workspace") return "workspace";
   if (name === "email") return "member";
@@ -178,7 +178,7 @@ const FOLDERS: ReadonlyMap<string, keyof Things> = new Map([
 
 type Values = Readonly<Record<string, string>>;
 
-/** The path of a route, with values for its parameters; a workspace of the query goes there. */
+/** The path of a route with values for its parameters; a workspace of the query goes there. */
 export function pathOf({ path, access }: Managed, values: Values): string {
   const filled = path.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(values[name] ?? "nothing"));
   return access.of === "query" ? `${filled}?workspace=${values["workspace"]}` : filled;
@@ -188,7 +188,7 @@ export function paramsOf({ path }: Pick<Route, "path">): string[] {
   return [...path.matchAll(/\{(\w+)\+?\}/g)].map((match) => match[1] ?? "");
 }
 
-/** One call; the body is the route's own example unless another is given. */
+/** One call; the body is the route's own example by default. */
 export function ask(
   { gateway }: Pick<Scene, "gateway">,
   route: Managed,
@@ -203,7 +203,7 @@ export function ask(
   });
 }
 
-/** An answer without what differs between two calls by themselves. */
+/** A response without the parts that differ between any two calls. */
 export function bare(text: string, ...names: readonly string[]): string {
   const plain = text.replace(/req_[0-9a-f]+/g, "REQUEST");
   return names.reduce(

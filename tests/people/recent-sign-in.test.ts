@@ -7,7 +7,7 @@ const INVITATIONS = "/manage/workspaces/demo/invitations";
 const TOKENS = "/manage/workspaces/demo/tokens";
 
 let gateway: PeopleGateway;
-/** An operator, an owner and an admin, each by their address. */
+/** An operator, an owner and an admin, each by address. */
 let browsers: Readonly<Record<string, Browser>>;
 const [CHIEF, ADMIN] = ["chief@example.eu", "admin@example.eu"];
 
@@ -31,7 +31,7 @@ const idOf = async (email: string) => {
 
 type Deed = readonly [method: string, path: string, body?: object];
 
-describe("a sign-in that is long ago", () => {
+describe("a sign-in that is not recent", () => {
   test.each<{ what: string; who: string; status: number; deed: () => Promise<Deed> }>([
     {
       what: "invites no admin",
@@ -40,7 +40,7 @@ describe("a sign-in that is long ago", () => {
       deed: async () => ["POST", INVITATIONS, { email: "invited@example.eu", role: "admin" }],
     },
     {
-      what: "invites nobody to the seat of an owner that waits for them",
+      what: "cannot invite to an offered owner membership",
       who: CHIEF,
       status: 201,
       async deed() {
@@ -101,7 +101,7 @@ describe("a sign-in that is long ago", () => {
       },
     },
     {
-      what: "makes nobody operator",
+      what: "cannot appoint an operator",
       who: OWNER.email,
       status: 200,
       async deed() {
@@ -121,7 +121,7 @@ describe("a sign-in that is long ago", () => {
       },
     },
     {
-      what: "erases nobody",
+      what: "cannot erase a person",
       who: OWNER.email,
       status: 200,
       async deed() {
@@ -146,7 +146,7 @@ describe("a sign-in that is long ago", () => {
       status: 201,
       deed: async () => ["POST", TOKENS, { name: "program", access: "write" }],
     },
-  ])("PORTAL-11 $what, until one signs in again", async ({ who, status, deed }) => {
+  ])("PORTAL-11 $what, until the person signs in again", async ({ who, status, deed }) => {
     const call = await deed();
     age(who);
     const stale = await browserOf(who).ask(...call);
@@ -156,7 +156,7 @@ describe("a sign-in that is long ago", () => {
     expect((await browserOf(who).ask(...call)).status).toBe(status);
   });
 
-  test("PORTAL-11 is enough for members, for lower roles and for removing", async () => {
+  test("PORTAL-11 suffices for members, for lower roles and for removing", async () => {
     await gateway.join("plain@example.eu");
     await gateway.join("falls@example.eu", "owner");
     const [plain, falls] = [await idOf("plain@example.eu"), await idOf("falls@example.eu")];
@@ -188,7 +188,7 @@ describe("a sign-in that is long ago", () => {
     return browser;
   };
 
-  test("PORTAL-11 ends sessions that began before it and itself; who came after it is left alone, until one signs in again", async () => {
+  test("PORTAL-11 ends older sessions and itself; ending newer ones needs a recent sign-in", async () => {
     const email = "robbed@example.eu";
     const first = await gateway.join(email);
     age(email);
@@ -209,24 +209,27 @@ describe("a sign-in that is long ago", () => {
     { method: "DELETE", path: "sessions" },
     { method: "POST", path: "disable", body: { disabled: true } },
     { method: "POST", path: "operator", body: { operator: false } },
-  ])("PORTAL-11 of an operator does not shut themselves out by people/{id}/$path", async ({ method, path, body }) => {
-    const email = `runs-${path}@example.eu`;
-    const thief = await gateway.join(email);
-    const id = await idOf(email);
-    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
-    age(email);
-    const person = await signedIn(email);
-    const ask = async (browser: Browser) => {
-      const response = await browser.ask(method, `/manage/people/${id}/${path}`, body);
-      return response.body.error?.code ?? response.status;
-    };
-    expect([await ask(thief), await sessionOf(person)]).toEqual(["fresh_sign_in_needed", expect.any(String)]);
-    expect(await ask(person)).toBe(200);
-    const still = (await thief.get("/manage/me")).body.person;
-    expect(path === "operator" ? still.operator : still).toBe(path === "operator" ? false : null);
-  });
+  ])(
+    "PORTAL-11 of an operator cannot lock themselves out through people/{id}/$path",
+    async ({ method, path, body }) => {
+      const email = `runs-${path}@example.eu`;
+      const thief = await gateway.join(email);
+      const id = await idOf(email);
+      await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+      age(email);
+      const person = await signedIn(email);
+      const ask = async (browser: Browser) => {
+        const response = await browser.ask(method, `/manage/people/${id}/${path}`, body);
+        return response.body.error?.code ?? response.status;
+      };
+      expect([await ask(thief), await sessionOf(person)]).toEqual(["fresh_sign_in_needed", expect.any(String)]);
+      expect(await ask(person)).toBe(200);
+      const still = (await thief.get("/manage/me")).body.person;
+      expect(path === "operator" ? still.operator : still).toBe(path === "operator" ? false : null);
+    },
+  );
 
-  test("PORTAL-11 keeps nobody from giving the code that follows a password", async () => {
+  test("PORTAL-11 accepts the code that follows a password", async () => {
     const email = "half-in@example.eu";
     const older = await gateway.join(email);
     age(email);
@@ -238,13 +241,13 @@ describe("a sign-in that is long ago", () => {
     expect([await end(thief), await end(thief, older)]).toEqual(["fresh_sign_in_needed", "fresh_sign_in_needed"]);
     const code = totpOf(totpURI, 1);
     expect((await person.post("/manage/auth/two-factor/verify-totp", { code })).status).toBe(200);
-    // Nothing waits any more; and a session is given up at any time.
+    // Nothing is pending any more, and a session can be ended at any time.
     expect(await end(thief, older)).toBe(200);
     await signedIn(email);
     expect(await end(thief, thief)).toBe(200);
   });
 
-  test("PORTAL-11 ends all others though its own device needs no code for a while: nothing began later", async () => {
+  test("PORTAL-11 ends all others although its trusted device needs no code: none began later", async () => {
     const email = "trusting@example.eu";
     const first = await gateway.join(email);
     const { totpURI } = (await first.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
@@ -256,7 +259,7 @@ describe("a sign-in that is long ago", () => {
     expect([await end(person), (await first.get("/manage/me")).body.person]).toEqual([200, null]);
   });
 
-  test("PORTAL-11 is told first what they may not do at all", async () => {
+  test("PORTAL-11 missing permissions are reported first", async () => {
     age(ADMIN);
     const above = await browserOf(ADMIN).post(INVITATIONS, { email: "boss@example.eu", role: "owner" });
     expect([above.status, above.body.error.code]).toEqual([403, "insufficient_role"]);

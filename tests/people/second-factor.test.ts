@@ -14,7 +14,10 @@ afterAll(() => gateway.close());
 const signIn = (browser: Browser, email: string) =>
   browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
 
-/** A person whose second factor is on. Each code is taken once, and this takes the one of now: the next one is good as well. */
+/**
+ * A person with an enabled second factor. Each code is valid once, and this uses the current one: the next one is valid
+ * as well.
+ */
 async function secured(email: string) {
   const browser = await gateway.join(email);
   const enabled = await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD });
@@ -28,7 +31,7 @@ async function secured(email: string) {
 
 const age = (email: string, minutes?: number) => ageSessions(gateway.dataDir, email, minutes);
 
-/** As if somebody had come by single sign-on alone. */
+/** As after single sign-on without a password. */
 function withoutPassword(email: string): void {
   const db = openBooks(gateway.dataDir);
   const theirs = "where user_id = (select id from people where email = ?)";
@@ -36,8 +39,8 @@ function withoutPassword(email: string): void {
   db.close();
 }
 
-describe("codes of an app", () => {
-  test("PORTAL-01 a password alone does not sign in where the second factor is on", async () => {
+describe("authenticator codes", () => {
+  test("PORTAL-01 a password alone does not sign in when the second factor is enabled", async () => {
     const { uri, codes } = await secured("totp@example.eu");
     expect(codes).toHaveLength(10);
     const browser = gateway.browser();
@@ -48,7 +51,7 @@ describe("codes of an app", () => {
     expect([wrong.status, wrong.body.error.code]).toEqual([401, "invalid_sign_in"]);
     expect((await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri, 1) })).status).toBe(200);
     expect((await browser.get("/manage/me")).body.person.email).toBe("totp@example.eu");
-    // A code without the half that comes first is nothing.
+    // A code without the first factor is worthless.
     const alone = await gateway.browser().post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri) });
     expect([alone.status, alone.body.error.code]).toEqual([401, "not_signed_in"]);
   });
@@ -65,7 +68,7 @@ describe("codes of an app", () => {
     expect((await again.get("/manage/me")).body.person).toBeNull();
   });
 
-  test("PORTAL-11 a device that is trusted needs no code, until sessions are ended or the password is another", async () => {
+  test("PORTAL-11 a trusted device needs no code until sessions are ended or the password changes", async () => {
     const { browser, uri, codes } = await secured("trusted@example.eu");
     const needsCode = async () => (await signIn(browser, "trusted@example.eu")).body.twoFactorRedirect === true;
     const trust = async (way: "totp" | "backup-code", code: string) => {
@@ -87,7 +90,7 @@ describe("codes of an app", () => {
     expect(again.body.twoFactorRedirect).toBe(true);
   });
 
-  test("PORTAL-11 five wrong codes end the sign-in; guessing on goes nowhere", async () => {
+  test("PORTAL-11 five wrong codes end the sign-in", async () => {
     await secured("guess@example.eu");
     const browser = gateway.browser();
     await signIn(browser, "guess@example.eu");
@@ -100,7 +103,7 @@ describe("codes of an app", () => {
   });
 
   test.each(["app", "backup"] as const)(
-    "PORTAL-11 whoever proves once more that it is them stays signed in between password and code, and is fresh by a code: %s",
+    "PORTAL-11 reauthentication keeps the session between password and code, and a code completes it: %s",
     async (way) => {
       const email = `again-${way}@example.eu`;
       const { browser, uri, codes } = await secured(email);
@@ -120,7 +123,7 @@ describe("codes of an app", () => {
     },
   );
 
-  test("PORTAL-11 a code that comes too long after the password is refused, and not used up", async () => {
+  test("PORTAL-11 a code too long after the password is refused, and stays unused", async () => {
     const email = "late@example.eu";
     const { browser, codes } = await secured(email);
     age(email);
@@ -137,14 +140,14 @@ describe("codes of an app", () => {
     expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(true);
   });
 
-  test("PORTAL-11 somebody else's password, where a code is still to come, ends the session that was there", async () => {
+  test("PORTAL-11 another person's password, with a code pending, ends the existing session", async () => {
     await secured("other@example.eu");
     const browser = await gateway.join("leaves@example.eu");
     expect((await signIn(browser, "other@example.eu")).body).toMatchObject({ twoFactorRedirect: true });
     expect((await browser.get("/manage/me")).body.person).toBeNull();
   });
 
-  test("PORTAL-11 taking it off needs a fresh sign-in, as every change of how one signs in does, and the password; the operator can take it off who lost it", async () => {
+  test("PORTAL-11 removing it needs a recent sign-in and the password; the operator can remove a lost one", async () => {
     const { browser } = await secured("off@example.eu");
     age("off@example.eu");
     for (const door of [
@@ -182,7 +185,7 @@ describe("codes of an app", () => {
     ]);
   });
 
-  test("PORTAL-11 a session that is not fresh does not become so by a new password, which it does not set either", async () => {
+  test("PORTAL-11 an old session does not become recent by a new password, which it cannot set either", async () => {
     const email = "renews@example.eu";
     const { browser, uri } = await secured(email);
     const change = (currentPassword: string, newPassword: string) =>
@@ -208,7 +211,7 @@ describe("codes of an app", () => {
 describe("an account without a password", () => {
   const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session;
 
-  test("PORTAL-11 a session that is not fresh does not become so by a second factor", async () => {
+  test("PORTAL-11 an old session does not become recent by a second factor", async () => {
     const browser = await gateway.join("single@example.eu");
     withoutPassword("single@example.eu");
     age("single@example.eu", 14);
@@ -243,7 +246,7 @@ describe("passkeys", () => {
     return { answer: await browser.post("/manage/auth/passkey/verify-authentication", { response }), response };
   };
 
-  test("PORTAL-01 a passkey signs in, is listed and can be removed, freshly signed in only", async () => {
+  test("PORTAL-01 a passkey signs in, is listed, and is removed only after a recent sign-in", async () => {
     const browser = await gateway.join("key@example.eu");
     const device = new Authenticator("localhost", gateway.url);
     expect((await register(browser, device)).status).toBe(200);
@@ -254,7 +257,7 @@ describe("passkeys", () => {
     const { answer, response } = await useIt(other, device);
     expect(answer.status).toBe(200);
     expect((await other.get("/manage/me")).body.person.email).toBe("key@example.eu");
-    // What was used once is worth nothing.
+    // A used challenge is worthless.
     const replayed = await gateway.browser().post("/manage/auth/passkey/verify-authentication", { response });
     expect(replayed.status).toBe(401);
     const stranger = await gateway.join("not-mine@example.eu");
@@ -270,7 +273,7 @@ describe("passkeys", () => {
     expect((await useIt(gateway.browser(), device)).answer.status).toBe(401);
   });
 
-  test("PORTAL-11 a sign-in of somebody else's that is fresh does not stand in for one that is not", async () => {
+  test("PORTAL-11 another person's recent sign-in does not make an old session recent", async () => {
     const device = new Authenticator("localhost", gateway.url);
     const owner = await gateway.join("stale@example.eu");
     await register(owner, device);
@@ -288,7 +291,7 @@ describe("passkeys", () => {
     expect((await owner.get("/manage/me/passkeys")).body.data).toHaveLength(1);
   });
 
-  test("PORTAL-11 a passkey that did not see who holds it does not sign in", async () => {
+  test("PORTAL-11 a passkey without user verification does not sign in", async () => {
     const browser = await gateway.join("touch@example.eu");
     const device = new Authenticator("localhost", gateway.url);
     await register(browser, device);

@@ -18,11 +18,11 @@ let provider: IdentityProvider;
 let gateway: PeopleGateway;
 let owner: Browser;
 const nothing = async (): Promise<void> => {};
-/** What happens before a change is written. */
+/** Hooks that run before a change is written. */
 let before = nothing;
-/** What happens before a person is looked at. */
+/** Hooks that run before a person is read. */
 let looking = nothing;
-/** What happens before the library writes, such as "update account". */
+/** Hooks that run before the library writes, such as "update account". */
 let writing: (what: string) => Promise<void> = nothing;
 
 beforeAll(async () => {
@@ -101,7 +101,7 @@ async function waitingBehind(
 }
 
 test.each(WAYS)(
-  "PORTAL-11 nothing is changed that waits for its turn while who asked for it is %s",
+  "PORTAL-11 a queued change is not made when its author is %s meanwhile",
   async (is, home, operator, lose) => {
     const email = `${is}@example.eu`;
     const browser = await gateway.join(email, "owner", home);
@@ -129,7 +129,7 @@ test.each(WAYS)(
   },
 );
 
-/** An account in another's name, who is about to come back from the provider of single sign-on. */
+/** An account in the name of a person who is about to return from single sign-on. */
 async function squatted(sub: string, role = "owner") {
   const [email, mallory] = [`${sub}@example.eu`, await gateway.join(`mallory-of-${sub}@example.eu`, "owner")];
   const { link } = (await mallory.post(INVITATIONS, { email, role })).body;
@@ -140,7 +140,7 @@ async function squatted(sub: string, role = "owner") {
   return { email, mallory, squatter, victim, comes };
 }
 
-/** Somebody who is about to come back from the provider of single sign-on. */
+/** A person who is about to return from single sign-on. */
 async function throughProvider(sub: string) {
   const browser = gateway.browser();
   const { url } = (await browser.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
@@ -148,7 +148,7 @@ async function throughProvider(sub: string) {
   return { browser, comes: () => browser.get(`${back.pathname}${back.search}`) };
 }
 
-test("PORTAL-11 nothing is changed that waits for its turn while the account starts over", async () => {
+test("PORTAL-11 a queued change is not made when the account is reset meanwhile", async () => {
   const { squatter, comes } = await squatted("waits");
   const friend = { email: "friend-of-squatter@example.eu", role: "admin" };
   const colleague = "colleague@example.eu";
@@ -167,7 +167,7 @@ test("PORTAL-11 nothing is changed that waits for its turn while the account sta
   );
 });
 
-test("PORTAL-11 nor is an invitation accepted by a session that ended while it waited", async () => {
+test("PORTAL-11 an invitation is not accepted by a session that ended while it was queued", async () => {
   const { email, squatter, comes } = await squatted("accepts");
   const { link } = await gateway.manage("POST", "/workspaces/second/invitations", { email, role: "member" });
   const accept = () => [squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, {})];
@@ -187,7 +187,7 @@ const reset = (link: string) =>
 const isSignedOut = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session.id;
 
-/** Something happens once, before the library writes. */
+/** Runs once, before the library writes. */
 function onceBefore(what: string, meanwhile: () => Promise<unknown>): void {
   writing = async (now) => {
     if (now !== what) return;
@@ -196,7 +196,7 @@ function onceBefore(what: string, meanwhile: () => Promise<unknown>): void {
   };
 }
 
-/** A device that somebody allows; how it then asks for its session. */
+/** An approved device; returns how it then requests its session. */
 async function allowed(person: Browser): Promise<(device: Browser) => Promise<BrowserResponse>> {
   const client_id = "gateway-cli";
   const { user_code, device_code } = (await gateway.browser().post("/manage/auth/device/code", { client_id })).body;
@@ -206,7 +206,7 @@ async function allowed(person: Browser): Promise<(device: Browser) => Promise<Br
   return (device) => device.post("/manage/auth/device/token", grant);
 }
 
-/** Something happens once, when a call is under way that has passed what it goes by, and is about to begin a session. */
+/** Runs once while a call is in flight that has passed its checks and is about to create a session. */
 async function underWay(
   ask: () => Promise<BrowserResponse>,
   meanwhile: () => Promise<unknown>,
@@ -220,7 +220,7 @@ async function underWay(
   return answer;
 }
 
-test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {
+test("PORTAL-11 a correct password does not sign in when the account is reset meanwhile", async () => {
   const { email, victim, comes } = await squatted("meanwhile");
   const browser = gateway.browser();
   const answer = await underWay(() => signIn(browser, email), comes);
@@ -228,7 +228,7 @@ test("PORTAL-11 a password that was right signs nobody in once the account has s
   expect([await isSignedOut(browser), await isSignedOut(victim)]).toEqual([true, false]);
 });
 
-test("PORTAL-11 nor does a new password that was on its way", async () => {
+test("PORTAL-11 nor does a new password in flight", async () => {
   const { email, squatter, victim, comes } = await squatted("changes");
   const answer = await underWay(() => changePassword(squatter, NEW_PASSWORD), comes);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
@@ -236,7 +236,7 @@ test("PORTAL-11 nor does a new password that was on its way", async () => {
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
 });
 
-test("PORTAL-11 nor does a link to a new password that waits for its turn", async () => {
+test("PORTAL-11 nor does a queued password reset link", async () => {
   const { email, mallory, victim, comes } = await squatted("link", "member");
   const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
   const [, [answer]] = await waitingBehind(comes, () => [reset(link)]);
@@ -246,14 +246,14 @@ test("PORTAL-11 nor does a link to a new password that waits for its turn", asyn
 });
 
 test.each([
-  ["device", "nobody"],
-  ["device-2", "somebody else"],
-])("PORTAL-11 nor does a device that was allowed (%s), and asks with the session of %s", async (sub, by) => {
+  ["device", "no person"],
+  ["device-2", "another person"],
+])("PORTAL-11 nor does an approved device (%s) that asks with the session of %s", async (sub, by) => {
   const { email, squatter, mallory, victim, comes } = await squatted(sub);
   const ask = await allowed(squatter);
-  const answer = await underWay(() => ask(by === "nobody" ? gateway.browser() : mallory), comes);
+  const answer = await underWay(() => ask(by === "no person" ? gateway.browser() : mallory), comes);
   expect([answer.status, answer.body.access_token]).toEqual([401, undefined]);
-  // Whoever was meant goes on.
+  // The legitimate person continues.
   const { access_token } = (await (await allowed(victim))(gateway.browser())).body;
   const device = gateway.browser({ authorization: `Bearer ${access_token}` });
   expect((await device.get("/manage/me")).body.person.email).toBe(email);
@@ -275,7 +275,7 @@ const ENDINGS: [string, Ending][] = [
   ["the end of all sessions", (_, id) => owner.ask("DELETE", `/manage/people/${id}/sessions`)],
 ];
 
-test.each(ENDINGS)("PORTAL-11 a sign-in that is under way does not outlive %s", async (name, end) => {
+test.each(ENDINGS)("PORTAL-11 a sign-in in flight does not survive %s", async (name, end) => {
   const email = `${name.replaceAll(" ", "-")}@example.eu`;
   const [browser, thief] = [await gateway.join(email), gateway.browser()];
   const { id } = await personOf(email);
@@ -287,7 +287,7 @@ test.each(ENDINGS)("PORTAL-11 a sign-in that is under way does not outlive %s", 
   expect([answer.status, answer.body.error?.code, await isSignedOut(thief)]).toEqual([...OVER, true]);
 });
 
-test("PORTAL-11 nor does a single sign-on, which comes back to the page of signing in", async () => {
+test("PORTAL-11 nor does a single sign-on, which returns to the sign-in page", async () => {
   const email = "returns@example.eu";
   await gateway.join(email);
   const { id } = await personOf(email);
@@ -298,7 +298,7 @@ test("PORTAL-11 nor does a single sign-on, which comes back to the page of signi
 });
 
 test.each(["before", "while"])(
-  "PORTAL-11 a change of the password does not outlive a link to a new one that is used %s it is written",
+  "PORTAL-11 a password change does not survive a reset link that is used %s it is written",
   async (when) => {
     const email = `used-${when}@example.eu`;
     const thief = await gateway.join(email);
@@ -318,7 +318,7 @@ test.each(["before", "while"])(
   },
 );
 
-test("PORTAL-11 a session that ends no other one keeps nobody from signing in, however often it asks", async () => {
+test("PORTAL-11 a session that repeatedly ends other sessions cannot prevent sign-ins", async () => {
   const email = "ends-nothing@example.eu";
   const thief = await gateway.join(email);
   const answer = await underWay(
@@ -328,7 +328,7 @@ test("PORTAL-11 a session that ends no other one keeps nobody from signing in, h
   expect(answer.status).toBe(200);
 });
 
-test("PORTAL-11 a right password that comes too late is no wrong try", async () => {
+test("PORTAL-11 a correct password that comes too late is no failed attempt", async () => {
   const email = "right-and-late@example.eu";
   await gateway.join(email);
   const { id } = await personOf(email);
@@ -339,7 +339,7 @@ test("PORTAL-11 a right password that comes too late is no wrong try", async () 
   expect((await signIn(gateway.browser(), email)).status).toBe(200);
 });
 
-test("PORTAL-11 a session that ends takes along the device that it has allowed", async () => {
+test("PORTAL-11 a session that ends revokes the device it has approved", async () => {
   const email = "allows@example.eu";
   const [person, thief] = [await gateway.join(email), gateway.browser()];
   await signIn(thief, email);
@@ -349,7 +349,7 @@ test("PORTAL-11 a session that ends takes along the device that it has allowed",
   expect([answer.status, answer.body.access_token]).toEqual([400, undefined]);
 });
 
-test("PORTAL-11 a device that needs no code, and signs in while its owner switches the second factor off, needs one again", async () => {
+test("PORTAL-11 a trusted device that signs in while the second factor is disabled needs a code again", async () => {
   const email = "trusted@example.eu";
   const [person, device] = [await gateway.join(email), gateway.browser()];
   const enable = async () => {
@@ -372,7 +372,7 @@ test("PORTAL-11 a device that needs no code, and signs in while its owner switch
   expect((await signIn(device, email)).body.twoFactorRedirect).toBe(true);
 });
 
-test("PORTAL-11 a password that was changed is in the audit log, also when the answer comes too late", async () => {
+test("PORTAL-11 a changed password is in the audit log, also when the response comes too late", async () => {
   const email = "changed-late@example.eu";
   const person = await gateway.join(email);
   const { id } = await personOf(email);
@@ -384,7 +384,7 @@ test("PORTAL-11 a password that was changed is in the audit log, also when the a
   expect(data).toMatchObject([{ actor: email, detail: { address: "127.0.0.1" } }]);
 });
 
-test("PORTAL-11 whoever signs out is out, whatever else ends at that moment", async () => {
+test("PORTAL-11 sign-out is effective, whatever else ends at that moment", async () => {
   const email = "leaves@example.eu";
   const [person, other, tab] = [await gateway.join(email), gateway.browser(), gateway.browser()];
   for (const [name, value] of person.cookies) tab.cookies.set(name, value);
@@ -400,7 +400,7 @@ test.each([
   ["DELETE", "/manage/me/sessions"],
   ["DELETE", "/manage/me/sessions/ses_other"],
   ["PATCH", "/manage/me"],
-])("PORTAL-11 who has lost the account changes nothing of it by %s %s that is under way", async (method, path) => {
+])("PORTAL-11 a person who lost the account changes nothing by %s %s in flight", async (method, path) => {
   const email = `lost-by-${method}-${path.length}@example.eu`.toLowerCase();
   const [thief, person] = [await gateway.join(email), gateway.browser()];
   const { id, name } = await personOf(email);
@@ -415,7 +415,7 @@ test.each([
   expect([await isSignedOut(person), (await personOf(email)).name]).toEqual([false, name]);
 });
 
-test("PORTAL-11 an admin's link to a new password does not take a seat that is given while it waits", async () => {
+test("PORTAL-11 an admin's reset link does not accept a membership that is granted meanwhile", async () => {
   const email = "both@example.eu";
   const admin = await gateway.join("wants-more@example.eu", "admin");
   await gateway.join(email);
@@ -428,7 +428,7 @@ test("PORTAL-11 an admin's link to a new password does not take a seat that is g
   expect((await signIn(gateway.browser(), email)).status).toBe(200);
 });
 
-test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {
+test("PORTAL-11 a queued invitation is void when its author is removed meanwhile", async () => {
   const [email, maker] = ["elsewhere@example.eu", "inviting@example.eu"];
   const [second, admin] = [await gateway.join(email, "member", "second"), await gateway.join(maker, "admin")];
   const { link } = (await admin.post(INVITATIONS, { email, role: "admin" })).body;
@@ -439,7 +439,7 @@ test("PORTAL-11 an invitation that waits to be accepted while its maker is remov
   expect(accepted?.status).toBe(404);
 });
 
-test("PORTAL-11 promotional credit ends at its date, also when who gave it runs the gateway no more", async () => {
+test("PORTAL-11 promotional credit expires at its date, also when its author is no operator any more", async () => {
   const email = "generous@example.eu";
   const browser = await gateway.join(email);
   const { id } = await personOf(email);
@@ -454,7 +454,7 @@ test("PORTAL-11 promotional credit ends at its date, also when who gave it runs 
   );
 });
 
-test("PORTAL-11 disabling an account that breaks off leaves it as it was, and done again it ends the other tokens", async () => {
+test("PORTAL-11 an interrupted disabling leaves the account unchanged, and a retry revokes the other tokens", async () => {
   const email = "halfway@example.eu";
   const browser = await gateway.join(email, "owner");
   const tokens = [(await browser.post(TOKENS, TOKEN)).body.token, (await browser.post(TOKENS, TOKEN)).body.token];

@@ -17,7 +17,7 @@ const signIn = (browser: Browser, email: string = OWNER.email, password: string 
   browser.post("/manage/auth/sign-in/email", { email, password });
 
 describe("the first person", () => {
-  test("PORTAL-01 the set-up link makes the first person, once: operator, owner of demo, signed in at once", async () => {
+  test("PORTAL-01 the set-up link creates the first person, once: operator, owner of demo, signed in", async () => {
     const token = tokenOf(gateway.setupLink);
     expect(gateway.setupLink).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/app\/setup\?token=[\w-]{40,}$/);
     const owner = gateway.browser();
@@ -38,7 +38,7 @@ describe("the first person", () => {
     expect((await owner.get(`/manage/setup?token=${token}`)).body).toEqual({ good: false, needed: false });
   });
 
-  test("PORTAL-01 PORTAL-11 a restart before the set-up makes another link, and none once somebody runs the gateway; an invitation is none", async () => {
+  test("PORTAL-01 PORTAL-11 a restart before set-up makes another link, and none once there is an operator", async () => {
     const first = await peopleGateway();
     const link = first.setupLink;
     const made = await first.manage("POST", "/setup-link");
@@ -67,18 +67,18 @@ describe("a password", () => {
     expect((await browser.get("/manage/workspaces")).status).toBe(401);
   });
 
-  test("PORTAL-11 AUTH-06 a wrong password and an unknown address are refused in the same words", async () => {
+  test("PORTAL-11 AUTH-06 a wrong password and an unknown address get the same error", async () => {
     const wrong = await signIn(gateway.browser(), OWNER.email, "three red bicycles");
     const unknown = await signIn(gateway.browser(), "nobody@example.eu", "three red bicycles");
     const errorOf = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
     expect(errorOf(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
     expect(errorOf(unknown)).toEqual(errorOf(wrong));
     expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
-    // Without mails nobody can ask for a new password by one.
+    // Without mail there is no password reset by mail.
     expect(wrong.body.error.message).toContain("ask the operator for a link");
   });
 
-  test("PORTAL-11 the cookie is for no script and no other site; every sign-in begins another session", async () => {
+  test("PORTAL-11 the cookie is HttpOnly and SameSite; every sign-in creates a new session", async () => {
     const browser = gateway.browser();
     await signIn(browser);
     const planted = new Map(browser.cookies);
@@ -86,7 +86,7 @@ describe("a password", () => {
     const set = again.headers.getSetCookie().find((one) => one.startsWith("gateway.session_token="));
     expect(set).toMatch(/; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
     expect(browser.cookies.get("gateway.session_token")).not.toBe(planted.get("gateway.session_token"));
-    // A value that somebody made up is no session, and neither is a right one with another signature.
+    // An invented value is no session, and neither is a valid one with another signature.
     const value = decodeURIComponent(browser.cookies.get("gateway.session_token") ?? "");
     for (const forged of ["made-up-made-up-made-up.x", `${value.split(".")[0]}.AAAA`]) {
       const other = new Browser(gateway.url, { cookie: `gateway.session_token=${encodeURIComponent(forged)}` });
@@ -94,7 +94,7 @@ describe("a password", () => {
     }
   });
 
-  test("PORTAL-11 under https cookies are secure and belong to the host alone", async () => {
+  test("PORTAL-11 under HTTPS cookies are Secure and host-only", async () => {
     const secure = await peopleGateway({ env: { GATEWAY_PUBLIC_URL: "https://gateway.example.eu" } });
     expect(secure.setupLink).toMatch(/^https:\/\/gateway\.example\.eu\/app\/setup\?token=/);
     const origin = { origin: "https://gateway.example.eu" };
@@ -108,7 +108,7 @@ describe("a password", () => {
     await secure.close();
   });
 
-  test("PORTAL-11 a page of another site signs nobody in, and changes nothing", async () => {
+  test("PORTAL-11 a page of another site cannot sign in or change anything", async () => {
     const browser = gateway.browser();
     await signIn(browser);
     for (const headers of [{ origin: "https://evil.example", "sec-fetch-site": "cross-site" }, { origin: "null" }]) {
@@ -120,7 +120,7 @@ describe("a password", () => {
     expect((await browser.get("/manage/me")).body.person.email).toBe(OWNER.email);
   });
 
-  test("PORTAL-01 a change of it ends all other sessions", async () => {
+  test("PORTAL-01 changing it ends all other sessions", async () => {
     const joined = await gateway.join("change@example.eu");
     const other = gateway.browser();
     await signIn(other, "change@example.eu");
@@ -151,7 +151,7 @@ describe("a password", () => {
     ]);
   });
 
-  test("PORTAL-01 the operator makes a reset link, which sets a password once and ends sessions", async () => {
+  test("PORTAL-01 the operator creates a reset link, which sets a password once and ends sessions", async () => {
     const joined = await gateway.join("forgot@example.eu");
     const { data } = await gateway.manage("GET", "/people");
     const { id } = data.find(({ email }: { email: string }) => email === "forgot@example.eu");
@@ -167,7 +167,7 @@ describe("a password", () => {
 
 const OWNER_SIGN_IN = { email: OWNER.email, password: PASSWORD };
 
-describe("what is closed", () => {
+describe("closed library routes", () => {
   test.each([
     ["POST", "sign-up/email"],
     ["GET", "list-accounts"],
@@ -182,20 +182,20 @@ describe("what is closed", () => {
     ["GET", "error"],
     ["GET", "../me"],
     ["GET", "constructor"],
-  ])("PORTAL-11 %s %s of the library is not there", async (method, path) => {
+  ])("PORTAL-11 %s %s of the library is not found", async (method, path) => {
     const body = method === "POST" ? { email: "x@example.eu", password: PASSWORD, name: "X" } : undefined;
     const answer = await gateway.browser().ask(method, `/manage/auth/${encodeURIComponent(path)}`, body);
     expect([answer.status, answer.body.error.code]).toEqual([404, "not_found"]);
   });
 
-  test("a field that a step does not take is refused by its name", async () => {
+  test("refuses an unknown field by name", async () => {
     const refused = await gateway.browser().post("/manage/auth/sign-in/email", { ...OWNER_SIGN_IN, rememberMe: false });
     expect([refused.status, refused.body.error.param]).toEqual([400, "rememberMe"]);
   });
 });
 
-describe("tries", () => {
-  test("PORTAL-11 an account and an address can be guessed at so often, and a refusal says when to come back", async () => {
+describe("login throttle", () => {
+  test("PORTAL-11 limits attempts per account and address, and sends Retry-After", async () => {
     const small = await peopleGateway({
       env: {
         GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3",
@@ -205,7 +205,7 @@ describe("tries", () => {
       },
     });
     await small.setUp();
-    // What is right uses no try up.
+    // A correct attempt does not count.
     for (let round = 0; round < 5; round += 1) expect((await signIn(small.browser())).status).toBe(200);
     const statuses = await Promise.all(
       [1, 2, 3, 4].map(async () => (await signIn(small.browser(), OWNER.email, "three red bicycles")).status),
@@ -215,12 +215,12 @@ describe("tries", () => {
     expect([locked.status, locked.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
     expect(Number(locked.headers.get("retry-after"))).toBeGreaterThan(500);
     expect(locked.body.error.message).toContain("Come back in 10 minutes");
-    // Another account from the same address: three tries are left there, then none.
+    // Another account from the same address: three attempts are left, then none.
     const others = [];
     for (const name of ["a", "b", "c", "d"]) others.push((await signIn(small.browser(), `${name}@example.eu`)).status);
     expect(others.at(-1)).toBe(429);
     expect(others[0]).toBe(401);
-    // Codes and links are guessed at no oftener.
+    // Codes and links have the same limit.
     const guesses: [door: string, body?: object][] = [
       ["auth/two-factor/verify-totp", { code: "000000" }],
       ["auth/two-factor/verify-backup-code", { code: "wrong" }],
@@ -244,7 +244,7 @@ describe("tries", () => {
 });
 
 describe("sessions", () => {
-  test("PORTAL-01 are listed, and ended one by one or all but this one; nobody ends another's", async () => {
+  test("PORTAL-01 are listed, and ended one by one or all but this one, only by their person", async () => {
     const joined = await gateway.join("sessions@example.eu");
     const laptop = gateway.browser({ "user-agent": "Laptop" });
     await signIn(laptop, "sessions@example.eu");
@@ -265,7 +265,7 @@ describe("sessions", () => {
     expect(lines).toContain("stranger@example.eu person.rename");
   });
 
-  test("PORTAL-11 an old session, and one of a disabled account, open nothing", async () => {
+  test("PORTAL-11 an expired session, and one of a disabled account, are invalid", async () => {
     const joined = await gateway.join("leaver@example.eu");
     const { data } = await gateway.manage("GET", "/people");
     const { id } = data.find(({ email }: { email: string }) => email === "leaver@example.eu");
@@ -278,7 +278,7 @@ describe("sessions", () => {
     expect((await signIn(gateway.browser(), "leaver@example.eu")).status).toBe(200);
   });
 
-  test("PORTAL-11 the store holds no token and no password", async () => {
+  test("PORTAL-11 the store holds no token and no password in plain text", async () => {
     const browser = gateway.browser();
     await signIn(browser);
     const token = decodeURIComponent(browser.cookies.get("gateway.session_token") ?? "").split(".")[0] ?? "";
@@ -296,7 +296,7 @@ describe("sessions", () => {
   });
 });
 
-test("PORTAL-11 sessions outlive a restart, and a change of the master key", async () => {
+test("PORTAL-11 sessions survive a restart and a master key rotation", async () => {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-people-"));
   const first = await peopleGateway({ dataDir });
   const owner = await first.setUp();
@@ -313,7 +313,7 @@ test("PORTAL-11 sessions outlive a restart, and a change of the master key", asy
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test("a session that is used is prolonged, cookie and all", async () => {
+test("a used session is prolonged, including its cookie", async () => {
   const browser = gateway.browser();
   await signIn(browser);
   const db = openBooks(gateway.dataDir);
@@ -324,7 +324,7 @@ test("a session that is used is prolonged, cookie and all", async () => {
   expect(me.headers.getSetCookie().join()).toMatch(/^gateway\.session_token=.*Max-Age=604800/);
   const [current] = (await browser.get("/manage/me/sessions")).body.data;
   expect(Date.parse(current.expires_at) - Date.now()).toBeGreaterThan(6 * 86_400_000);
-  // Others read from it when somebody was last seen.
+  // Others read the last-seen time from it.
   expect(Date.parse(current.last_seen_at)).toBeGreaterThan(Date.parse(old));
   expect((await browser.get("/manage/me")).headers.getSetCookie()).toEqual([]);
   db.exec("update people_sessions set expires_at = '2020-01-01T00:00:00.000Z'");
@@ -334,7 +334,7 @@ test("a session that is used is prolonged, cookie and all", async () => {
 });
 
 describe("the operator's pages", () => {
-  test("PORTAL-10 people are listed; the last operator stays, others can be made and unmade", async () => {
+  test("PORTAL-10 people are listed; the last operator stays, others can be appointed and dismissed", async () => {
     const joined = await gateway.join("second@example.eu");
     expect((await joined.get("/manage/people")).status).toBe(403);
     const { data } = await gateway.manage("GET", "/people?limit=1000");
@@ -355,7 +355,7 @@ describe("the operator's pages", () => {
     expect([page.data.length, next.data[0].id === page.data[1].id]).toEqual([2, false]);
   });
 
-  test("PORTAL-08 the audit log says who signed in, from where, and who failed to, without secrets", async () => {
+  test("PORTAL-08 the audit log has sign-ins and failures with their address, without secrets", async () => {
     await signIn(gateway.browser());
     await signIn(gateway.browser(), "guessed@example.eu", "three red bicycles");
     await signIn(gateway.browser(), "guessed@example.eu", "three red bicycles");
@@ -376,7 +376,7 @@ describe("the operator's pages", () => {
   });
 });
 
-test("PORTAL-01 the settings of people are checked together", async () => {
+test("PORTAL-01 account settings are validated together", async () => {
   await expect(gatewayForTest({ env: { GATEWAY_SIGNUP: "open" } })).rejects.toThrow("GATEWAY_SMTP_URL");
   await expect(gatewayForTest({ env: { GATEWAY_OIDC_ISSUER: "https://id.example.eu" } })).rejects.toThrow(
     /GATEWAY_OIDC_CLIENT_ID.*\n.*GATEWAY_OIDC_CLIENT_SECRET.*\n.*GATEWAY_PUBLIC_URL/,

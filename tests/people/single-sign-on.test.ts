@@ -13,7 +13,7 @@ const PEOPLE = [
   { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
 ];
 
-/** A provider that knows some values of `prompt`, and a gateway beside it. */
+/** A provider that supports some values of `prompt`, and a gateway beside it. */
 async function startBoth(prompts?: readonly string[]): Promise<[IdentityProvider, PeopleGateway]> {
   const started = await startIdentityProvider(`http://127.0.0.1:${await unusedPort()}`, PEOPLE, prompts);
   const beside = await peopleGateway({ env: { ...started.env, GATEWAY_OIDC_NAME: "Example ID" } });
@@ -39,7 +39,7 @@ async function begin(browser: Browser) {
   return new URL(begun.body.url);
 }
 
-/** Signs in as somebody at the provider; answers where the browser ends up. */
+/** Signs in at the provider under a name; returns where the browser ends up. */
 async function through(browser: Browser, sub: string): Promise<string | null> {
   const back = new URL(await provider.signIn((await begin(browser)).href, sub));
   const answer = await browser.get(`${back.pathname}${back.search}`);
@@ -47,7 +47,7 @@ async function through(browser: Browser, sub: string): Promise<string | null> {
   return answer.headers.get("location");
 }
 
-test("PORTAL-01 single sign-on makes an account for a verified address, with state, nonce and PKCE", async () => {
+test("PORTAL-01 single sign-on creates an account for a verified address, with state, nonce and PKCE", async () => {
   const browser = gateway.browser();
   expect((await browser.get("/manage/me")).body.sign_in.oidc).toEqual({ name: "Example ID" });
   const { searchParams } = await begin(browser);
@@ -68,7 +68,7 @@ test("PORTAL-01 the same verified address is the same account", async () => {
   expect(data[0]).toMatchObject({ actor: OWNER.email, detail: { how: "single sign-on" } });
 });
 
-test("PORTAL-11 who is signed in and comes again is asked by the provider who they are, also where it still knows", async () => {
+test("PORTAL-11 a signed-in person who signs in again is prompted by the provider", async () => {
   const browser = gateway.browser();
   expect((await begin(browser)).searchParams.get("prompt")).toBeNull();
   expect(await through(browser, "grace")).toMatch(/\/app$/);
@@ -76,7 +76,7 @@ test("PORTAL-11 who is signed in and comes again is asked by the provider who th
   expect(await through(browser, "grace")).toMatch(/\/app$/);
 });
 
-test("PORTAL-11 a provider that does not say it can ask anew is not told to: it may know no answer but an error", async () => {
+test("PORTAL-11 a provider that does not advertise prompt support gets no prompt parameter", async () => {
   const [silent, beside] = await startBoth(["none", "consent", "select_account"]);
   const browser = await beside.setUp();
   expect((await begin(browser)).searchParams.get("prompt")).toBeNull();
@@ -84,12 +84,12 @@ test("PORTAL-11 a provider that does not say it can ask anew is not told to: it 
   await silent.close();
 });
 
-test("PORTAL-01 a provider that says where its endpoints are, and then nothing more, can be gone to", async () => {
+test("PORTAL-01 a provider that serves discovery and then stalls can still be redirected to", async () => {
   const [port, own] = [await unusedPort(), await unusedPort()];
   const issuer = `http://127.0.0.1:${port}`;
   const ends = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
   const json = { issuer, ...ends, jwks_uri: `${issuer}/jwks`, userinfo_endpoint: `${issuer}/me` };
-  // The one who asks a second time takes no compression.
+  // The second request accepts no compression.
   const halfway = await startUpstream(
     ({ headers }) =>
       headers["accept-encoding"] === "identity" ? { end: { is: "stall", after: "before_headers" } } : { json },
@@ -109,7 +109,7 @@ test("PORTAL-01 a provider that says where its endpoints are, and then nothing m
   await halfway.close();
 });
 
-test("PORTAL-11 an address that the provider did not verify opens no account and makes none", async () => {
+test("PORTAL-11 an unverified address signs in to no account and creates none", async () => {
   for (const sub of ["mallory", "unproven"]) {
     const browser = gateway.browser();
     expect(await through(browser, sub)).toMatch(/\/app\/sign-in\?error=(email_not_verified|account_not_linked)/);
@@ -119,7 +119,7 @@ test("PORTAL-11 an address that the provider did not verify opens no account and
   expect(data.map(({ email }: { email: string }) => email)).not.toContain("unproven@example.eu");
 });
 
-test("PORTAL-11 what was begun in one browser does not end in another", async () => {
+test("PORTAL-11 a sign-in begun in one browser does not complete in another", async () => {
   const [mine, other] = [gateway.browser(), gateway.browser()];
   const back = new URL(await provider.signIn((await begin(mine)).href, "grace"));
   const answer = await other.get(`${back.pathname}${back.search}`);
@@ -127,12 +127,12 @@ test("PORTAL-11 what was begun in one browser does not end in another", async ()
   expect((await other.get("/manage/me")).body.person).toBeNull();
 });
 
-test("PORTAL-11 after it nobody is sent to another site", async () => {
+test("PORTAL-11 never redirects to another site afterwards", async () => {
   const body = { provider: "oidc", callbackURL: "https://evil.example/", errorCallbackURL: "/app/sign-in" };
   expect((await gateway.browser().post("/manage/auth/sign-in/social", body)).status).toBe(403);
 });
 
-test("PORTAL-01 a provider that is gone keeps nobody from signing in with a password", async () => {
+test("PORTAL-01 an unavailable provider does not prevent sign-in with a password", async () => {
   const port = await unusedPort();
   const alone = await peopleGateway({
     env: {

@@ -20,10 +20,13 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => scene.gateway.close());
 
-/** A name of the same form that nothing has. */
+/** A name of the same form that does not exist. */
 const invented = (name: string) => (name.includes("@") ? `zzzz${name.slice(4)}` : name.replace(/.{4}$/, "zzzz"));
 
-/** A call below the own workspace that names something: answered alike for another's thing and for nothing. */
+/**
+ * A call in the own workspace that names a resource: another workspace's one and a nonexistent one get the same
+ * response.
+ */
 async function answeredAlike(
   method: string,
   path: (name: string) => string,
@@ -44,7 +47,7 @@ async function answeredAlike(
   return theirs;
 }
 
-/** They make what they name, whatever others have of that name. */
+/** They create what they name, whatever other workspaces have of that name. */
 const MAKING: readonly string[] = ["managePutRouter", "managePutOwnKey"];
 
 const INNER = MANAGED.filter(
@@ -56,13 +59,13 @@ const INNER = MANAGED.filter(
 ).map((route) => [`${route.method} ${route.path}`, route] as const);
 
 describe("ids of another workspace inside one's own", () => {
-  test("PORTAL-11 every kind of thing that a path names is known here", () => {
+  test("PORTAL-11 every kind of resource in a path is known here", () => {
     const unknown = INNER.flatMap(([, route]) => paramsOf(route).filter((name) => kindOf(route, name) === undefined));
     expect(unknown).toEqual([]);
     expect(INNER.length).toBeGreaterThan(10);
   });
 
-  test.each(INNER)("PORTAL-11 are not there, in the words of nothing: %s", async (_, route) => {
+  test.each(INNER)("PORTAL-11 are not found, with the same error as nonexistent ones: %s", async (_, route) => {
     const { alpha, beta, callers } = scene;
     const inner = paramsOf(route).find((name) => name !== "workspace") ?? "";
     const kind: keyof Things = kindOf(route, inner) ?? "key";
@@ -71,14 +74,14 @@ describe("ids of another workspace inside one's own", () => {
       const answer = await ask(scene, route, path, callers.owner);
       return { status: answer.status, text: bare(answer.text, name) };
     };
-    // Of providers the catalogue has a closed list: the other one is one that this workspace has no key for.
+    // Providers are a closed list of the catalogue: the other one is one without a key in this workspace.
     const missing = inner === "provider" ? "openai" : invented(beta[kind]);
     const theirs = await send(beta[kind]);
     expect(theirs).toEqual(await send(missing));
     expect(theirs.status).toBe(404);
   });
 
-  test("PORTAL-11 in queries and bodies they are answered like what does not exist", async () => {
+  test("PORTAL-11 in queries and bodies they get the response of nonexistent ones", async () => {
     const { alpha, beta } = scene;
     const at = `/manage/workspaces/${alpha.workspace}`;
     const plain = (path: string) => () => path;
@@ -128,7 +131,7 @@ describe("ids of another workspace inside one's own", () => {
     },
   );
 
-  test("PORTAL-11 a cursor of another workspace's list shows nothing of it", async () => {
+  test("PORTAL-11 a cursor of another workspace's list reveals nothing", async () => {
     const { gateway, alpha, beta, callers } = scene;
     const lists = MANAGED.filter(
       ({ method, query, access }) =>
@@ -160,7 +163,7 @@ describe("ids of another workspace inside one's own", () => {
     }
   });
 
-  test("PORTAL-11 money of a request goes back to its own workspace only", async () => {
+  test("PORTAL-11 a refund goes to the request's own workspace only", async () => {
     const { gateway, alpha, beta } = scene;
     const path = `/manage/workspaces/${alpha.workspace}/wallet/refunds`;
     const send = async (request: string) => {
@@ -172,7 +175,7 @@ describe("ids of another workspace inside one's own", () => {
     expect((await send(beta.request)).status).toBe(404);
   });
 
-  test("PORTAL-11 two workspaces have routers, orders and limits of the same name without meeting", async () => {
+  test("PORTAL-11 equal names of routers, orders and limits in two workspaces do not conflict", async () => {
     const { gateway, alpha, beta, callers } = scene;
     const at = (things: Things) => `/manage/workspaces/${things.workspace}`;
     const router = { weights: { cost: 1 } };
@@ -195,7 +198,7 @@ describe("a member", () => {
   const send = (path: string, init: Parameters<Scene["gateway"]["call"]>[2] = {}) =>
     scene.gateway.call("", path, { ...init, headers: scene.callers.member });
 
-  test("PORTAL-11 sees their own keys, requests and usage, and nothing of others", async () => {
+  test("PORTAL-11 sees only their own keys, requests and usage", async () => {
     const { alpha } = scene;
     const ids = (body: Json) => body.data.map((row: Json) => row.id);
     expect(ids((await send(`${at}/keys`)).body)).toEqual([alpha.memberKey]);
@@ -222,7 +225,7 @@ describe("a member", () => {
     expect(await used(scene.callers.owner)).toBeGreaterThan(1);
   });
 
-  test("PORTAL-11 sees their own limits, and of others' keys not that there are any", async () => {
+  test("PORTAL-11 sees their own limits, and not whether others' keys have any", async () => {
     const { alpha } = scene;
     expect((await send(`${at}/limits?member=${alpha.member}`)).body).toMatchObject({
       of: "member",
@@ -239,7 +242,7 @@ describe("a member", () => {
     expect([theirs.status, bare(theirs.text, alpha.key)]).toEqual([404, bare(none.text, invented(alpha.key))]);
   });
 
-  test("PORTAL-11 asks for a dry run with keys of their own only: another's has rules that are not shown to them", async () => {
+  test("PORTAL-11 explains routing with their own keys only: others' policies stay hidden", async () => {
     const { alpha } = scene;
     const explained = (key: string) => send(`${at}/routing/explain`, { body: { key, request: CHAT } });
     expect((await explained(alpha.memberKey)).status).toBe(200);
@@ -248,7 +251,7 @@ describe("a member", () => {
     expect([theirs.status, bare(theirs.text, alpha.key)]).toEqual([400, bare(none.text, invented(alpha.key))]);
   });
 
-  test("PORTAL-11 makes keys for themselves alone, and without what only admins set", async () => {
+  test("PORTAL-11 creates keys for themselves only, without what only admins set", async () => {
     const { alpha } = scene;
     const make = (body: object) => send(`${at}/keys`, { body });
     for (const body of [
@@ -264,7 +267,7 @@ describe("a member", () => {
     expect((await make({ member: alpha.member.toUpperCase(), name: "mine" })).status).toBe(201);
   });
 
-  test("PORTAL-11 neither sets nor lifts on their own key what an admin has set", async () => {
+  test("PORTAL-11 can neither set nor lift an admin's restrictions on their own key", async () => {
     const { gateway, alpha } = scene;
     const path = `/manage/keys/${alpha.memberKey}`;
     const patch = (body: object) => send(path, { method: "PATCH", body });
@@ -289,7 +292,7 @@ describe("a member", () => {
     });
   });
 
-  test("PORTAL-11 makes no more of a key than was approved", async () => {
+  test("PORTAL-11 cannot extend a key beyond its approval", async () => {
     const { gateway, alpha } = scene;
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
     const made = await send(`${at}/keys`, {
@@ -300,7 +303,7 @@ describe("a member", () => {
       for (const body of [{ scopes: null }, { expires_at: null }, { ip_allowlist: null }, { expires_at: "2029-01-01" }])
         expect((await send(path, { method: "PATCH", body })).status, JSON.stringify(body)).toBe(403);
     };
-    // What an admin is looking at does not change under their eyes, whatever the policy says meanwhile.
+    // A pending key stays as the admin sees it, whatever the policy says meanwhile.
     await expectFixed();
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
     await expectFixed();
@@ -315,7 +318,7 @@ describe("a member", () => {
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
   });
 
-  test("PORTAL-11 KEY-07 of another's key that waits a member sees nothing and changes nothing; an admin may, and the member may withdraw their own", async () => {
+  test("PORTAL-11 KEY-07 does not see another's pending key; an admin does, and a member withdraws their own", async () => {
     const { gateway, alpha } = scene;
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
     const make = (member: string) => gateway.manage("POST", "/workspaces/alpha/keys", { member, name: "waits" });
@@ -362,7 +365,7 @@ describe("roles", () => {
       ...(body === undefined ? {} : { body }),
     });
 
-  test("PORTAL-11 nobody raises their own role, and nobody gives one above their own", async () => {
+  test("PORTAL-11 no member raises their own role or grants one above it", async () => {
     const refused = [
       await call("member", "PATCH", `/members/${people.member}`, { role: "admin" }),
       await call("member", "PATCH", `/members/${people.member}`, { role: "owner" }),
@@ -389,8 +392,8 @@ describe("roles", () => {
     expect(roles).not.toHaveProperty("new@alpha.example");
   });
 
-  test("PORTAL-11 nobody in a workspace takes over an account that is more than a member of it", async () => {
-    // The operator's account, and one of another workspace: as soon as they are members here, too.
+  test("PORTAL-11 no member takes over an account with more rights than in this workspace", async () => {
+    // The operator's account, and one of another workspace, also once they are members here.
     for (const email of ["ada@example.eu", "owner@beta.example"]) {
       await scene.gateway.manage("POST", "/workspaces/alpha/members", { email, role: "member" });
       for (const caller of ["owner", "admin", "write token"] as const) {
@@ -401,7 +404,7 @@ describe("roles", () => {
     }
   });
 
-  test("PORTAL-11 with an invitation that one has made oneself nobody takes seats that wait for the address", async () => {
+  test("PORTAL-11 an invitation to oneself accepts no memberships that are offered to the address", async () => {
     const { gateway } = scene;
     const accept = async (link: string) => {
       const browser = gateway.browser();
@@ -413,11 +416,11 @@ describe("roles", () => {
     const taken = await accept(invited.body.link);
     expect([taken.answer.status, taken.answer.body.error?.code]).toEqual([403, "not_allowed"]);
     expect((await taken.browser.get("/manage/workspaces/beta")).status).toBe(401);
-    // Neither a higher one in the own workspace.
+    // Nor a higher one in the own workspace.
     await gateway.manage("POST", "/workspaces/alpha/members", { email: "chief@alpha.example", role: "owner" });
     const higher = await call("admin", "POST", "/invitations", { email: "chief@alpha.example", role: "member" });
     expect([higher.status, higher.body.error?.code]).toEqual([403, "insufficient_role"]);
-    // The workspace that has the seat, and the operator, can.
+    // The workspace that offers the membership, and the operator, can.
     const { link } = await gateway.manage("POST", "/workspaces/beta/invitations", {
       email: "late@beta.example",
       role: "owner",
@@ -427,7 +430,7 @@ describe("roles", () => {
     expect((await joined.browser.get("/manage/workspaces/beta")).status).toBe(200);
   });
 
-  test("PORTAL-11 nobody but the operator puts an account into a workspace unasked, to reset its password then", async () => {
+  test("PORTAL-11 only the operator adds an account without consent, so that no admin can reset its password", async () => {
     const { gateway } = scene;
     const alone = await gateway.join("alone@beta.example", "member", "beta");
     await gateway.manage("DELETE", "/workspaces/beta/members/alone@beta.example");
@@ -439,7 +442,7 @@ describe("roles", () => {
     }
   });
 
-  test("PORTAL-11 a role that was taken away holds no longer at the next call, and whoever left sees nothing", async () => {
+  test("PORTAL-11 a revoked role ends with the next call, and a former member sees nothing", async () => {
     await scene.gateway.manage("PATCH", `/workspaces/alpha/members/${people.admin}`, { role: "member" });
     expect((await call("admin", "GET", "/tokens")).status).toBe(403);
     await scene.gateway.manage("DELETE", `/workspaces/alpha/members/${people.admin}`);

@@ -25,7 +25,7 @@ async function tokenOf(slug: string, access: "read" | "write", over: object = {}
 const LAB = "/manage/workspaces/lab";
 
 describe("management tokens", () => {
-  test("PORTAL-11 one opens its own workspace as an admin; another workspace is not there", async () => {
+  test("PORTAL-11 one has admin access to its own workspace only", async () => {
     const { token } = await tokenOf("lab", "write");
     const made = await gateway.call(token, `${LAB}/keys`, { body: { name: "from a program" } });
     expect(made.status).toBe(201);
@@ -38,7 +38,7 @@ describe("management tokens", () => {
     expect(json["data"]).toMatchObject([{ actor: expect.stringMatching(/^token:tok_/) }]);
   });
 
-  test("PORTAL-11 one for reading changes nothing, and none makes another or touches the platform", async () => {
+  test("PORTAL-11 a read-only one changes nothing, and none creates another or manages the platform", async () => {
     const [read, write] = [await tokenOf("lab", "read"), await tokenOf("lab", "write")];
     expect((await gateway.call(read.token, `${LAB}/keys`)).status).toBe(200);
     const refusals = await Promise.all([
@@ -54,7 +54,7 @@ describe("management tokens", () => {
     );
   });
 
-  test("PORTAL-11 one that was removed or has expired opens nothing on the next call; its text is in no answer again", async () => {
+  test("PORTAL-11 a removed or expired one is invalid on the next call, and its text is never shown again", async () => {
     const { id, token } = await tokenOf("lab", "write");
     const expired = await tokenOf("lab", "write", { expires_at: "2020-01-01" });
     const listed = await operator.get(`${LAB}/tokens`);
@@ -70,7 +70,7 @@ describe("management tokens", () => {
     expect((await operator.delete(`/manage/workspaces/other/tokens/${expired.id}`)).status).toBe(404);
   });
 
-  test("a token is still known after a restart", async () => {
+  test("a token survives a restart", async () => {
     const dataDir = await mkdtemp(path.join(tmpdir(), "gateway-tokens-"));
     const first = await startGateway({ dataDir });
     const { token } = await first.manage("POST", "/workspaces/demo/tokens", { name: "reader", access: "read" });

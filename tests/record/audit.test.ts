@@ -12,7 +12,7 @@ afterAll(() => gateway.close());
 
 const list = async (query = ""): Promise<Json[]> => (await gateway.manage("GET", `/audit${query}`)).data;
 
-/** The store's file, past the gateway. */
+/** The store's file, read directly. */
 function onFile<T>(work: (db: DatabaseSync) => T): T {
   const db = openBooks(gateway.dataDir);
   try {
@@ -23,7 +23,7 @@ function onFile<T>(work: (db: DatabaseSync) => T): T {
 }
 
 describe("the audit log", () => {
-  test("LOG-05 every management action is in it, with who, what, on what and how it was before", async () => {
+  test("LOG-05 has every management action with actor, action, target and previous value", async () => {
     const slug = "audited";
     await gateway.manage("POST", "/workspaces", { slug });
     const at = `/workspaces/${slug}`;
@@ -50,7 +50,7 @@ describe("the audit log", () => {
       ...["capture.open", "capture.close", "response.purge", "member.remove"],
     ];
     expect(rows.map(({ action }) => action).toSorted()).toEqual(made.toSorted());
-    // The newest first; those of one millisecond come in any order.
+    // Newest first; lines of one millisecond have no order.
     expect(rows.map(({ at: time }) => time)).toEqual(
       rows
         .map(({ at: time }) => time)
@@ -63,7 +63,7 @@ describe("the audit log", () => {
     expect(JSON.stringify(rows)).not.toContain(key["key"]);
   });
 
-  test("LOG-05 what was refused changed nothing and is not in it", async () => {
+  test("LOG-05 a refused action changes nothing and leaves no line", async () => {
     const before = await list("?limit=1000");
     const refused = await gateway.call(gateway.adminToken, "/manage/workspaces/audited/policy", {
       method: "PATCH",
@@ -73,7 +73,7 @@ describe("the audit log", () => {
     expect(await list("?limit=1000")).toEqual(before);
   });
 
-  test("LOG-05 a change whose line cannot be written is not made, in SQL and for the next request", async () => {
+  test("LOG-05 a change whose line cannot be written is not made, in SQL or for the next request", async () => {
     onFile((db) =>
       db.exec(`create trigger no_room before insert on audit_log
         begin select raise(abort, 'no room'); end`),
@@ -109,7 +109,7 @@ describe("the audit log", () => {
     expect((await gateway.manage("GET", "/doctor"))["ok"]).toBe(true);
   });
 
-  test("LOG-05 nothing can be changed or removed in it: not by the API, not in the file", async () => {
+  test("LOG-05 cannot be changed or deleted through the API or in the file", async () => {
     const routes = ROUTES.filter((route) => /audit/.test(route.path));
     expect(routes.map(({ method, path: at }) => `${method} ${at}`)).toEqual(["GET /manage/audit"]);
     for (const table of ["audit_log", "policy_versions", "router_versions"])
@@ -119,7 +119,7 @@ describe("the audit log", () => {
       });
   });
 
-  test("LOG-05 it is filtered and read page by page, over the command line too", async () => {
+  test("LOG-05 is filtered and paginated, also on the command line", async () => {
     const kinds = await list("?workspace=audited&action=key");
     expect(new Set(kinds.map(({ action }) => action.split(".")[0]))).toEqual(new Set(["key"]));
     expect((await list("?action=key.revoke")).map(({ action }) => action)).toEqual(["key.revoke"]);

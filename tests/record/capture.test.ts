@@ -13,7 +13,7 @@ const ITEM_MAX = 4096;
 const SETTINGS = { GATEWAY_CAPTURE_ITEM_MAX_BYTES: String(ITEM_MAX), GATEWAY_RPM_IP: "0", GATEWAY_RPM_LIVE: "100000" };
 
 let words = 0;
-/** A word that nobody else writes. */
+/** A word that occurs nowhere else. */
 const canary = () => `canary${words++}quixotic`;
 
 let gateway: TestGateway;
@@ -44,8 +44,8 @@ const auditOf = async (tenant: Tenant, action: string): Promise<Json[]> =>
 const refusal = (method: string, where: string, body: unknown) =>
   gateway.call(gateway.adminToken, `/manage${where}`, { method, body });
 
-describe("outside a window", () => {
-  test("LOG-03 nothing of a prompt or an answer is on the disk, in any file, while it runs and after it stopped", async () => {
+describe("outside a capture window", () => {
+  test("LOG-03 no file contains prompt or reply text, while the gateway runs and after it stopped", async () => {
     const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-canary-"));
     const own = await startGateway({ dataDir, env: SETTINGS });
     try {
@@ -73,7 +73,7 @@ describe("outside a window", () => {
 });
 
 describe("log lines", () => {
-  test("LOG-03 no line says a word of a prompt or an answer, not even at the most talkative level", async () => {
+  test("LOG-03 contain no prompt or reply text, even at the most verbose level", async () => {
     const own = spawnGateway({ ...SETTINGS, LOG_LEVEL: "trace" });
     const origin = await own.ready();
     const key = /^Key {6}(\S+)$/m.exec(own.stdout())?.[1] ?? "";
@@ -95,7 +95,7 @@ describe("log lines", () => {
   });
 });
 
-describe("inside a window", () => {
+describe("inside a capture window", () => {
   let tenant: Tenant;
   let window: Json;
   beforeAll(async () => {
@@ -103,7 +103,7 @@ describe("inside a window", () => {
     window = await open(tenant, { reason: "answers are cut off" });
   });
 
-  test("LOG-03 request and answer are shown with the request they belong to, and nowhere else", async () => {
+  test("LOG-03 request and reply are shown with their log row, and nowhere else", async () => {
     const word = canary();
     const body = chatOf(word);
     const { id, body: answer } = await chat(tenant, body);
@@ -120,19 +120,19 @@ describe("inside a window", () => {
       expect(JSON.stringify(await gateway.manage("GET", where)), where).not.toContain(word);
   });
 
-  test("LOG-03 it lies sealed: in no file is a word of it", async () => {
+  test("LOG-03 content is sealed: no file contains it in plain text", async () => {
     const word = canary();
     const { id } = await chat(tenant, chatOf(word, { stream: true }));
     expect(JSON.stringify((await row(id)).captured)).toContain(word);
     expect(filesWith(gateway.dataDir, [word])).toEqual([]);
   });
 
-  test("LOG-03 a stream is kept as its caller saw it", async () => {
+  test("LOG-03 a stream is captured as the client received it", async () => {
     const { id, text } = await chat(tenant, chatOf(canary(), { stream: true }));
     expect((await row(id)).captured.answer).toBe(text);
   });
 
-  test("LOG-03 messages and responses are kept too, also those made in the background", async () => {
+  test("LOG-03 captures messages and responses, including background responses", async () => {
     const word = canary();
     const messages = { model: "sandbox/claude", max_tokens: 50, messages: [{ role: "user", content: word }] };
     const reply = await chat(tenant, messages, "/v1/messages");
@@ -151,7 +151,7 @@ describe("inside a window", () => {
     expect(captured.answer.output).toEqual(done.output);
   });
 
-  test("LOG-03 a refusal is kept with what was asked, and a client that left with what it saw", async () => {
+  test("LOG-03 captures a refusal with its request, and a disconnected client's partial reply", async () => {
     const refused = await chat(tenant, chatOf(canary(), { max_tokens: -1 }));
     expect(refused.status).toBe(400);
     const { captured } = await row(refused.id);
@@ -168,7 +168,7 @@ describe("inside a window", () => {
     });
   });
 
-  test("LOG-03 what is too long is cut, and says so", async () => {
+  test("LOG-03 truncates long content and reports it", async () => {
     const word = canary();
     const long = chatOf(word, { messages: [{ role: "user", content: "ä".repeat(ITEM_MAX) + word }] });
     const { id } = await chat(tenant, long);
@@ -178,7 +178,7 @@ describe("inside a window", () => {
     expect(JSON.stringify(long).startsWith(captured.request)).toBe(true);
   });
 
-  test("LOG-03 audio is never kept", async () => {
+  test("LOG-03 never captures audio", async () => {
     const sound = Buffer.alloc(60, "sound").toString("base64");
     const content = [
       { type: "text", text: "What is said here?" },
@@ -190,13 +190,13 @@ describe("inside a window", () => {
     expect(captured.request.messages[0].content[0].text).toBe("What is said here?");
   });
 
-  test("LOG-03 a caller that demands zero data retention for its request is not captured", async () => {
+  test("LOG-03 does not capture a request that demands zero data retention", async () => {
     const { id, status, text } = await chat(tenant, chatOf(canary(), { provider: { zdr: true } }));
     expect([200, 403], text).toContain(status);
     expect((await row(id)).captured).toBeUndefined();
   });
 
-  test("LOG-03 the same where the request is refused before anyone reads what it wishes", async () => {
+  test("LOG-03 does not capture such a request that is refused before its hints are parsed", async () => {
     const word = canary();
     const refused = await chat(tenant, chatOf(word, { provider: { zdr: true }, temperature: "hot" }));
     expect(refused.status).toBe(400);
@@ -208,7 +208,7 @@ describe("inside a window", () => {
       expect((await row(headers.get("x-svc-request-id") ?? "")).captured).toBeUndefined();
   });
 
-  test("LOG-05 opening and reading are in the audit log, with who and why", async () => {
+  test("LOG-05 opening and reading are in the audit log, with actor and reason", async () => {
     const [opened] = await auditOf(tenant, "capture.open");
     expect(opened).toMatchObject({ actor: "operator", target: window.id, detail: { reason: "answers are cut off" } });
     const { id } = await chat(tenant, chatOf(canary()));
@@ -221,8 +221,8 @@ describe("inside a window", () => {
   });
 });
 
-describe("its scope and its end", () => {
-  test("LOG-03 only the keys, surfaces and environment of the scope are kept, and only of its workspace", async () => {
+describe("scope and end of a window", () => {
+  test("LOG-03 captures only keys, surfaces and environment of the scope, in its workspace", async () => {
     const tenant = await gateway.tenant();
     const other = await gateway.tenant();
     const second = await gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "two" });
@@ -240,7 +240,7 @@ describe("its scope and its end", () => {
     expect([strange.status, strange.body.error.param]).toEqual([400, "keys"]);
   });
 
-  test("LOG-03 closing stops at once and keeps what was kept, until a purge", async () => {
+  test("LOG-03 closing stops capture and keeps captured content until a purge", async () => {
     const tenant = await gateway.tenant();
     const window = await open(tenant);
     const { id } = await chat(tenant, chatOf(canary()));
@@ -261,7 +261,7 @@ describe("its scope and its end", () => {
     ]);
   });
 
-  test("LOG-03 a window that is full takes nothing more and says so; requests go on", async () => {
+  test("LOG-03 a full window captures nothing more and reports it; requests continue", async () => {
     const small = await startGateway({ env: { ...SETTINGS, GATEWAY_CAPTURE_WINDOW_MAX_BYTES: "1500" } });
     try {
       await small.manage("POST", "/workspaces/demo/capture-windows", { minutes: 5 });
@@ -280,7 +280,7 @@ describe("its scope and its end", () => {
     }
   });
 
-  test("LOG-03 times out of bounds are refused by name", async () => {
+  test("LOG-03 refuses times out of bounds by field name", async () => {
     const tenant = await gateway.tenant();
     const where = `/workspaces/${tenant.slug}/capture-windows`;
     for (const [body, param] of [
@@ -302,7 +302,7 @@ describe("its scope and its end", () => {
 describe("zero data retention", () => {
   const strict = { zero_data_retention: true };
 
-  test("LOG-03 under it a window is refused by name, whether the workspace or a key demands it", async () => {
+  test("LOG-03 a window is refused when workspace or key demand it", async () => {
     const tenant = await gateway.tenant();
     await gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: strict });
     const keyed = await refusal("POST", `/workspaces/${tenant.slug}/capture-windows`, {
@@ -318,7 +318,7 @@ describe("zero data retention", () => {
     expect(refused.body.error.message).toContain("zero_data_retention");
   });
 
-  test("LOG-03 set while a window is open it stops it at once and removes what was kept", async () => {
+  test("LOG-03 set while a window is open it stops capture and deletes captured content", async () => {
     const tenant = await gateway.tenant();
     const window = await open(tenant);
     const { id } = await chat(tenant, chatOf(canary()));
@@ -336,7 +336,7 @@ describe("zero data retention", () => {
     expect((await row((await chat(tenant, chatOf(canary()))).id)).captured).toBeUndefined();
   });
 
-  test("LOG-03 set for a key it removes what was kept of that key", async () => {
+  test("LOG-03 set for a key it deletes that key's captured content", async () => {
     const tenant = await gateway.tenant();
     await open(tenant);
     const { id } = await chat(tenant, chatOf(canary()));
@@ -344,7 +344,7 @@ describe("zero data retention", () => {
     expect((await row(id)).captured).toBeUndefined();
   });
 
-  test("LOG-03 set for a key while a call of it is under way, nothing of that call is kept", async () => {
+  test("LOG-03 set for a key during its request, nothing of that request is captured", async () => {
     const tenant = await gateway.tenant();
     await open(tenant);
     const request = startChat(gateway.url, tenant.key, chatOf(canary()), "unfinished");
@@ -353,7 +353,7 @@ describe("zero data retention", () => {
       const { headers } = await gateway.call(tenant.key, "/v1/auth/validate");
       return headers.get("x-ratelimit-remaining");
     };
-    // It has been let in once it is counted.
+    // It was admitted once it is counted.
     await expect.poll(remaining).toBe("99999");
     await gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: strict });
     request.end();
@@ -365,8 +365,8 @@ describe("zero data retention", () => {
   });
 });
 
-describe("time", () => {
-  test("LOG-03 when a window's time is over nothing more is kept, although nobody has closed it", async () => {
+describe("expiry", () => {
+  test("LOG-03 nothing is captured after a window has expired, although it was not closed", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     onTestFinished(() => void vi.useRealTimers());
     const tenant = await gateway.tenant();
@@ -378,7 +378,7 @@ describe("time", () => {
     expect(await kept()).toBe(false);
   });
 
-  test("LOG-03 what has expired is not shown before anyone swept it, and is gone after a start; open windows go on", async () => {
+  test("LOG-03 expired content is hidden before a sweep and deleted at start; open windows continue", async () => {
     const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-expiry-"));
     const file = path.join(dataDir, "gateway.sqlite");
     const count = () => {

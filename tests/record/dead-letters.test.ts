@@ -14,14 +14,14 @@ const gaugeOf = async (gateway: TestGateway) =>
   /^gateway_journal_set_aside (\d+)$/m.exec((await gateway.call("", "/metrics")).text)?.[1];
 const line = (text: string) => `${JSON.stringify({ why: "a bad moment", text })}\n`;
 
-test("BILL-07 OPS-02 what was set aside is told by doctor and metrics until a person has taken it away, and is in the backup", async () => {
+test("BILL-07 OPS-02 doctor and metrics report dead letters until they are removed; backups contain them", async () => {
   const folder = tempFolder("gateway-aside-");
   onTestFinished(() => folder.remove());
   const [mine, other] = [path.join(folder.path, "journal"), path.join(folder.path, "workers/3/journal")];
   for (const dir of [mine, other]) mkdirSync(dir, { recursive: true });
   writeFileSync(path.join(other, "rejected.jsonl"), line("{}"));
   writeFileSync(path.join(mine, "segment-000000000001.journal.damaged"), "torn");
-  // In dollars, which the wallet is not.
+  // In dollars, which is not the wallet's currency.
   const record = chargedRecord("r1", 5n);
   const store = await openSqlite(folder.path, systemClock);
   await store.ingest([chargedRecord("r0", 1n)]);
@@ -54,14 +54,14 @@ test("BILL-07 OPS-02 what was set aside is told by doctor and metrics until a pe
   expect(await gaugeOf(gateway)).toBe("0");
 });
 
-test("BILL-07 what was set aside and is named to be sent again is stored at the next start, and what is refused again is set aside again", async () => {
+test("BILL-07 a dead letter marked for retry is stored at the next start, or dead-lettered again", async () => {
   const folder = tempFolder("gateway-again-");
   onTestFinished(() => folder.remove());
   const dir = path.join(folder.path, "journal");
   mkdirSync(dir, { recursive: true });
   const [first, second] = [JSON.stringify(chargedRecord("r1", 30n)), JSON.stringify(chargedRecord("r2", 12n))];
   const rejected = path.join(dir, "rejected.jsonl");
-  // As the store refused it, and as a journal wrote it that an earlier version could not read.
+  // As the store refused it, and as the journal of a version that could not read it.
   writeFileSync(
     rejected,
     [line(first), line(`{"t":"done","record":${second}}`), line("{}"), "no line of it\n"].join(""),

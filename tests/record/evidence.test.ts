@@ -42,7 +42,7 @@ async function ask(key: string, times: number, model = "sandbox/chat", status = 
 const report = (query = ""): Promise<Json> => gateway.manage("GET", `/workspaces/research/evidence${query}`);
 
 describe("the evidence report", () => {
-  test("LOG-05 says who served how much, at which level, where, under which version of the policy", async () => {
+  test("LOG-05 states who served how much, at which level, where and under which policy version", async () => {
     const evidence = await report();
     expect(EvidenceView.parse(evidence)).toEqual(evidence);
     const rows: Json[] = (await gateway.manage("GET", "/workspaces/research/requests?limit=1000")).data;
@@ -77,7 +77,7 @@ describe("the evidence report", () => {
     expect(policies).toMatchObject([{ subject: "workspace", version: 1, policy: { floor: null } }]);
   });
 
-  test("LOG-04 test traffic is apart: levels, countries and providers count live requests", async () => {
+  test("LOG-04 separates test traffic: levels, countries and providers count live requests", async () => {
     const evidence = await report();
     const live = evidence.served.filter((row: Json) => row.environment === "live");
     const test = evidence.served.filter((row: Json) => row.environment === "test");
@@ -86,7 +86,7 @@ describe("the evidence report", () => {
     for (const groups of ["by_level", "by_country", "by_provider"]) expect(count(evidence[groups])).toBe(7);
   });
 
-  test("LOG-05 every version of workspace, key and router is in it, with its time and what it keeps out", async () => {
+  test("LOG-05 has every version of workspace, key and router with its time and exclusions", async () => {
     const { policies, routers } = await report();
     const own = policies.filter(({ subject }: Json) => subject === "workspace");
     expect(own.map(({ version, policy, requests }: Json) => [version, policy.floor, requests])).toEqual([
@@ -104,7 +104,7 @@ describe("the evidence report", () => {
     expect(routers).toMatchObject([{ slug: "swift", version: 1, requests: 1, in_force_until: null }]);
   });
 
-  test("LOG-05 the level of each endpoint has its sources with their dates; windows and retention are named", async () => {
+  test("LOG-05 the level of each endpoint has dated sources; capture windows and retention are named", async () => {
     const evidence = await report();
     for (const one of evidence.evidence) {
       expect(one).toMatchObject({ in_catalogue: true, level: one.recorded_levels[0] });
@@ -117,13 +117,13 @@ describe("the evidence report", () => {
     expect(evidence.stored_responses).toEqual({ allowed: true, retention: "30d" });
   });
 
-  test("LOG-05 a period is what it says, and out of bounds it is refused by name", async () => {
+  test("LOG-05 covers exactly its period, and refuses one out of bounds by name", async () => {
     const times: string[] = (await gateway.manage("GET", "/workspaces/research/requests?limit=1000")).data.map(
       ({ created_at }: Json) => created_at,
     );
     const [newest = ""] = times;
     const before = await report(`?to=${encodeURIComponent(newest)}`);
-    // The one before may be of the same millisecond.
+    // The previous one may have the same millisecond.
     expect(before.totals.requests).toBe(times.filter((time) => time < newest).length);
     const past = await report("?from=2020-01-01&to=2020-02-01");
     expect(past).toMatchObject({
@@ -151,7 +151,7 @@ describe("the evidence report", () => {
     expect(foreign.status).toBe(401);
   });
 
-  test("LOG-05 the page has the same figures, runs nothing, loads nothing, and escapes what people wrote", async () => {
+  test("LOG-05 the page has the same figures, no scripts or external resources, and escapes input", async () => {
     const answer = await gateway.call(gateway.adminToken, "/manage/workspaces/research/evidence?format=html");
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(answer.headers.get("content-security-policy")).toContain("default-src 'none'");
@@ -163,7 +163,7 @@ describe("the evidence report", () => {
     expect(answer.text).toContain(evidence.totals.cost);
   });
 
-  test("LOG-05 the command line prints it and writes the page into a file", async () => {
+  test("LOG-05 the command line prints it and writes the page to a file", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "gateway-evidence-"));
     try {
       const file = path.join(folder, "report.html");

@@ -8,10 +8,10 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 
-/** Changes the master key in a folder and kills itself at the step that is named by its number. */
+/** Rotates the master key in a folder and kills itself at the numbered step. */
 const [dataDir = "", killAt = ""] = process.argv.slice(2);
 
-// Its end leaves no time to keep what was compiled.
+// Exits without time to write the compile cache.
 flushCompileCache();
 
 let steps = 0;

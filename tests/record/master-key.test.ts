@@ -45,7 +45,7 @@ async function filled(dataDir: string): Promise<Uint8Array[]> {
   return sealed;
 }
 
-/** Opens everything with what is in the folder, as the next start does, and brings the change to its end. */
+/** Opens everything in the folder as the next start does, and finishes the rotation. */
 async function takenUp(dataDir: string, sealed: readonly Uint8Array[]): Promise<string> {
   const store = await openSqlite(dataDir, systemClock);
   try {
@@ -70,7 +70,7 @@ async function takenUp(dataDir: string, sealed: readonly Uint8Array[]): Promise<
   }
 }
 
-test("LOG-03 a rotation that is killed at any of its steps leaves files that open everything, and is taken up again", async () => {
+test("LOG-03 a rotation killed at any step leaves a readable folder and is resumed", async () => {
   const dataDir = folderForTest();
   const sealed = await filled(dataDir);
   const ids = new Set<string>();
@@ -105,7 +105,7 @@ async function sealedParts(gateway: TestGateway) {
 const goesOn = (caller: ReturnType<typeof callerWith>, id: string) =>
   caller.post({ model: "sandbox/chat", input: "Go on.", previous_response_id: id });
 
-test("LOG-03 the generated key is changed by one command while conversations go on, with a line in the audit log", async () => {
+test("LOG-03 one command rotates the generated key under traffic and writes an audit line", async () => {
   const dataDir = folderForTest();
   const gateway = await startGateway({ dataDir });
   const before = readFileSync(path.join(dataDir, "master-key"), "utf8");
@@ -149,7 +149,7 @@ test("LOG-03 the generated key is changed by one command while conversations go 
   expect((await next.manage("GET", "/master-key")).remaining).toBe(0);
 });
 
-test("LOG-03 a new key in the settings with the old one as previous wraps everything at the start, and is then enough", async () => {
+test("LOG-03 a new key in the settings with the old one as previous rewraps at start, and then suffices", async () => {
   const dataDir = folderForTest();
   const first = await startGateway({ dataDir, env: { GATEWAY_MASTER_KEY: A } });
   const { tenant, first: responses } = await sealedParts(first);
@@ -157,7 +157,7 @@ test("LOG-03 a new key in the settings with the old one as previous wraps everyt
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("GATEWAY_MASTER_KEY_PREVIOUS")]);
   await first.close();
 
-  // The old one alone, while the new one is only read with: nothing changes yet.
+  // The old key alone, while the new one is only for reading: nothing changes yet.
   const prepared = await startGateway({ dataDir, env: { GATEWAY_MASTER_KEY: A, GATEWAY_MASTER_KEY_PREVIOUS: B } });
   expect((await prepared.manage("GET", "/master-key")).keys).toEqual([
     { id: ID_A, role: "current", data_keys: 1 },
@@ -186,7 +186,7 @@ test("LOG-03 a new key in the settings with the old one as previous wraps everyt
   expect((await alone.cli("master-key", "status")).stdout).toContain(ID_B);
 });
 
-test("LOG-03 a gateway that is killed while it rotates under load starts again and opens everything", async () => {
+test("LOG-03 a gateway killed during a rotation under load starts again and opens everything", async () => {
   const dataDir = folderForTest();
   const env = { DATA_DIR: dataDir, GATEWAY_RPM_IP: "0", LOG_LEVEL: "error" };
   let key: string | undefined;
@@ -224,10 +224,10 @@ test("LOG-03 a gateway that is killed while it rotates under load starts again a
   expect(await last.stop()).toBe(0);
 }, 120_000);
 
-test("LOG-03 two first starts at once agree on the key", async () => {
+test("LOG-03 two concurrent first starts agree on the key", async () => {
   for (let round = 0; round < 60; round += 1) {
     const dataDir = folderForTest();
-    // Each a little later than the one before: one clears up what crashes left while another one writes.
+    // Each a little later than the one before: one cleans up after crashes while another one writes.
     const starts = Array.from({ length: 8 }, async (_, place) => {
       await sleep((place * (round % 6)) / 8);
       return new MasterKeyFile(dataDir).open();

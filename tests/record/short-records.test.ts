@@ -3,7 +3,7 @@ import { mayContainCompact } from "../../src/domain/record/compact-record.ts";
 import { openBooks } from "../support/books.ts";
 import { openScene } from "../support/scene.ts";
 
-test("LOG-01 the embedded store has records in their short form, and the log shows them whole", async () => {
+test("LOG-01 the embedded store keeps compact records, and the log shows them in full", async () => {
   const scene = await openScene(["deepinfra"]);
   onTestFinished(() => scene.close());
   const { key } = await scene.gateway.tenant();

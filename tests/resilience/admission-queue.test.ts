@@ -19,7 +19,7 @@ async function open(env: Record<string, string> = {}): Promise<void> {
   tenant = await scene.gateway.tenant();
 }
 
-/** A provider that answers one request at a time, when it is told to; it counts how many it has at once. */
+/** A provider that answers one request at a time, on demand, and counts concurrent requests. */
 function slowly() {
   const held: (() => void)[] = [];
   const order: string[] = [];
@@ -50,11 +50,11 @@ const ask = (who: Tenant, user: string): Promise<Called> => scene.chat(who.key, 
 function expectTurnedAway({ status, body, headers }: Called): void {
   expect([status, body.error.type, body.error.code]).toEqual([429, "rate_limit_error", "rate_limit_exceeded"]);
   expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
-  // The limit was not the key's: its headers would tell the caller to wait for the wrong thing.
+  // The limit was not the key's: its headers would make the client wait for the wrong limit.
   expect([...headers.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
 }
 
-test("RATE-06 requests are served so many at once, and places go round by workspace", async () => {
+test("RATE-06 limits concurrent requests and grants slots to workspaces round-robin", async () => {
   await open();
   const quiet = await scene.gateway.tenant();
   const { answerNext, order, seen } = slowly();
@@ -76,7 +76,7 @@ test("RATE-06 requests are served so many at once, and places go round by worksp
   await eventually(async () => expect(await metricSum(scene, "gateway_queue_taken")).toBe(0));
 });
 
-test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved goes back, and the log has it", async () => {
+test("RATE-06 RATE-04 a wait without a slot ends with 429, releases the hold and is logged", async () => {
   await open({ GATEWAY_QUEUE_WAIT_MS: "30" });
   const { answerNext } = slowly();
   const first = ask(tenant, "first");
@@ -86,7 +86,7 @@ test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved go
     const answer = await scene.chat(late.key, { stream });
     expectTurnedAway(answer);
     expect(answer.body.error.message).toMatch(/no place came free in \d+ ms/);
-    // As long as a place is waited for by this setting, and not as by the usual one.
+    // Waits as long as this setting says, not the default.
     expect(answer.headers.get("retry-after")).toBe("1");
     const row = await scene.row(answer.body.error.request_id);
     expect(row).toMatchObject({ status: 429, error_code: "rate_limit_exceeded", cost: "0.00", attempts: [] });
@@ -98,7 +98,7 @@ test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved go
   expect((await first).status).toBe(200);
 });
 
-test("RATE-06 counting tokens waits for a place like everything else", async () => {
+test("RATE-06 counting tokens takes a slot like every other request", async () => {
   await open({ GATEWAY_QUEUE_LENGTH: "0" });
   const { answerNext } = slowly();
   const first = ask(tenant, "first");
@@ -112,7 +112,7 @@ test("RATE-06 counting tokens waits for a place like everything else", async () 
   await eventually(async () => expect(await metricSum(scene, "gateway_queue_taken")).toBe(0));
 });
 
-test("RATE-06 a full queue refuses at once", async () => {
+test("RATE-06 a full queue refuses immediately", async () => {
   await open({ GATEWAY_QUEUE_LENGTH: "1" });
   const { answerNext } = slowly();
   const first = ask(tenant, "first");
@@ -127,7 +127,7 @@ test("RATE-06 a full queue refuses at once", async () => {
   expect([(await first).status, (await second).status]).toEqual([200, 200]);
 });
 
-test("RATE-06 CHAT-09 who hangs up while waiting leaves at once: recorded, free of charge, and nobody waits behind it", async () => {
+test("RATE-06 CHAT-09 a client that disconnects while queued leaves the queue, is logged and not charged", async () => {
   await open({ GATEWAY_QUEUE_LENGTH: "1" });
   const { answerNext, order } = slowly();
   const first = ask(tenant, "first");
@@ -149,7 +149,7 @@ test("RATE-06 CHAT-09 who hangs up while waiting leaves at once: recorded, free 
   expect(order).toEqual(["first", "second"]);
 });
 
-test("ERR-10 RATE-06 who cannot pay, or asks for what is not there, is told so and does not wait", async () => {
+test("ERR-10 RATE-06 a request without funds or for an unknown model is refused without queueing", async () => {
   await open({ GATEWAY_QUEUE_LENGTH: "0" });
   const { answerNext } = slowly();
   const first = ask(tenant, "first");
@@ -163,7 +163,7 @@ test("ERR-10 RATE-06 who cannot pay, or asks for what is not there, is told so a
   expect((await first).status).toBe(200);
 });
 
-test("RATE-06 a key that is revoked while its request waits is not served", async () => {
+test("RATE-06 a key revoked while its request is queued is not served", async () => {
   await open();
   const { answerNext, order } = slowly();
   const first = ask(tenant, "first");
@@ -180,7 +180,7 @@ test("RATE-06 a key that is revoked while its request waits is not served", asyn
   await eventually(async () => expect(await metricSum(scene, "gateway_queue_taken")).toBe(0));
 });
 
-test("RATE-06 KEY-05 a key whose time is over while its request waits is not served", async () => {
+test("RATE-06 KEY-05 a key that expires while its request is queued is not served", async () => {
   await open();
   const { answerNext, order } = slowly();
   const first = ask(tenant, "first");
@@ -189,7 +189,7 @@ test("RATE-06 KEY-05 a key whose time is over while its request waits is not ser
   const expiresAtMs = Date.now() + 2000;
   const expires_at = new Date(expiresAtMs).toISOString();
   await scene.gateway.manage("PATCH", `/keys/${other.keyId}`, { expires_at });
-  // Whether it comes in time to wait or not, it is not served afterwards.
+  // It is not served in either case, whether or not it was queued before the key expired.
   const late = ask(other, "late");
   await eventually(() => expect(Date.now()).toBeGreaterThan(expiresAtMs), { timeout: 10_000 });
   await answerNext();
@@ -200,7 +200,7 @@ test("RATE-06 KEY-05 a key whose time is over while its request waits is not ser
   expect(await scene.wallet(other)).toMatchObject({ held: "0.00" });
 });
 
-test("RATE-06 no limit: nobody waits", async () => {
+test("RATE-06 without a limit no request queues", async () => {
   await open({ GATEWAY_QUEUE_CONCURRENCY: "0", GATEWAY_QUEUE_LENGTH: "0" });
   const { answerNext, seen } = slowly();
   const answers = Array.from({ length: 6 }, (_, at) => ask(tenant, String(at)));

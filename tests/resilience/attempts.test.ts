@@ -3,10 +3,10 @@ import type { Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatJson, type Script } from "../support/upstream.ts";
 
-/** One more than a request may ask. */
+/** One more than the attempts of a request. */
 const CHOICE: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos", "nebius", "groq"];
 const ALL: readonly Provider[] = [...CHOICE, "mistral", "alibaba"];
-/** Two endpoints, both at one provider. */
+/** Two endpoints of one provider. */
 const SECOND = "mistral/mistral-large-2512";
 const LAST = "alibaba/qwen3.8-max";
 
@@ -26,7 +26,7 @@ const everyone = (script: Script) => {
 };
 
 describe("more endpoints than a request has attempts", () => {
-  test("ROUTE-01 ROUTE-04 a router's last fallback is asked when everybody before it is down", async () => {
+  test("ROUTE-01 ROUTE-04 tries a router's last fallback when all earlier endpoints are down", async () => {
     everyone(DOWN);
     scene.at("alibaba").always({ json: chatJson({ content: "from the last" }) });
     const spec = { models: [MODEL], fallback: [SECOND, LAST] };
@@ -44,7 +44,7 @@ describe("more endpoints than a request has attempts", () => {
     ["504", { ...DOWN, status: 504 }, 504, "did not answer in time", null],
     ["429", { ...DOWN, status: 429, headers: { "retry-after": "60" } }, 429, "is at its rate limit", "60"],
   ])(
-    "ROUTE-04 RATE-07 %s from all that it may ask: the limit is named, and nobody is said to be missing",
+    "ROUTE-04 RATE-07 %s from every tried endpoint: the error names the limit, not a missing endpoint",
     async (...of) => {
       const [, script, expected, state, wait] = of;
       everyone(script);
@@ -56,7 +56,7 @@ describe("more endpoints than a request has attempts", () => {
     },
   );
 
-  test("ROUTE-04 with nobody left after the last attempt it says so", async () => {
+  test("ROUTE-04 states when no endpoint is left after the last attempt", async () => {
     everyone(DOWN);
     const { body } = await scene.chat(tenant.key, { provider: { ignore: ["groq"] } });
     expect(body.error.message).toContain("is overloaded and no other endpoint is left.");

@@ -22,7 +22,7 @@ async function open(env: Record<string, string> = {}): Promise<void> {
 
 const FAILING: Script = { status: 500, json: { error: { message: "broken" } } };
 
-/** Asks so often, with the next answers of the cheapest provider scripted; answers who served. */
+/** Sends that many requests with scripted replies of the cheapest provider; returns who served. */
 async function ask(times: number, script?: Script): Promise<(string | null)[]> {
   const served: (string | null)[] = [];
   for (let at = 0; at < times; at += 1) {
@@ -36,7 +36,7 @@ const calls = (provider: Provider) => scene.at(provider).requests.length;
 const openCount = () => metricSum(scene, "gateway_endpoints_aside");
 
 describe("an endpoint that keeps failing", () => {
-  test("ROUTE-05 is tried last after so many failures in a row: others are asked at once, and the log, the metrics and the doctor say so", async () => {
+  test("ROUTE-05 is tried last after consecutive failures; log, metrics and doctor report the open circuit", async () => {
     await open();
     expect(await ask(3, FAILING)).toEqual(["ovhcloud", "ovhcloud", "ovhcloud"]);
     expect(await ask(2)).toEqual(["ovhcloud", "ovhcloud"]);
@@ -61,7 +61,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await openCount()).toBe(0);
   });
 
-  test("ROUTE-05 a pool in which everyone is aside still serves", async () => {
+  test("ROUTE-05 a pool in which every circuit is open still serves", async () => {
     await open();
     for (let at = 0; at < 3; at += 1) {
       scene.at("ovhcloud").next(FAILING);
@@ -83,7 +83,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await openCount()).toBe(1);
   });
 
-  test("ROUTE-05 streams that break after their first word count, although nothing else is tried", async () => {
+  test("ROUTE-05 streams that break after their first chunk count, although they cannot fail over", async () => {
     await open();
     const frames = ['data: {"choices":[{"index":0,"delta":{"content":"word"}}]}\n\n'];
     for (let at = 0; at < 3; at += 1) {
@@ -93,7 +93,7 @@ describe("an endpoint that keeps failing", () => {
     expect([calls("ovhcloud"), await openCount()]).toEqual([0, 1]);
   });
 
-  test("ROUTE-05 refusals of the caller's own request and callers that leave set nobody aside", async () => {
+  test("ROUTE-05 invalid requests and client disconnects open no circuit", async () => {
     await open();
     expect(await ask(5, { status: 400, json: { error: { message: "your fault" } } })).toHaveLength(5);
     for (let at = 0; at < 4; at += 1) {
@@ -109,7 +109,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await ask(1)).toEqual(["deepinfra"]);
   });
 
-  test("ROUTE-05 requests that are refused do not keep a broken endpoint in its place", async () => {
+  test("ROUTE-05 refused requests do not keep a failing endpoint's circuit closed", async () => {
     await open();
     for (let at = 0; at < 3; at += 1) {
       await ask(1, FAILING);
@@ -118,7 +118,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await openCount()).toBe(1);
   });
 
-  test("ROUTE-05 ERR-06 callers who name a thing that is not there set nobody aside; a deployment that is not there is", async () => {
+  test("ROUTE-05 ERR-06 an unknown name in a request opens no circuit; a missing deployment does", async () => {
     scene = await openScene(["anthropic"], { GATEWAY_ASIDE_FAILURES: "3", GATEWAY_ASIDE_MS: "600000" });
     tenant = await scene.gateway.tenant();
     scene
@@ -136,21 +136,21 @@ describe("an endpoint that keeps failing", () => {
     expect([calls("anthropic"), await openCount()]).toEqual([7, 1]);
   });
 
-  test("ROUTE-05 RATE-07 a provider that says when to come back is left alone until then, at its first word", async () => {
+  test("ROUTE-05 RATE-07 a provider that sends Retry-After is skipped until then after one response", async () => {
     await open();
     expect(await ask(1, { status: 429, json: {}, headers: { "retry-after": "60" } })).toEqual(["ovhcloud"]);
     expect(await ask(2)).toEqual(["ovhcloud", "ovhcloud"]);
     expect(calls("deepinfra")).toBe(1);
   });
 
-  test("ROUTE-05 switched off: it is asked first every time", async () => {
+  test("ROUTE-05 disabled: the endpoint is tried first every time", async () => {
     await open({ GATEWAY_ASIDE_FAILURES: "0" });
     await ask(6, { status: 503, json: {}, headers: { "retry-after": "60" } });
     expect([calls("deepinfra"), await openCount()]).toEqual([6, 0]);
   });
 });
 
-test("ROUTE-05 when its time is over one request probes it while the others stay away, and it is back when that serves", async () => {
+test("ROUTE-05 when half-open one request probes while others avoid it; the circuit closes when that serves", async () => {
   await open({ GATEWAY_ASIDE_MS: "150" });
   await ask(3, FAILING);
   await eventually(async () => expect(await openCount()).toBe(0), { interval: 10 });
@@ -165,12 +165,12 @@ test("ROUTE-05 when its time is over one request probes it while the others stay
   expect(await ask(1)).toEqual(["deepinfra"]);
 });
 
-test("ROUTE-05 requests that were planned before somebody else began to probe let the others go first", async () => {
-  // Once it has failed again it is aside for longer: the second request comes to its turn within that time.
+test("ROUTE-05 requests planned before another's probe began try the other endpoints first", async () => {
+  // A second failure keeps the circuit open for longer: the second request is dequeued within that time.
   await open({ GATEWAY_ASIDE_MS: "3000", GATEWAY_QUEUE_CONCURRENCY: "1" });
   await ask(3, FAILING);
   await eventually(async () => expect(await openCount()).toBe(0), { timeout: 30_000, interval: 10 });
-  // Two requests wait in the queue, both planned with the probe first; it fails for the one that goes first.
+  // Two requests are queued, both planned with the probe first; it fails for the first of them.
   scene.at("deepinfra").next(FAILING);
   const gate = Promise.withResolvers<void>();
   const blocked = scene.chat(tenant.key, { provider: { only: ["ovhcloud"] } });
@@ -189,7 +189,7 @@ test("ROUTE-05 requests that were planned before somebody else began to probe le
   ]);
 });
 
-test("ERR-06 refusals of the operator's credential move on, are counted and told to the operator, and say nothing to the caller", async () => {
+test("ERR-06 a rejected operator credential fails over, is counted and logged, and is hidden from the caller", async () => {
   await open({ GATEWAY_ASIDE_FAILURES: "0" });
   const credentials = async () =>
     (await scene.gateway.manage("GET", "/doctor"))["checks"].find(({ name }: Json) => name === "credentials");
@@ -213,6 +213,6 @@ test("ERR-06 refusals of the operator's credential move on, are counted and told
   });
 });
 
-test("ROUTE-05 unless it is set otherwise, five failures in a row cost half a minute, and in the end five", () => {
+test("ROUTE-05 by default five consecutive failures open the circuit for 30 seconds, at most five minutes", () => {
   expect(circuitBreakerRules(readConfig({}))).toEqual({ consecutiveFailures: 5, openMs: 30_000, openMsMax: 300_000 });
 });

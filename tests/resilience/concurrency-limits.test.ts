@@ -14,7 +14,7 @@ beforeEach(async () => {
   tenant = await scene.gateway.tenant();
 });
 
-/** Keeps the next request of a provider until it is released. */
+/** Holds back the next reply of a provider until it is released. */
 function occupy(provider: "deepinfra" | "ovhcloud") {
   const gate = Promise.withResolvers<void>();
   scene.at(provider).next({ gate: gate.promise, json: chatJson({ content: "late" }) });
@@ -23,7 +23,7 @@ function occupy(provider: "deepinfra" | "ovhcloud") {
   return { reached, answer, release: () => gate.resolve() };
 }
 
-test("RATE-06 ROUTE-04 a full endpoint is passed over, which the log and the caller are told; when all are full it is 429", async () => {
+test("RATE-06 ROUTE-04 a full endpoint is skipped, in log and headers; when all are full the status is 429", async () => {
   const first = occupy("deepinfra");
   await first.reached;
   const second = occupy("ovhcloud");
@@ -48,12 +48,12 @@ test("RATE-06 ROUTE-04 a full endpoint is passed over, which the log and the cal
   expect((await first.answer).status).toBe(200);
   expect((await scene.chat(tenant.key)).headers.get("x-svc-provider")).toBe("deepinfra");
   expect(await metricSum(scene, "gateway_passed_over_total", 'why="full"')).toBe(5);
-  // Nothing was tried in vain, so nothing was taken from the retry budget.
+  // Nothing failed, so nothing was taken from the retry budget.
   expect(await metricSum(scene, "gateway_retries_total")).toBe(0);
   expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
 });
 
-test("RATE-06 a place is free again whatever became of its request", async () => {
+test("RATE-06 a slot is free again however its request ended", async () => {
   for (const script of [
     { status: 400, json: {} },
     { status: 500, json: {} },
@@ -66,7 +66,7 @@ test("RATE-06 a place is free again whatever became of its request", async () =>
   }
 });
 
-test("RATE-06 BILL-03 past the endpoints that money was reserved for, only those are tried that it covers", async () => {
+test("RATE-06 BILL-03 beyond the endpoints of the hold, only those are tried that the hold covers", async () => {
   const cheapestFirst = { model: "auto", provider: { only: ["deepinfra"], sort: "price" } };
   const { headers } = await scene.chat(tenant.key, cheapestFirst);
   const { decision } = await scene.row(String(headers.get("x-svc-request-id")));

@@ -4,7 +4,7 @@ import { responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatJson, type Script } from "../support/upstream.ts";
 
-/** An error that comes with a status of 200 is judged by what it says, whole or in a stream. */
+/** An error with status 200 is classified by its body, complete or in a stream. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -41,7 +41,7 @@ async function send(surface: Surface, model: string, provider: Provider, script:
 const failedResponse = (code: string) =>
   responseJson({ status: "failed", output: [], error: { code, message: "no such thing" } });
 
-describe.each([false, true])("asked for a stream: %s", (stream) => {
+describe.each([false, true])("streaming: %s", (stream) => {
   test.each<[string, Surface, string, Provider, unknown, number]>([
     ["chat to chat", "chat/completions", MODEL, "deepinfra", tooLong, 400],
     ["messages to chat", "messages", MODEL, "deepinfra", tooLong, 400],
@@ -53,14 +53,14 @@ describe.each([false, true])("asked for a stream: %s", (stream) => {
     ["the same, at its limit", "responses", "openai/gpt-5", "openai", failedResponse("rate_limit_exceeded"), 429],
     ["an overloaded one", "messages", CLAUDE, "anthropic", overloaded, 502],
   ])(
-    "ERR-06 %s: the caller hears what is wrong with its request",
+    "ERR-06 %s: the caller gets the error about its request",
     async (_name, surface, model, provider, json, status) => {
       const outcome = await send(surface, model, provider, { json }, stream);
       expect([outcome.status, outcome.elsewhere]).toEqual([status, 0]);
     },
   );
 
-  test("ERR-06 a request that an endpoint refuses is asked of nobody else, and an endpoint at its limit is followed by the next", async () => {
+  test("ERR-06 a refused request is not retried elsewhere; a rate limit fails over", async () => {
     const refused = await send("chat/completions", MODEL, "deepinfra", { json: tooLong }, stream);
     expect(refused).toMatchObject({ status: 400, elsewhere: 0, error: { code: "provider_error" } });
     expect(refused.error.message).toContain("prompt is too long");
@@ -70,13 +70,13 @@ describe.each([false, true])("asked for a stream: %s", (stream) => {
   });
 });
 
-test("a status that stands in a stream as text is read as a number", async () => {
+test("reads a status that is text in a stream as a number", async () => {
   scene.at("deepinfra").next({ frames: [`data: ${JSON.stringify({ error: { message: "bad", code: "400" } })}\n\n`] });
   const { status, body } = await scene.chat(tenant.key, { stream: true });
   expect([status, body?.error.code]).toEqual([400, "provider_error"]);
 });
 
-test("a whole answer where a stream was asked for is no stream, and the next endpoint is asked", async () => {
+test("a complete response to a streaming request is malformed and fails over", async () => {
   scene.at("deepinfra").next({ json: chatJson() });
   const { status, headers } = await scene.chat(tenant.key, { stream: true });
   expect([status, headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);

@@ -12,7 +12,7 @@ import { chatBody, connectedTo, eventsOf, type OpenChat, openChat, QUIET } from 
 import { chatFrames, chatJson, startUpstream } from "../support/upstream.ts";
 import { type RawResponse, send } from "../workers/scene.ts";
 
-/** Much longer than anything takes here, and shorter than the gateways stand still. */
+/** Much longer than any step here, and shorter than the stall. */
 const WAIT_MS = 12_000;
 const WAIT = String(WAIT_MS);
 const STANDS_MS = WAIT_MS + 1_500;
@@ -24,7 +24,7 @@ afterAll(async () => {
   for (const end of ends) await end();
 });
 
-/** A gateway in a process of its own, a workspace there, and a provider whose answers wait at a gate. */
+/** A gateway in its own process, a workspace, and a provider whose replies wait at a gate. */
 async function openGateway(env: Record<string, string>) {
   const upstream = await startUpstream();
   ends.push(() => upstream.close());
@@ -49,7 +49,7 @@ let gateways: Opened[] = [];
 const answers = new Map<string, Promise<RawResponse>>();
 let stream: OpenChat;
 
-/** All of them stand still at once, which takes its time: everything that is looked at here was under way then. */
+/** All processes stall at once: every case below is in flight by then. */
 beforeAll(async () => {
   const [timed, brief, narrow] = await Promise.all([
     openGateway({
@@ -94,7 +94,7 @@ beforeAll(async () => {
     brief.upstream.arrived(1),
     eventually(() => expect(local.received).toHaveLength(1), PATIENT),
   ]);
-  // Last: it is to stand still within the first half of its wait.
+  // Last, because the stall must begin within the first half of its wait.
   ask("queue", narrow.chat());
   await eventually(async () => expect(await isWaiting()).toBe(true), PATIENT);
 
@@ -107,24 +107,18 @@ beforeAll(async () => {
 }, 150_000);
 
 for (const [what, title] of [
-  ["first byte", "ROUTE-04 ERR-07 a provider that answered a gateway which stood still was not late"],
-  [
-    "whole time",
-    "ROUTE-04 ERR-07 a request has its answer where that came within its time, and its gateway stood still for longer",
-  ],
-  ["node", "NODE-02 ERR-07 a node that answered a gateway which stood still was not late"],
-  ["place", "RATE-06 a request that has its place keeps it while its gateway stands still"],
-  ["queue", "RATE-06 one that waits gets the place that came free while its gateway stood still"],
-  [
-    "idle connection",
-    "OPS-01 a request is served on a connection that was idle for as long as its gateway stood still",
-  ],
+  ["first byte", "ROUTE-04 ERR-07 a reply that arrived during an event-loop stall is not late"],
+  ["whole time", "ROUTE-04 ERR-07 a reply within the request timeout counts after a longer event-loop stall"],
+  ["node", "NODE-02 ERR-07 a node's reply that arrived during an event-loop stall is not late"],
+  ["place", "RATE-06 a request keeps its slot during an event-loop stall"],
+  ["queue", "RATE-06 a queued request gets the slot that became free during an event-loop stall"],
+  ["idle connection", "OPS-01 a connection that was idle during an event-loop stall still serves a request"],
 ] as const)
   test(title, async () => {
     expect(await answers.get(what)).toMatchObject({ status: 200 });
   }, 60_000);
 
-test("ERR-02 a stream that went on while its gateway stood still is whole", async () => {
+test("ERR-02 a stream that continued during an event-loop stall is complete", async () => {
   expect(await stream.over).toBe("whole");
   expect(eventsOf(stream.text).at(-1)).toBe("[DONE]");
 }, 60_000);

@@ -18,7 +18,7 @@ afterAll(() => scene.close());
 
 const attempts = () => ALL.reduce((sum, provider) => sum + scene.at(provider).requests.length, 0);
 
-/** So many requests, so many at a time; answers their statuses. */
+/** That many requests at a given concurrency; returns their statuses. */
 async function storm(requests: number, atOnce: number): Promise<number[]> {
   const statuses: number[] = [];
   let left = requests;
@@ -32,15 +32,15 @@ async function storm(requests: number, atOnce: number): Promise<number[]> {
   return statuses;
 }
 
-describe("everything fails", () => {
-  test("ROUTE-04 attempts stay within 1.2 for each request, and all is well when the providers are", async () => {
+describe("every attempt fails", () => {
+  test("ROUTE-04 attempts stay within 1.2 per request, and all succeed once providers recover", async () => {
     for (const provider of ALL) scene.at(provider).always({ ...FAILING, beforeHeadersMs: 30 });
     const statuses = await storm(900, 120);
     expect(new Set(statuses)).toEqual(new Set([502]));
     const made = attempts();
-    // The few in any case count while the first requests come and the last ones go: more of them where the machine is slow.
+    // The minimum retries count at the beginning and the end of the load: a slow machine makes more of them.
     expect(made).toBeLessThanOrEqual(1.2 * statuses.length + 40);
-    // The budget is there to be used.
+    // The budget is used.
     expect(made).toBeGreaterThan(1.1 * statuses.length);
     expect(await metricSum(scene, "gateway_retry_budget_spent_total")).toBeGreaterThan(0);
     const rows = await scene.rows(tenant);
@@ -59,7 +59,7 @@ describe("everything fails", () => {
   });
 });
 
-test("ROUTE-04 a share of nothing leaves three further attempts at once, and a lone request still moves on", async () => {
+test("ROUTE-04 a budget of zero leaves three concurrent retries, and a single request still fails over", async () => {
   const strict = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_RETRY_PERCENT: "0" });
   try {
     const caller = await strict.gateway.tenant();
@@ -68,7 +68,7 @@ test("ROUTE-04 a share of nothing leaves three further attempts at once, and a l
     strict.at("ovhcloud").always({ json: chatJson({ content: "well" }), gate: gate.promise });
     const answers = Array.from({ length: 3 }, () => strict.chat(caller.key));
     await strict.at("ovhcloud").arrived(3);
-    // However many there are: of so many, a fifth would be more than three.
+    // Of this many requests, a fifth would be more than three.
     const others = await Promise.all(Array.from({ length: 30 }, () => strict.chat(caller.key)));
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([502]));
     for (const { body } of others)

@@ -4,7 +4,7 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Scene, startChat } from "../support/scene.ts";
 import { type Script, unusedPort } from "../support/upstream.ts";
 
-/** One endpoint: nobody else is left from the beginning. */
+/** One endpoint: there is no failover. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -23,7 +23,7 @@ const busy = (status: number, retryAfter?: string): Script => ({
 });
 const outcomes = (row: Json): string[] => row.attempts.map(({ outcome }: Json) => outcome);
 
-/** A request and how often the provider was asked for it. */
+/** A request and the number of upstream calls for it. */
 async function send(body: Record<string, unknown> = {}) {
   const before = scene.at("deepinfra").requests.length;
   const answer = await scene.chat(tenant.key, body);
@@ -31,9 +31,9 @@ async function send(body: Record<string, unknown> = {}) {
   return { ...answer, row, times: scene.at("deepinfra").requests.length - before };
 }
 
-describe("the same endpoint again", () => {
+describe("retrying the same endpoint", () => {
   test.each([429, 503, 529])(
-    "ROUTE-04 %i that asks for a short wait is asked once more when nobody else is left, and recorded as a retry",
+    "ROUTE-04 %i with a short Retry-After is retried once when it is the only endpoint, and logged as a retry",
     async (status) => {
       for (const stream of [false, true]) {
         scene.at("deepinfra").next(busy(status, "0"));
@@ -49,7 +49,7 @@ describe("the same endpoint again", () => {
     },
   );
 
-  test("ROUTE-04 a wait that the provider asked for is waited", async () => {
+  test("ROUTE-04 waits as long as the provider's Retry-After says", async () => {
     scene.at("deepinfra").next(busy(429, "1"));
     const { status, row } = await send();
     expect(status).toBe(200);
@@ -65,21 +65,21 @@ describe("the same endpoint again", () => {
     ["401", busy(401, "0"), 502],
     ["a connection reset after the request was sent", { end: { is: "cut", after: "before_headers", how: "rst" } }, 502],
     ["an answer that is none", { body: "<html>" }, 502],
-  ])("ROUTE-04 %s: not again", async (_, script, status) => {
+  ])("ROUTE-04 %s: no retry", async (_, script, status) => {
     scene.at("deepinfra").next(script);
     const answer = await send();
     expect([answer.status, answer.times]).toEqual([status, 1]);
     expect(outcomes(answer.row)).toEqual(["next"]);
   });
 
-  test("ROUTE-04 RATE-07 once and no more: then the provider's word is passed on", async () => {
+  test("ROUTE-04 RATE-07 retries once only, then relays the provider's error", async () => {
     for (let at = 0; at < 2; at += 1) scene.at("deepinfra").next(busy(503, "1"));
     const { status, body, headers, row, times } = await send();
     expect([status, body.error.code, headers.get("retry-after"), times]).toEqual([502, "upstream_error", "1", 2]);
     expect(outcomes(row)).toEqual(["retry", "next"]);
   });
 
-  test("ROUTE-04 a client that leaves while the gateway waits ends the request, and the provider hears no more of it", async () => {
+  test("ROUTE-04 stops retrying when the client disconnects during the wait", async () => {
     scene.at("deepinfra").next(busy(429, "2"));
     const before = scene.at("deepinfra").requests.length;
     const request = startChat(scene.gateway.url, tenant.key, chatBody());
@@ -93,7 +93,7 @@ describe("the same endpoint again", () => {
   });
 });
 
-test("ROUTE-04 the wait never goes past the time of the request", async () => {
+test("ROUTE-04 the wait never exceeds the request's timeout", async () => {
   const hasty = await openScene(["deepinfra"], { GATEWAY_REQUEST_TIMEOUT_MS: "1900" });
   try {
     const caller = await hasty.gateway.tenant();
@@ -106,7 +106,7 @@ test("ROUTE-04 the wait never goes past the time of the request", async () => {
   }
 });
 
-test("ROUTE-04 ERR-07 a connection that is refused is tried once more, because nothing was sent", async () => {
+test("ROUTE-04 ERR-07 retries a refused connection once, because nothing was sent", async () => {
   const nowhere = `http://127.0.0.1:${await unusedPort()}/v1`;
   const lone = await openScene([], { PROVIDER_DEEPINFRA_API_KEY: "k", PROVIDER_DEEPINFRA_BASE_URL: nowhere });
   try {
@@ -123,7 +123,7 @@ test("ROUTE-04 ERR-07 a connection that is refused is tried once more, because n
   }
 });
 
-test("ROUTE-04 with somebody else left the same endpoint is not waited for", async () => {
+test("ROUTE-04 does not wait for an endpoint while another one is left", async () => {
   const pair = await openScene(["deepinfra", "ovhcloud"]);
   try {
     const caller = await pair.gateway.tenant();

@@ -3,7 +3,7 @@ import type { Json } from "../support/gateway.ts";
 import { openScene } from "../support/scene.ts";
 import { startUpstream, unusedPort } from "../support/upstream.ts";
 
-test("ROUTE-04 ERR-07 addresses where nobody listens, or nobody who speaks TLS, are passed by; nothing can have been accepted there", async () => {
+test("ROUTE-04 ERR-07 fails over from closed ports and ports without TLS, as nothing was accepted there", async () => {
   const plain = await startUpstream();
   const scene = await openScene(["scaleway"], {
     PROVIDER_DEEPINFRA_API_KEY: "k",
@@ -16,7 +16,7 @@ test("ROUTE-04 ERR-07 addresses where nobody listens, or nobody who speaks TLS, 
     for (const stream of [false, true]) {
       const { status, headers } = await scene.chat(tenant.key, { stream });
       expect([status, headers.get("x-svc-provider")]).toEqual([200, "scaleway"]);
-      // Who was never reached has computed nothing, in no country.
+      // An endpoint that was never reached has processed nothing, in no country.
       expect(headers.get("x-svc-compute-countries")).toBe("FR");
     }
     for (const { attempts } of await scene.rows(tenant)) {

@@ -29,7 +29,7 @@ async function explain(request: object, more: object = {}): Promise<Json> {
   return answer;
 }
 
-/** What was said beforehand, and what really became of the same request. */
+/** The explanation, and the result of the same request. */
 async function both(body: Record<string, unknown>): Promise<{ explained: Json; answer: Json; row: Json }> {
   const explained = await explain(chatBody(body), { key: tenant.keyId });
   const answer = await scene.chat(tenant.key, body);
@@ -37,8 +37,8 @@ async function both(body: Record<string, unknown>): Promise<{ explained: Json; a
   return { explained, answer, row };
 }
 
-describe("what is explained is what happens", () => {
-  test("ROUTE-07 a plain model: order, candidates and reason are those of the request that follows", async () => {
+describe("an explanation is what happens", () => {
+  test("ROUTE-07 a plain model: order, candidates and reason are those of the next request", async () => {
     const { explained, answer, row } = await both({});
     expect(answer.status).toBe(200);
     expect(explained.refusal).toBeNull();
@@ -54,18 +54,18 @@ describe("what is explained is what happens", () => {
     ]);
   });
 
-  test("ROUTE-02 ROUTE-07 a prompt that is too long by its estimate alone is counted before it is refused", async () => {
+  test("ROUTE-02 ROUTE-07 a prompt that is too long by estimate is counted exactly before it is refused", async () => {
     const { body: model } = await scene.gateway.call(tenant.key, `/v1/models/${MODEL}`);
     const sentence = "Please read the report of last week, and tell the office what has changed since then. ";
     const prompt = (chars: number) => ({
       messages: [{ role: "user", content: sentence.repeat(Math.ceil(chars / sentence.length)) }],
     });
-    // Four characters are a token by the estimate; of such words it takes nearly five.
+    // The estimate is four characters per token; these words take nearly five.
     const fitting = await both(prompt(4.2 * model.context_length));
     expect([fitting.answer.status, fitting.explained.refusal]).toEqual([200, null]);
     expect(fitting.explained.expected.input_tokens).toBeLessThan(model.context_length);
     expect(fitting.row.decision.order).toEqual(fitting.explained.order);
-    // Whoever else falls for another reason: a policy, or a model of a router that cannot do it.
+    // Other endpoints are excluded for another reason: a policy, or a router's model that lacks the capability.
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L3" });
     const floored = await both(prompt(4.2 * model.context_length));
     expect([floored.answer.status, floored.explained.refusal]).toEqual([200, null]);
@@ -88,7 +88,7 @@ describe("what is explained is what happens", () => {
     expect(costs).toEqual(costs.toSorted((a: number, b: number) => a - b));
   });
 
-  test("ROUTE-07 a router: by its slug or its name, with version, weights, scores by part and its effort", async () => {
+  test("ROUTE-07 a router: by slug or full name, with version, weights, score parts and effort", async () => {
     await putRouter("cheap", { models: [MODEL], weights: { cost: 1 }, reasoning_effort: "low" });
     const explained = await explain(chatBody(), { model: "cheap" });
     expect(await explain(chatBody(), { model: `@${tenant.slug}/cheap` })).toEqual(explained);
@@ -111,7 +111,7 @@ describe("what is explained is what happens", () => {
     expect(explained.order.length).toBeGreaterThan(0);
   });
 
-  test("ROUTE-07 a session that was served somewhere is seen, and looking leaves no trace in it", async () => {
+  test("ROUTE-07 shows an existing session and leaves it unchanged", async () => {
     const session = { session_id: "a", messages: [{ role: "user", content: "x".repeat(400) }] };
     await scene.chat(tenant.key, { ...session, provider: { only: ["ionos"] } });
     const { explained, row } = await both(session);
@@ -123,17 +123,17 @@ describe("what is explained is what happens", () => {
   });
 });
 
-describe("what would be refused", () => {
+describe("refusals", () => {
   test.each<[string, object, Record<string, unknown>, string]>([
-    ["a floor nobody reaches", { floor: "L4" }, {}, "sovereignty_floor_not_met"],
+    ["a floor no endpoint reaches", { floor: "L4" }, {}, "sovereignty_floor_not_met"],
     ["a model that is not allowed", { allowed_models: ["openai/gpt-oss-20b"] }, {}, "model_not_permitted"],
-    ["preferences that leave nobody", {}, { provider: { only: ["mistral"] } }, "no_eligible_endpoint"],
+    ["preferences without an eligible endpoint", {}, { provider: { only: ["mistral"] } }, "no_eligible_endpoint"],
     ["a model that does not exist", {}, { model: "acme/none" }, "model_not_found"],
     ["a router that does not exist", {}, { model: "@other/none" }, "router_not_found"],
     ["a field that is not known", {}, { nonsense: 1 }, "unsupported_parameter"],
     ["a value out of range", {}, { temperature: 9 }, "invalid_value"],
     ["a parameter that no endpoint takes", {}, { top_k: 5 }, "unsupported_parameter"],
-  ])("ROUTE-07 %s: the very words of the refusal", async (_, policy, body, code) => {
+  ])("ROUTE-07 %s: the same error as the request gets", async (_, policy, body, code) => {
     await scene.gateway.manage("PATCH", at("/policy"), policy);
     const explained = await explain(chatBody(body), { key: tenant.keyId });
     const before = calls();
@@ -146,7 +146,7 @@ describe("what would be refused", () => {
   });
 });
 
-test("ROUTE-07 a word that is no router, no model and not auto is not found, as it is by its name", async () => {
+test("ROUTE-07 a name that is no router, no model and not auto is not found", async () => {
   const ask = (model: string) =>
     scene.gateway.call(scene.gateway.adminToken, `/manage${at("/routing/explain")}`, {
       body: { request: chatBody(), model },
@@ -158,7 +158,7 @@ test("ROUTE-07 a word that is no router, no model and not auto is not found, as 
 });
 
 describe("the policy in force", () => {
-  test("POL-01 ROUTE-07 every rule is shown with where it comes from", async () => {
+  test("POL-01 ROUTE-07 every rule is shown with its source", async () => {
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L1", countries: ["FR", "DE", "US"] });
     await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, {
       policy: { countries: ["FR", "DE"], blocked_providers: ["scaleway"] },
@@ -184,19 +184,19 @@ describe("the policy in force", () => {
     ]);
     const out = explained.candidates.filter(({ outcome }: Json) => outcome === "excluded");
     expect(out.map(({ provider }: Json) => provider).toSorted()).toEqual(["deepinfra", "scaleway"]);
-    // Without the key its rules are not there.
+    // Without the key its rules are missing.
     expect((await explain(request, { model: "strict" })).policy.blocked_providers).toEqual([]);
   });
 
-  test("a key of another workspace is not there", async () => {
+  test("a key of another workspace is not found", async () => {
     const other = await scene.gateway.tenant();
     const response = scene.gateway.manage("POST", at("/routing/explain"), { request: chatBody(), key: other.keyId });
     await expect(response).rejects.toThrow(/400.*key/s);
   });
 });
 
-describe("nothing but an answer", () => {
-  test("ROUTE-07 nobody is called, nothing is charged, held, logged or kept", async () => {
+describe("no side effects", () => {
+  test("ROUTE-07 calls no provider, and charges, holds, logs and stores nothing", async () => {
     const secret = "canary-of-a-private-prompt-91f3";
     const before = { calls: calls(), wallet: await scene.wallet(tenant), rows: await scene.rows(tenant) };
     await explain(chatBody({ messages: [{ role: "user", content: secret }], stream: true }), { model: "auto" });

@@ -19,8 +19,8 @@ beforeEach(async () => {
 const explain = (request: object, more: object = {}): Promise<Json> =>
   scene.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, { request, ...more });
 
-test("ROUTE-02 a client that reads slowly does not make the endpoint look slow to everybody", async () => {
-  // Many times what sockets keep on the way.
+test("ROUTE-02 a client that reads slowly does not raise the endpoint's measured latency", async () => {
+  // Many times what socket buffers take.
   const words = Array.from({ length: 400 }, () => "word".repeat(10_000));
   let taken = 0;
   function* counted() {
@@ -45,7 +45,7 @@ test("ROUTE-02 a client that reads slowly does not make the endpoint look slow t
   await eventually(async () => expect((await explain(chatBody())).expected.latency_ms).toBeGreaterThan(0));
 });
 
-test("ROUTE-02 max_tokens bounds the output that is expected on every surface, and on messages asks nothing more", async () => {
+test("ROUTE-02 max_tokens bounds the expected output on every surface and is not required beyond that", async () => {
   const messages = [{ role: "user", content: "Say hello." }];
   for (const [surface, limit] of [
     ["chat", { max_tokens: 10 }],

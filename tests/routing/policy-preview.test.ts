@@ -26,8 +26,8 @@ async function preview(patch: object, scope = "callable"): Promise<Json> {
   return answer;
 }
 
-describe("a policy before it is saved", () => {
-  test("PORTAL-06 what it says is left is what a key sees once it is saved, and looking changes nothing", async () => {
+describe("a policy preview", () => {
+  test("PORTAL-06 shows the models a key sees after saving, and changes nothing", async () => {
     const result = await preview({ floor: "L2" });
     expect(await scene.gateway.manage("GET", at("/policy"))).toMatchObject({ floor: null });
     const left = result.models.filter(({ fate }: Json) => fate === "stays").map(({ id }: Json) => id);
@@ -41,7 +41,7 @@ describe("a policy before it is saved", () => {
     expect((await preview({ floor: "none" })).gained).toEqual(result.lost);
   });
 
-  test("PORTAL-06 every endpoint that falls out names its rule and its reason, and every rule what it costs", async () => {
+  test("PORTAL-06 every excluded endpoint names its rule and reason, and every rule its effect", async () => {
     const result = await preview({ countries: ["FR"], blocked_providers: ["ovhcloud"] });
     const one = result.models.find(({ id }: Json) => id === MODEL);
     const endpoints = one.endpoints.map(({ provider, after, rule }: Json) => [provider, after, rule]).toSorted();
@@ -59,7 +59,7 @@ describe("a policy before it is saved", () => {
     expect(excludedCount).toBe(result.all.endpoints - result.after.endpoints);
   });
 
-  test("PORTAL-06 an endpoint that falls out because its countries are not known names none", async () => {
+  test("PORTAL-06 an endpoint excluded for unknown countries names none", async () => {
     const { models } = await preview({ countries: ["US"] }, "catalogue");
     const guessed = models
       .flatMap(({ endpoints }: Json) => endpoints)
@@ -68,22 +68,22 @@ describe("a policy before it is saved", () => {
     for (const { countries } of guessed) expect(countries).toEqual([]);
   });
 
-  test("PORTAL-06 models in recent use that would be lost are named with their requests", async () => {
+  test("PORTAL-06 lost models with recent use are named with their request counts", async () => {
     for (let times = 0; times < 2; times += 1)
       expect((await scene.chat(tenant.key, { provider: { only: ["deepinfra"] } })).status).toBe(200);
     expect((await preview({ floor: "L4" })).lost_in_use).toEqual([{ model: MODEL, requests: 2 }]);
-    // Elsewhere in the catalogue it would stay, but nobody here is connected there.
+    // Other providers serve it, but none of them is connected here.
     const blocked = await preview({ blocked_providers: ALL }, "catalogue");
     expect(blocked.models.find(({ id }: Json) => id === MODEL).fate).toBe("stays");
     expect(blocked).toMatchObject({
       callable: { models: 0, endpoints: 0 },
       lost_in_use: [{ model: MODEL, requests: 2 }],
     });
-    // It can still be served elsewhere.
+    // Another endpoint still serves it.
     expect((await preview({ floor: "L2" })).lost_in_use).toEqual([]);
   });
 
-  test("PORTAL-06 the whole catalogue counts models that nobody here is connected to", async () => {
+  test("PORTAL-06 the whole catalogue counts models without a connected provider", async () => {
     const [callable, catalogue] = [await preview({}), await preview({}, "catalogue")];
     expect(catalogue.all.endpoints).toBeGreaterThan(callable.all.endpoints);
     expect(callable.models.every(({ endpoints }: Json) => endpoints.length > 0)).toBe(true);
@@ -93,7 +93,7 @@ describe("a policy before it is saved", () => {
     expect([...providers].toSorted()).toEqual([...ALL].toSorted());
   });
 
-  test("PORTAL-06 what cannot be saved cannot be previewed", async () => {
+  test("PORTAL-06 refuses to preview what cannot be saved", async () => {
     for (const patch of [{ countries: ["UK"] }, { allowed_models: ["acme/none"] }, { blocked_providers: ["nobody"] }])
       await expect(scene.gateway.manage("POST", at("/policy/preview"), patch)).rejects.toThrow(
         `"param":"${Object.keys(patch)[0]}"`,
@@ -101,8 +101,8 @@ describe("a policy before it is saved", () => {
   });
 });
 
-describe("the policy as it was", () => {
-  test("PORTAL-06 every version with who made it and when; a change that changes nothing makes none", async () => {
+describe("policy history", () => {
+  test("PORTAL-06 has every version with author and time; a change without effect makes none", async () => {
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L2" });
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L2" });
     await scene.gateway.manage("PATCH", at("/policy"), { no_training: true });
@@ -119,11 +119,11 @@ describe("the policy as it was", () => {
   });
 });
 
-describe("a router before it is saved", () => {
+describe("a router preview", () => {
   const request = { messages: [{ role: "user", content: "Hello!" }] };
   const explain = (more: object) => scene.gateway.manage("POST", at("/routing/explain"), { request, ...more });
 
-  test("PORTAL-06 a draft is planned as the saved router would be, and is not kept", async () => {
+  test("PORTAL-06 plans a draft like the saved router, and does not keep it", async () => {
     const spec = { models: [MODEL], floor: "L2", weights: { cost: 1 }, reasoning_effort: "low" };
     const { router, ...draft } = await explain({ model: "eu", spec });
     expect(router).toEqual({ slug: "eu", version: null });
@@ -133,14 +133,14 @@ describe("a router before it is saved", () => {
     const { router: saved, ...after } = await explain({ model: "eu" });
     expect(saved).toEqual({ slug: "eu", version: 1 });
     expect(after).toEqual(draft);
-    // In the place of the saved one, and by its whole name.
+    // Instead of the saved one, and by its full name.
     const other = await explain({ model: `@${tenant.slug}/eu`, spec: { models: [MODEL], floor: "L4" } });
     expect(other.refusal.code).toBe("sovereignty_floor_not_met");
     expect((await explain({ spec })).model).toBe(`@${tenant.slug}/draft`);
     expect(await explain({ model: "auto", spec })).toMatchObject({ model: "auto", router: { slug: "auto" } });
   });
 
-  test("PORTAL-06 what is wrong with a draft is said with its place", async () => {
+  test("PORTAL-06 an invalid draft is refused with the field's path", async () => {
     await expect(explain({ spec: { models: ["acme/none"] } })).rejects.toThrow('"param":"spec.models"');
     await expect(explain({ model: "No Slug", spec: {} })).rejects.toThrow('"param":"router"');
   });

@@ -5,7 +5,7 @@ import type { Script } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
-/** L0 in the US; L3 in FR, FR and DE; unclassified, with data retention that must be asked for. */
+/** L0 in the US; L3 in FR, FR and DE; unclassified, with data retention that is opt-out. */
 const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos", "nebius"];
 
 beforeAll(async () => {
@@ -23,20 +23,20 @@ const putRouter = (slug: string, spec: object) => scene.gateway.manage("PUT", at
 const viaRouter = () => ({ model: `@${tenant.slug}/r` });
 const BUSY: Script = { status: 503, json: { error: { message: "busy" } } };
 
-/** Which providers got a byte while something ran. */
+/** Which providers received a byte while something ran. */
 async function reached(run: () => Promise<unknown>): Promise<string[]> {
   const before = ALL.map((provider) => scene.at(provider).requests.length);
   await run();
   return ALL.filter((provider, index) => scene.at(provider).requests.length > (before[index] ?? 0));
 }
 
-/** The providers that would be tried, from the log. */
+/** The planned providers, from the log. */
 async function orderOf({ body }: Called): Promise<string[]> {
   const { decision } = await scene.row(body.id ?? body.error.request_id);
   return decision.order.map((endpoint: string) => endpoint.split(":")[0]);
 }
 
-describe("the policy in force is that of workspace, key, router and request together", () => {
+describe("the effective policy combines workspace, key, router and request", () => {
   test("POL-01 floors of workspace, key and router combine to the strictest, in any arrangement", async () => {
     await putRouter("r", { models: [MODEL] });
     const levels = async (call: Called) => {
@@ -76,7 +76,7 @@ describe("the policy in force is that of workspace, key, router and request toge
     expect([nothing.status, nothing.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
   });
 
-  test("POL-02 blocked providers of workspace and key add up, and so do the demands of policy and request", async () => {
+  test("POL-02 blocked providers of workspace and key add up, and so do demands of policy and request", async () => {
     await setPolicy({ blocked_providers: ["deepinfra"] });
     await setKey({ blocked_providers: ["ovhcloud", "scaleway"] });
     const all = await scene.chat(tenant.key);
@@ -87,7 +87,7 @@ describe("the policy in force is that of workspace, key, router and request toge
     await setKey(null);
     const zdr = await scene.chat(tenant.key, { provider: { zdr: true } });
     expect((await orderOf(zdr)).toSorted()).toEqual(["ionos", "ovhcloud", "scaleway"]);
-    // A request can add a demand and never take one away.
+    // A request can add a demand and never remove one.
     await setPolicy({ zero_data_retention: true });
     const off = await scene.chat(tenant.key, { provider: { zdr: false } });
     expect(await orderOf(off)).not.toContain("nebius");
@@ -128,8 +128,8 @@ describe("the policy in force is that of workspace, key, router and request toge
   });
 });
 
-describe("policy that changes while a request is on its way", () => {
-  /** The first endpoint is asked, then something changes, then it fails. */
+describe("policy that changes during a request", () => {
+  /** The first endpoint is called, then something changes, then it fails. */
   async function changedBetween(body: object, change: () => Promise<unknown>): Promise<Called> {
     const before = scene.at("deepinfra").requests.length;
     const gate = Promise.withResolvers<void>();
@@ -141,7 +141,7 @@ describe("policy that changes while a request is on its way", () => {
     return await answer;
   }
 
-  test("POL-02 a key's policy that is tightened between two attempts holds for the second", async () => {
+  test("POL-02 a key's policy tightened between two attempts holds for the second", async () => {
     const hit = await reached(async () => {
       const { status, headers } = await changedBetween({}, () => setKey({ countries: ["DE"] }));
       expect([status, headers.get("x-svc-provider")]).toEqual([200, "ionos"]);
@@ -149,7 +149,7 @@ describe("policy that changes while a request is on its way", () => {
     expect(hit).toEqual(["deepinfra", "ionos"]);
   });
 
-  test("POL-02 a router that is tightened between two attempts holds for the second, and says so when nothing is left", async () => {
+  test("POL-02 a router tightened between two attempts holds for the second, and the error names it", async () => {
     for (const [code, word, floor] of [
       ["sovereignty_floor_not_met", "L4", "L4"],
       ["model_not_permitted", MODEL, null],
@@ -169,7 +169,7 @@ describe("policy that changes while a request is on its way", () => {
   test.each([
     [{ nodes: "only" }, "the router wants the workspace's own nodes only"],
     [{ quality_floor: 1 }, "the floor is 1"],
-  ])("POL-02 ROUTE-02 what else a router demands from now on holds for the second attempt: %j", async (more, why) => {
+  ])("POL-02 ROUTE-02 a router's other new demands hold for the second attempt: %j", async (more, why) => {
     await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
     const hit = await reached(async () => {
       const { status, body } = await changedBetween(viaRouter(), () => putRouter("r", { models: [MODEL], ...more }));
@@ -181,7 +181,7 @@ describe("policy that changes while a request is on its way", () => {
     expect(hit).toEqual(["deepinfra"]);
   });
 
-  test("POL-02 a router that is loosened or removed between two attempts does not let in what it kept out", async () => {
+  test("POL-02 a router loosened or removed between two attempts admits nothing it excluded", async () => {
     const spec = { models: [MODEL], countries: ["US", "DE"], weights: { cost: 1 } };
     for (const change of [
       () => putRouter("r", { models: [MODEL] }),
@@ -196,7 +196,7 @@ describe("policy that changes while a request is on its way", () => {
     }
   });
 
-  test("POL-02 the demand of the request itself holds on every attempt", async () => {
+  test("POL-02 the request's own demand holds on every attempt", async () => {
     for (const provider of ["ovhcloud", "scaleway", "ionos"] as const) scene.at(provider).next(BUSY);
     const hit = await reached(async () => {
       const { status } = await scene.chat(tenant.key, { provider: { zdr: true, ignore: ["deepinfra"] } });
@@ -207,7 +207,7 @@ describe("policy that changes while a request is on its way", () => {
 });
 
 describe("refusals", () => {
-  test("ERR-08 the rule, every endpoint it excluded, and what would be allowed; nobody is called, and the log has it all", async () => {
+  test("ERR-08 names the rule, every excluded endpoint and the alternatives, and calls no provider", async () => {
     await setPolicy({ floor: "L3", blocked_providers: ["ovhcloud", "scaleway"] });
     const model = "deepseek/deepseek-v3.2";
     let refused: Called | undefined;

@@ -10,7 +10,7 @@ let scene: Scene;
 let tenant: Tenant;
 /** L0 in the US; L3 in FR, FR and DE: cheapest first. */
 const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos"];
-/** What every scripted answer reports. */
+/** What every scripted reply reports. */
 const USED = { input: 11, output: 7 };
 
 beforeAll(async () => {
@@ -38,8 +38,8 @@ async function ask(times: number, body: Record<string, unknown> = {}): Promise<v
   for (let count = 0; count < times; count += 1) expect((await scene.chat(tenant.key, body)).status).toBe(200);
 }
 
-describe("what happened beside what would have happened", () => {
-  test("ROUTE-07 a workspace with keys of its own at providers is told that a replay uses none of them", async () => {
+describe("replay: actual and simulated results", () => {
+  test("ROUTE-07 notes that a replay uses none of the workspace's own provider keys", async () => {
     const ownKeyNotes = async () => (await replay("auto")).notes.filter((note: string) => note.includes("own keys"));
     expect(await ownKeyNotes()).toEqual([]);
     await scene.gateway.manage("PUT", at("/providers/mistral"), { key: "of-its-own", skip_test: true });
@@ -50,7 +50,7 @@ describe("what happened beside what would have happened", () => {
     await scene.gateway.manage("PUT", at("/margin"), { margin: "1" });
     await ask(1);
     await putRouter("eu", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
-    // As much again as the price is the price of twice as much, rounded once.
+    // A margin of 100% is the price of twice the amount, rounded once.
     const doubled = (provider: Provider) => formatNanos(costNanos(provider, { input: 22, output: 14 }));
     expect(await replay("eu")).toMatchObject({
       happened: { requests: 1, cost: doubled("deepinfra") },
@@ -58,7 +58,7 @@ describe("what happened beside what would have happened", () => {
     });
   });
 
-  test("ROUTE-07 real token counts at the prices of the endpoint that the router would choose", async () => {
+  test("ROUTE-07 uses real token counts at the prices of the endpoint that the router would choose", async () => {
     await ask(3);
     await putRouter("eu", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
     const compared = await replay("eu");
@@ -80,7 +80,7 @@ describe("what happened beside what would have happened", () => {
     expect(compared.models).toMatchObject([{ model: MODEL, happened: { requests: 3 }, replayed: { requests: 3 } }]);
   });
 
-  test("ROUTE-07 a router that would have done the same changes nothing", async () => {
+  test("ROUTE-07 a router with the same choices changes nothing", async () => {
     await ask(2);
     const { happened, replayed, moved, latency_requests } = await replay("auto", {
       spec: { models: [MODEL], weights: { cost: 1 } },
@@ -89,7 +89,7 @@ describe("what happened beside what would have happened", () => {
     expect(replayed).toEqual(happened);
   });
 
-  test("ROUTE-07 latency is compared where both sides were measured, and only there", async () => {
+  test("ROUTE-07 compares latency only where both sides were measured", async () => {
     const fresh = await openScene(["deepinfra", "ionos"]);
     try {
       for (const provider of ["deepinfra", "ionos"] as const) fresh.at(provider).always({ json: chatJson() });
@@ -110,7 +110,7 @@ describe("what happened beside what would have happened", () => {
     }
   });
 
-  test("ROUTE-07 quality is the catalogue's score, and is called so", async () => {
+  test("ROUTE-07 quality is the catalogue's score, and is labelled so", async () => {
     await ask(1);
     const { body: model } = await scene.gateway.call(tenant.key, `/v1/public/models/${MODEL}`);
     const compared = await replay("auto", { spec: { models: [MODEL] } });
@@ -120,7 +120,7 @@ describe("what happened beside what would have happened", () => {
     expect(compared.notes.join(" ")).toContain("catalogue's score");
   });
 
-  test("ROUTE-07 what a request needed and wished is needed and wished again", async () => {
+  test("ROUTE-07 requirements and routing hints of a request apply in the replay", async () => {
     await ask(1, { provider: { only: ["ionos"] }, max_tokens: 50, temperature: 0.5, cost_tier: "low" });
     const [row] = await scene.rows(tenant);
     expect((await scene.row(row.id)).decision.demand).toMatchObject({
@@ -137,8 +137,8 @@ describe("what happened beside what would have happened", () => {
   });
 });
 
-describe("what is looked at", () => {
-  test("ROUTE-07 requests without figures, and those the router would refuse, are counted with the reason", async () => {
+describe("selection of requests", () => {
+  test("ROUTE-07 requests without usage, and those the router would refuse, are counted with the reason", async () => {
     await ask(2);
     await scene.chat(tenant.key, { model: "acme/none" });
     const compared = await replay("auto", { spec: { models: [MODEL], floor: "L4" } });
@@ -153,14 +153,14 @@ describe("what is looked at", () => {
     });
   });
 
-  test("the policy of today holds in a replay, that of the key too", async () => {
+  test("applies today's policy, including the key's", async () => {
     await ask(1);
     await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: { blocked_providers: ["deepinfra"] } });
     const compared = await replay("auto", { spec: { models: [MODEL], weights: { cost: 1 } } });
     expect(compared).toMatchObject({ moved: 1, replayed: { cost: euros("ovhcloud", 1) } });
   });
 
-  test("period, limit, model and key choose the requests; the newest are taken", async () => {
+  test("period, limit, model and key select the requests, newest first", async () => {
     await ask(2);
     const second = await scene.gateway.manage("POST", at("/keys"), {});
     await scene.chat(second.key);
@@ -177,7 +177,7 @@ describe("what is looked at", () => {
     });
   });
 
-  test("other workspaces' traffic is never looked at", async () => {
+  test("never includes traffic of other workspaces", async () => {
     await ask(1);
     const other = await scene.gateway.tenant();
     const seen = await scene.gateway.manage("POST", `/workspaces/${other.slug}/routers/auto/replay`, {});
@@ -192,17 +192,17 @@ describe("what is looked at", () => {
     [{ since: "2026-01-01", until: "2026-01-01" }, "since"],
     [{ spec: { models: ["acme/none"] } }, "spec.models"],
     [{ spec: { weights: { quality: -1 } } }, "spec.weights.quality"],
-  ])("%j is refused by name", async (body, param) => {
+  ])("refuses %j by name", async (body, param) => {
     expect(await refusalOf("auto", body)).toMatchObject({ status: 400, code: "invalid_value", param });
   });
 
-  test("a router that is not there is 404, unless its spec is in the body", async () => {
+  test("an unknown router is 404, unless its spec is in the body", async () => {
     expect(await refusalOf("none", {})).toMatchObject({ status: 404, code: "not_found" });
     expect(await replay("none", { spec: {} })).toMatchObject({ router: `@${tenant.slug}/none`, version: null });
     expect((await refusalOf("none", {})).status).toBe(404);
   });
 
-  test("ROUTE-07 nobody is called, nothing is charged and nothing is logged", async () => {
+  test("ROUTE-07 calls no provider, charges nothing and logs nothing", async () => {
     await ask(1);
     const seen = async () => ({
       calls: ALL.map((provider) => scene.at(provider).requests.length),

@@ -5,7 +5,7 @@ import { messageJson } from "../support/messages.ts";
 import { responseFrames, responseJson } from "../support/responses-native.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 
-/** How hard a model is to think, where the router says so and the caller does not. */
+/** The reasoning effort that a router sets when the caller sets none. */
 let scene: Scene;
 let tenant: Tenant;
 
@@ -32,7 +32,7 @@ const CONVERSED = {
 };
 const TOOL = { name: "weather", parameters: { type: "object", properties: {} } };
 
-/** What the caller is told: status, effort, who chose it, and how the provider was asked. */
+/** What the caller gets: status, effort, who chose it, and the dialect of the upstream call. */
 const effortOf = ({ status, headers }: Called) => [
   status,
   headers.get("x-svc-reasoning-effort"),
@@ -47,32 +47,29 @@ describe("over chat completions", () => {
     ["openai/gpt-5", "max", "high"],
     ["openai/gpt-5.1", "minimal", "low"],
     ["openai/o3", "low", "low"],
-  ])(
-    "ROUTE-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
-    async (model, effort, expected) => {
-      const name = await routed(model, effort);
-      for (const stream of [false, true]) {
-        expect(effortOf(await scene.chat(tenant.key, { model: name, stream }))).toEqual([
-          200,
-          expected,
-          "router",
-          "chat",
-        ]);
-        expect(sentTo("openai").reasoning_effort).toBe(expected);
-      }
-    },
-  );
+  ])("ROUTE-06 HDR-06 %s with router effort %s gets %s, complete and streamed", async (model, effort, expected) => {
+    const name = await routed(model, effort);
+    for (const stream of [false, true]) {
+      expect(effortOf(await scene.chat(tenant.key, { model: name, stream }))).toEqual([
+        200,
+        expected,
+        "router",
+        "chat",
+      ]);
+      expect(sentTo("openai").reasoning_effort).toBe(expected);
+    }
+  });
 
   test.each([
     ["anthropic/claude-sonnet-4-5", { thinking: { type: "enabled", budget_tokens: 16_384 } }],
     ["anthropic/claude-opus-4-6", { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
-  ])("ROUTE-06 HDR-06 %s is told it in its own way", async (model, way) => {
+  ])("ROUTE-06 HDR-06 %s gets the effort in its own parameter", async (model, way) => {
     const answer = await scene.chat(tenant.key, { model: await routed(model, "high") });
     expect(effortOf(answer)).toEqual([200, "high", "router", "messages"]);
     expect(sentTo("anthropic")).toMatchObject(way);
   });
 
-  test("ROUTE-06 HDR-06 a model that thinks or does not is told one of its two words", async () => {
+  test("ROUTE-06 HDR-06 a model with reasoning on or off gets one of the two values", async () => {
     const name = await routed("mistral/mistral-small-2603", "low");
     expect(effortOf(await scene.chat(tenant.key, { model: name }))).toEqual([200, "high", "router", "chat"]);
     expect(sentTo("mistral").reasoning_effort).toBe("high");
@@ -82,14 +79,14 @@ describe("over chat completions", () => {
     ["none", "openai/gpt-5", "openai"],
     ["high", "openai/gpt-4.1", "openai"],
     ["high", "mistral/mistral-small-2506", "mistral"],
-  ] as const)("ROUTE-06 HDR-06 %s is not told to %s, which cannot be told it", async (effort, model, provider) => {
+  ] as const)("ROUTE-06 HDR-06 %s does not get %s, which it does not support", async (effort, model, provider) => {
     const answer = await scene.chat(tenant.key, { model: await routed(model, effort) });
     expect(effortOf(answer)).toEqual([...NO_EFFORT, "chat"]);
     expect(sentTo(provider)).not.toHaveProperty("reasoning_effort");
   });
 
   test.each([{ temperature: 0.2 }, { top_p: 0.5 }, { logprobs: true }])(
-    "ROUTE-06 HDR-06 it gives way to what the model does only without thinking: %j",
+    "ROUTE-06 HDR-06 yields to parameters that the model accepts only without reasoning: %j",
     async (more) => {
       const name = await routed("openai/gpt-5.2", "high");
       expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...NO_EFFORT, "chat"]);
@@ -100,7 +97,7 @@ describe("over chat completions", () => {
     },
   );
 
-  test("ROUTE-06 HDR-06 a temperature that holds anyway, or not to think, keeps nothing out", async () => {
+  test("ROUTE-06 HDR-06 a default temperature, or reasoning off, excludes nothing", async () => {
     const high = await routed("openai/gpt-5.2", "high");
     expect(effortOf(await scene.chat(tenant.key, { model: high, temperature: 1 }))).toEqual([
       200,
@@ -115,12 +112,12 @@ describe("over chat completions", () => {
   });
 });
 
-describe("what the caller asked for goes before it", () => {
+describe("the caller's own effort takes precedence", () => {
   const BUDGETED = "anthropic/claude-sonnet-4-5";
   const only = (provider: string) => ({ provider: { only: [provider] } });
 
   test.each([20, 1024])(
-    "ROUTE-06 HDR-06 Claude is not given a larger limit than %i to think in",
+    "ROUTE-06 HDR-06 Claude gets no token limit larger than %i to reason in",
     async (max_tokens) => {
       const name = await routed(BUDGETED, "high");
       expect(effortOf(await scene.chat(tenant.key, { model: name, max_tokens, ...only("anthropic") }))).toEqual([
@@ -138,7 +135,7 @@ describe("what the caller asked for goes before it", () => {
     },
   );
 
-  test("ROUTE-06 HDR-06 Claude thinks within a limit that has room, and at the caller's own word beyond it", async () => {
+  test("ROUTE-06 HDR-06 Claude reasons within a limit that has room, and beyond it only at the caller's request", async () => {
     const name = await routed(BUDGETED, "high");
     const roomy = await scene.chat(tenant.key, { model: name, max_tokens: 1025, ...only("anthropic") });
     expect(effortOf(roomy)).toEqual([200, "minimal", "router", "messages"]);
@@ -148,7 +145,7 @@ describe("what the caller asked for goes before it", () => {
     expect(sentTo("anthropic")).toMatchObject({ max_tokens: 1044, thinking: { budget_tokens: 1024 } });
   });
 
-  test("BILL-03 ROUTE-06 nothing is reserved for thoughts that are not asked for", async () => {
+  test("BILL-03 ROUTE-06 nothing is reserved for reasoning that is not requested", async () => {
     const poor = await scene.gateway.tenant({ credit: "0" });
     const body = { max_tokens: 20, ...only("anthropic") };
     const held = await holdNanos(scene, { ...body, model: await routed(BUDGETED, "high", poor) }, poor);
@@ -160,7 +157,7 @@ describe("what the caller asked for goes before it", () => {
     [BUDGETED, "anthropic", "messages"],
     ["anthropic/claude-opus-4-6", "anthropic", "messages"],
     [BUDGETED, "aws-bedrock", "chat"],
-  ] as const)("ROUTE-06 HDR-06 %s at %s goes on with the caller's words without thinking", async (model, at, way) => {
+  ] as const)("ROUTE-06 HDR-06 %s at %s continues the caller's prefill without reasoning", async (model, at, way) => {
     const messages = [
       { role: "user", content: "List three." },
       { role: "assistant", content: "1." },
@@ -175,7 +172,7 @@ describe("what the caller asked for goes before it", () => {
     ["high", { max_tokens: 500 }],
     ["max", { temperature: 0.2 }],
     ["xhigh", { top_p: 0.5 }],
-  ])("ROUTE-06 HDR-06 Nova, which a router wants at %s, is told medium beside %j", async (effort, more) => {
+  ])("ROUTE-06 HDR-06 Nova with router effort %s gets medium beside %j", async (effort, more) => {
     const name = await routed("amazon/nova-2-lite", effort);
     expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, "medium", "router", "chat"]);
     expect(sentTo("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe("medium");
@@ -185,7 +182,7 @@ describe("what the caller asked for goes before it", () => {
   test.each([
     ["high", {}],
     ["medium", { max_tokens: 500, temperature: 0.2 }],
-  ])("ROUTE-06 HDR-06 Nova is told %s with %j", async (effort, more) => {
+  ])("ROUTE-06 HDR-06 Nova gets %s with %j", async (effort, more) => {
     const name = await routed("amazon/nova-2-lite", effort);
     expect(effortOf(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, effort, "router", "chat"]);
     expect(sentTo("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(effort);
@@ -204,7 +201,7 @@ describe("over an endpoint's own responses API", () => {
     ["openai/gpt-5.4", "none", "none", "openai"],
     ["openai/gpt-oss-120b", "low", "low", "ovhcloud"],
   ] as const)(
-    "RESP-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
+    "RESP-06 HDR-06 %s with router effort %s gets %s, complete and streamed",
     async (model, effort, expected, provider) => {
       const name = await routed(model, effort);
       for (const stream of [false, true]) {
@@ -215,7 +212,7 @@ describe("over an endpoint's own responses API", () => {
     },
   );
 
-  test("RESP-06 what the caller asks of thinking beside the effort stays, and so does every other byte", async () => {
+  test("RESP-06 keeps the caller's other reasoning options and every other byte", async () => {
     const name = await routed("openai/gpt-5", "low");
     const body = (model: string, reasoning: string) =>
       `{ "model":"${model}", "store":false,  "reasoning":${reasoning}, "novel":1.0,\n "input":"Hello" }`;
@@ -229,14 +226,14 @@ describe("over an endpoint's own responses API", () => {
     }
   });
 
-  test("RESP-06 HDR-06 the caller's own word stands, as it was written", async () => {
+  test("RESP-06 HDR-06 keeps the caller's own effort as written", async () => {
     const name = await routed("openai/gpt-5", "low");
     const answer = await ask({ model: name, reasoning: { effort: "high" } });
     expect(effortOf(answer)).toEqual([200, "high", "caller", "responses"]);
     expect(sentTo("openai").reasoning).toEqual({ effort: "high" });
   });
 
-  test("RESP-06 HDR-06 a model that cannot think with tools over chat completions can here", async () => {
+  test("RESP-06 HDR-06 a model that cannot reason with tools over chat completions can here", async () => {
     const name = await routed("openai/gpt-5.4", "high");
     const answer = await ask({ model: name, tools: [{ type: "function", ...TOOL }] });
     expect(effortOf(answer)).toEqual([200, "high", "router", "responses"]);
@@ -247,7 +244,7 @@ describe("over an endpoint's own responses API", () => {
     ["minimal", { tools: [{ type: "function", ...TOOL }] }, "minimal"],
     ["low", { tools: [{ type: "web_search" }] }, "low"],
     ["minimal", { tools: [{ type: "web_search" }] }, null],
-  ])("RESP-06 HDR-06 GPT-5, which a router wants at %s, with %j is told %s", async (effort, more, expected) => {
+  ])("RESP-06 HDR-06 GPT-5 with router effort %s and %j gets %s", async (effort, more, expected) => {
     const answer = await ask({ model: await routed("openai/gpt-5", effort), ...more });
     expect(effortOf(answer)).toEqual(
       expected === null ? [...NO_EFFORT, "responses"] : [200, expected, "router", "responses"],
@@ -256,7 +253,7 @@ describe("over an endpoint's own responses API", () => {
     expect(sentTo("openai").reasoning).toEqual(expected === null ? undefined : { effort: expected });
   });
 
-  test("RESP-06 HDR-06 a tool that is left out keeps nothing out", async () => {
+  test("RESP-06 HDR-06 a dropped tool excludes nothing", async () => {
     const answer = await ask({ model: await routed("openai/gpt-5", "minimal"), tools: [{ type: "image_generation" }] });
     expect(effortOf(answer)).toEqual([200, "minimal", "router", "responses"]);
     expect(sentTo("openai")).not.toHaveProperty("tools");
@@ -267,7 +264,7 @@ describe("over an endpoint's own responses API", () => {
     ["openai/gpt-5.2", { top_logprobs: 3 }],
     ["openai/gpt-5.2", { include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }],
     ["openai/gpt-4.1", {}],
-  ])("RESP-06 HDR-06 %s with %j is asked without it", async (model, more) => {
+  ])("RESP-06 HDR-06 %s with %j is called without it", async (model, more) => {
     const answer = await ask({ model: await routed(model, "high"), ...more });
     expect(effortOf(answer)).toEqual([...NO_EFFORT, "responses"]);
     expect(sentTo("openai")).toMatchObject(more);
@@ -275,7 +272,7 @@ describe("over an endpoint's own responses API", () => {
   });
 });
 
-test("MSG-01 HDR-06 Claude is sent the body of messages as it was written, without the router's word", async () => {
+test("MSG-01 HDR-06 Claude gets the messages body byte for byte, without the router's effort", async () => {
   const name = await routed("anthropic/claude-opus-4-6", "high");
   const body = (model: string) =>
     `{ "model":"${model}", "max_tokens":64,  "messages":[{"role":"user","content":"Hello"}] }`;

@@ -22,8 +22,8 @@ const router = (slug: string) => `/workspaces/${tenant.slug}/routers/${slug}`;
 const put = (slug: string, spec: object) => scene.gateway.manage("PUT", router(slug), spec);
 const through = (slug: string): Promise<Called> => scene.chat(tenant.key, { model: `@${tenant.slug}/${slug}` });
 
-describe("a router over its life", () => {
-  test("ROUTE-01 ROUTE-03 HDR-04 what is put decides the next request, and the answer names the router", async () => {
+describe("a router's life cycle", () => {
+  test("ROUTE-01 ROUTE-03 HDR-04 a saved router decides the next request, and the response names it", async () => {
     await put("r", { models: [MODEL], weights: { cost: 1 } });
     const first = await through("r");
     expect([first.status, first.headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
@@ -39,7 +39,7 @@ describe("a router over its life", () => {
     expect((await scene.row(third.body.id)).decision.router.version).toBe(3);
   });
 
-  test("ROUTE-01 once it is removed its name is unknown, on the next request", async () => {
+  test("ROUTE-01 a removed router's name is unknown on the next request", async () => {
     await put("gone", { models: [MODEL] });
     expect((await through("gone")).status).toBe(200);
     await scene.gateway.manage("DELETE", router("gone"));
@@ -47,10 +47,10 @@ describe("a router over its life", () => {
     expect([refused.status, refused.body.error.code]).toEqual([404, "router_not_found"]);
   });
 
-  test("ROUTE-01 ERR-11 another workspace's router is told like one that does not exist, also to who has one of its name", async () => {
+  test("ROUTE-01 ERR-11 another workspace's router looks like one that does not exist, also with an equal slug", async () => {
     await put("mine", { models: [MODEL] });
     const other = await scene.gateway.tenant();
-    // One of the same name is theirs, and is not meant.
+    // A router of the same name is their own and does not count.
     await scene.gateway.manage("PUT", `/workspaces/${other.slug}/routers/mine`, { models: [MODEL] });
     const refusals = [];
     for (const model of [`@${tenant.slug}/mine`, `@${tenant.slug}/none`]) {
@@ -61,7 +61,7 @@ describe("a router over its life", () => {
     expect(refusals[0]?.slice(0, 2)).toEqual([404, "router_not_found"]);
   });
 
-  test("ROUTE-01 ROUTE-02 ROUTE-03 the router `auto` is what auto is decided by", async () => {
+  test("ROUTE-01 ROUTE-02 ROUTE-03 the router `auto` decides requests for auto", async () => {
     await put("auto", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
     const answer = await scene.chat(tenant.key, { model: "auto" });
     expect(answer.headers.get("x-svc-provider")).toBe("ovhcloud");
@@ -76,7 +76,7 @@ describe("a router over its life", () => {
     expect((await scene.chat(tenant.key, { model: "auto" })).headers.get("x-svc-router")).toBe("auto");
   });
 
-  test("POL-01 a key's policy holds from the next request on, and for the key it was rotated to", async () => {
+  test("POL-01 a key's policy holds from the next request, also after rotation", async () => {
     const { id, key } = await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, {
       policy: { blocked_providers: ["deepinfra"] },
     });
@@ -92,7 +92,7 @@ describe("a router over its life", () => {
   });
 });
 
-test("routers, their versions and policies of keys are there after a restart", async () => {
+test("routers, their versions and key policies survive a restart", async () => {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-routers-"));
   try {
     const before = await startGateway({ dataDir });

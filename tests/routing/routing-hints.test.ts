@@ -6,7 +6,7 @@ import { chatJson, type Script, UPSTREAM_USAGE } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
-/** One that may train on data and one that retains it among them; the first has the lowest price. */
+/** Among them one that may train on data and one that retains it; the first has the lowest price. */
 const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos", "nebius", "cerebras"];
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ const prefer = (provider: object, more: object = {}) => ask({ provider, ...more 
 const servedBy = ({ headers }: Called) => headers.get("x-svc-provider");
 const BUSY: Script = { status: 503, json: { error: { message: "busy" } } };
 
-/** The providers that would be tried, in order, from the log. */
+/** The planned providers in order, from the log. */
 async function orderOf(called: Called): Promise<string[]> {
   expect(called.status).toBe(200);
   const { decision } = await scene.row(called.body.id);
@@ -38,7 +38,7 @@ describe("the provider object", () => {
     expect(ordered.slice(0, 3)).toEqual(["ionos", "scaleway", "deepinfra"]);
   });
 
-  test("PARAM-05 allow_fallbacks: false tries nobody but the first, even when it fails", async () => {
+  test("PARAM-05 allow_fallbacks: false tries only the first endpoint, even when it fails", async () => {
     const before = scene.at("ovhcloud").requests.length;
     scene.at("deepinfra").next(BUSY);
     const { status, body } = await prefer({ allow_fallbacks: false });
@@ -57,7 +57,7 @@ describe("the provider object", () => {
   });
 
   test("PARAM-05 max_price bounds the catalogue's prices in US dollars", async () => {
-    // 0.039 and 0.09 dollars for a million tokens of input; 0.19 and 0.47 of output.
+    // 0.039 and 0.09 dollars per million input tokens; 0.19 and 0.47 per million output tokens.
     expect(await orderOf(await prefer({ max_price: { prompt: 0.09 } }))).toEqual(["deepinfra", "ovhcloud"]);
     expect(await orderOf(await prefer({ max_price: { completion: "0.2" } }))).toEqual(["deepinfra"]);
     expect(await orderOf(await prefer({ max_price: { prompt: 1, completion: 0.47, image: 0 } }))).toHaveLength(2);
@@ -66,9 +66,9 @@ describe("the provider object", () => {
     expect(body.error.message).toContain("its prompt price is 0.039 USD");
   });
 
-  test("PARAM-05 BILL-05 max_price bounds what the caller pays: the margin of the workspace is in it", async () => {
+  test("PARAM-05 BILL-05 max_price bounds what the caller pays, the workspace's margin included", async () => {
     await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/margin`, { margin: "0.5" });
-    // 0.0585 and 0.135 dollars with it.
+    // 0.0585 and 0.135 dollars with the margin.
     expect(await orderOf(await prefer({ max_price: { prompt: 0.09 } }))).toEqual(["deepinfra"]);
     expect(await orderOf(await prefer({ max_price: { prompt: 0.135 } }))).toEqual(["deepinfra", "ovhcloud"]);
     const { status, body } = await prefer({ max_price: { prompt: 0.05 } });
@@ -76,7 +76,7 @@ describe("the provider object", () => {
     expect(body.error.message).toContain("its prompt price is 0.0585 USD");
   });
 
-  test("PARAM-05 sort by price; what was measured decides for throughput and latency", async () => {
+  test("PARAM-05 sorts by price, or by measured throughput and latency", async () => {
     const own = await openScene(["deepinfra", "ovhcloud"]);
     try {
       const { key } = await own.gateway.tenant();
@@ -96,7 +96,7 @@ describe("the provider object", () => {
     }
   });
 
-  test("PARAM-05 it lets nothing in that policy keeps out", async () => {
+  test("PARAM-05 admits nothing that policy excludes", async () => {
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["deepinfra"] });
     const before = scene.at("deepinfra").requests.length;
     for (const provider of [{ order: ["deepinfra"] }, { sort: "price" }, { only: ["deepinfra", "ionos"] }])
@@ -107,7 +107,7 @@ describe("the provider object", () => {
     expect(scene.at("deepinfra").requests.length).toBe(before);
   });
 
-  test("PARAM-05 PARAM-06 none of the gateway's own fields is forwarded", async () => {
+  test("PARAM-05 PARAM-06 forwards none of the gateway's own fields", async () => {
     const hints = {
       provider: { order: ["deepinfra"], sort: null },
       session_id: "a conversation",
@@ -136,12 +136,12 @@ describe("the provider object", () => {
     [{ cost_tier: "free" }, "invalid_value", "cost_tier"],
     [{ remaining_turns: -1 }, "invalid_value", "remaining_turns"],
     [{ remaining_turns: 1.5 }, "invalid_value", "remaining_turns"],
-  ])("PARAM-05 PARAM-06 %j is refused by name", async (body, code, param) => {
+  ])("PARAM-05 PARAM-06 refuses %j by name", async (body, code, param) => {
     const { status, body: answer } = await ask(body);
     expect([status, answer.error.code, answer.error.param]).toEqual([400, code, param]);
   });
 
-  test("PARAM-04 PARAM-06 null is the same as absent, and the longest session id is taken", async () => {
+  test("PARAM-04 PARAM-06 null equals absent, and the longest session id is accepted", async () => {
     const nulls = { provider: null, session_id: null, cost_tier: null, remaining_turns: null };
     expect((await ask(nulls)).status).toBe(200);
     const inside = { only: null, ignore: null, order: null, allow_fallbacks: null, max_price: { prompt: null } };
@@ -151,12 +151,12 @@ describe("the provider object", () => {
 });
 
 describe("session_id", () => {
-  test("ROUTE-06 a conversation stays where it was served, streamed or not, and nobody else's does", async () => {
+  test("ROUTE-06 a session stays on its endpoint, streamed or not, and other sessions do not", async () => {
     for (const stream of [false, true]) {
       const session_id = `talk ${stream}`;
       scene.at("deepinfra").next(BUSY);
       expect(servedBy(await ask({ session_id, stream }))).toBe("ovhcloud");
-      // The first choice works again, and the conversation goes on where it is known.
+      // The first choice works again; the session stays where its prompt is cached.
       const second = await ask({ session_id, stream });
       expect(servedBy(second)).toBe("ovhcloud");
       expect(second.headers.get("x-svc-route-reason")).toContain("where its session was served before");
@@ -168,7 +168,7 @@ describe("session_id", () => {
     }
   });
 
-  test("ROUTE-06 POL-02 not when policy has put the endpoint out since, and it then stays at the new one", async () => {
+  test("ROUTE-06 POL-02 not when policy has excluded the endpoint since; it then stays on the new one", async () => {
     await prefer({ only: ["ovhcloud"] }, { session_id: "s" });
     expect(servedBy(await ask({ session_id: "s" }))).toBe("ovhcloud");
     await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["ovhcloud"] });
@@ -177,7 +177,7 @@ describe("session_id", () => {
     expect(servedBy(await ask({ session_id: "s" }))).toBe("deepinfra");
   });
 
-  test("ROUTE-06 a router keeps a conversation on its model", async () => {
+  test("ROUTE-06 a router keeps a session on its model", async () => {
     const spec = { models: [MODEL, "zhipuai/glm-5.2"], weights: { cost: 1 } };
     await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/r`, spec);
     await ask({ model: "zhipuai/glm-5.2", session_id: "s" });
@@ -188,29 +188,29 @@ describe("session_id", () => {
 });
 
 describe("remaining_turns and cost_tier", () => {
-  /** About four thousand tokens; nebius reads them from its cache for a tenth, ovhcloud has the lower plain price. */
+  /** About 4,000 tokens; nebius reads them from its cache for a tenth, ovhcloud has the lower base price. */
   const LONG = { messages: [{ role: "user", content: "word ".repeat(3200) }], max_tokens: 16 };
   const two = { provider: { only: ["ovhcloud", "nebius"] } };
 
-  test("ROUTE-06 many turns to come make a cheap cache worth more than a low price", async () => {
+  test("ROUTE-06 many remaining turns make a cheap cache outweigh a low price", async () => {
     expect(servedBy(await ask({ ...LONG, ...two }))).toBe("ovhcloud");
     expect(servedBy(await ask({ ...LONG, ...two, remaining_turns: 0 }))).toBe("ovhcloud");
     expect(servedBy(await ask({ ...LONG, ...two, remaining_turns: 30 }))).toBe("nebius");
   });
 
-  test("ROUTE-06 with no turn left a session is worth what its cached input saves, and no more", async () => {
+  test("ROUTE-06 with no turn left a session is worth only what its cached input saves", async () => {
     const usage = { ...UPSTREAM_USAGE, prompt_tokens: 4000, total_tokens: 4007 };
     scene.at("nebius").next({ json: chatJson({ usage }) });
     await ask({ ...LONG, provider: { only: ["nebius"] }, session_id: "long" });
     await ask({ ...LONG, provider: { only: ["nebius"] }, session_id: "short" });
     expect(servedBy(await ask({ ...LONG, ...two, session_id: "long", remaining_turns: 0 }))).toBe("nebius");
-    // Eighteen tokens of it were seen: they do not make up for the price.
+    // Only 18 cached tokens: they do not offset the price.
     expect(servedBy(await ask({ ...LONG, ...two, session_id: "short", remaining_turns: 0 }))).toBe("ovhcloud");
     await ask({ ...LONG, provider: { only: ["nebius"] }, session_id: "short" });
     expect(servedBy(await ask({ ...LONG, ...two, session_id: "short", remaining_turns: 1 }))).toBe("nebius");
   });
 
-  test("ROUTE-06 cost_tier moves a router between cost and quality", async () => {
+  test("ROUTE-06 cost_tier shifts a router between cost and quality", async () => {
     const spec = { models: [MODEL, "zhipuai/glm-5.2"], weights: { quality: 1, cost: 1 } };
     await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/r`, spec);
     const chosen = async (cost_tier: string) => {
@@ -223,7 +223,7 @@ describe("remaining_turns and cost_tier", () => {
   });
 });
 
-test("ROUTE-02 the log shows the cost that was expected of every endpoint, in the wallet's money", async () => {
+test("ROUTE-02 the log shows every endpoint's expected cost in the wallet's currency", async () => {
   const { body } = await ask({ max_tokens: 100 });
   const { decision } = await scene.row(body.id);
   const costs = decision.candidates.map(({ scores }: Json) => scores.expected_cost_nanos);

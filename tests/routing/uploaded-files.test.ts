@@ -25,7 +25,7 @@ const files = { type: "auto", file_ids: [ID] };
 const inContainer = (container: unknown) => ({ ...message({ type: "text", text: "x" }), container });
 const called = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
 
-/** Where it is asked, the field that names the file, the request. */
+/** Path, the field that names the file, the request. */
 const NAMED: readonly [string, string, Json][] = [
   ["/v1/chat/completions", "messages.0.content.1", chat({ type: "file", file: { file_id: ID } })],
   ["/v1/responses", "input.1.content.0", response({ role: "user", content: [{ type: "input_file", file_id: ID }] })],
@@ -126,7 +126,7 @@ const NAMED: readonly [string, string, Json][] = [
   ],
 ];
 
-/** What a provider offers everybody, or makes for the request, and what only looks like something that is kept. */
+/** What a provider offers everyone or creates for the request, and what only resembles a stored object. */
 const OPEN: readonly [string, string, Json][] = [
   ["a new container", "/v1/responses", tools(code({ type: "auto", file_ids: [] }))],
   ["a shell in a new container", "/v1/responses", tools(shell({ type: "container_auto" }))],
@@ -147,7 +147,7 @@ const OPEN: readonly [string, string, Json][] = [
   ["skills of the provider's", "/v1/messages", inContainer({ skills: [{ type: "anthropic", skill_id: "pptx" }] })],
 ];
 
-/** So that nothing is refused for want of a price. */
+/** So that nothing is refused for a missing price. */
 const PRICED = Object.fromEntries(
   ["code_execution", "file_search", "hosted_container", "hosted_tool", "image_generation", "web_search"].map((name) => [
     name,
@@ -155,8 +155,8 @@ const PRICED = Object.fromEntries(
   ]),
 );
 
-/** Nothing is put there through the gateway: an id names what is in the account that a provider is asked in, whosever that is. */
-describe("files and other things by the provider's id", () => {
+/** Nothing is uploaded through the gateway: an id names an object in the account of the key that is used. */
+describe("provider file ids and other stored objects", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -175,40 +175,40 @@ describe("files and other things by the provider's id", () => {
     return path.endsWith("count_tokens") ? { input_tokens: 3 } : messageJson([{ type: "text", text: "Hi" }]);
   };
 
-  test.each(NAMED)("BILL-08 ERR-09 %s: %s is refused on the operator's key, and nobody is asked", async (...row) => {
-    const [path, field, body] = row;
-    const before = requests().length;
-    const answer = await scene.gateway.call(tenant.key, path, { body });
-    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
-    expect(answer.text).toContain(field);
-    if (!path.startsWith("/v1/messages"))
-      expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });
-    expect(requests()).toHaveLength(before);
-  });
-
   test.each(NAMED)(
-    "BILL-08 %s: with the workspace's own key %s goes to its account, and to no other",
+    "BILL-08 ERR-09 %s: %s is refused on the operator's key without an upstream call",
     async (...row) => {
-      const [path, , body] = row;
-      const provider = body["model"] === GPT ? "openai" : "anthropic";
-      scene.at(provider).next({ json: { data: [] } });
-      const own = { key: credentialOf("own") };
-      await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/providers/${provider}`, own);
-      scene.at(provider).next({ json: answerTo(path) });
+      const [path, field, body] = row;
       const before = requests().length;
       const answer = await scene.gateway.call(tenant.key, path, { body });
-      expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
-      expect(requests()).toHaveLength(before + 1);
-      expect(JSON.stringify(scene.at(provider).requests.at(-1)?.json)).toContain(ID);
-      scene.at(provider).always({ status: 429, json: {} });
-      expect((await scene.gateway.call(tenant.key, path, { body })).status).not.toBe(200);
-      for (const { headers } of requests().slice(before))
-        expect(JSON.stringify(headers)).not.toContain(credentialOf(provider));
-      scene.at(provider).always({ json: answerTo(path) });
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
+      expect(answer.text).toContain(field);
+      if (!path.startsWith("/v1/messages"))
+        expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });
+      expect(requests()).toHaveLength(before);
     },
   );
 
-  test.each(OPEN)("BILL-08 %s goes out on the operator's key", async (_what, path, body) => {
+  test.each(NAMED)("BILL-08 %s: with the workspace's own key %s goes to that account only", async (...row) => {
+    const [path, , body] = row;
+    const provider = body["model"] === GPT ? "openai" : "anthropic";
+    scene.at(provider).next({ json: { data: [] } });
+    const own = { key: credentialOf("own") };
+    await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/providers/${provider}`, own);
+    scene.at(provider).next({ json: answerTo(path) });
+    const before = requests().length;
+    const answer = await scene.gateway.call(tenant.key, path, { body });
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+    expect(requests()).toHaveLength(before + 1);
+    expect(JSON.stringify(scene.at(provider).requests.at(-1)?.json)).toContain(ID);
+    scene.at(provider).always({ status: 429, json: {} });
+    expect((await scene.gateway.call(tenant.key, path, { body })).status).not.toBe(200);
+    for (const { headers } of requests().slice(before))
+      expect(JSON.stringify(headers)).not.toContain(credentialOf(provider));
+    scene.at(provider).always({ json: answerTo(path) });
+  });
+
+  test.each(OPEN)("BILL-08 %s is sent on the operator's key", async (_what, path, body) => {
     const provider = body["model"] === GPT ? "openai" : "anthropic";
     scene.at(provider).next({ json: answerTo(path) });
     const answer = await scene.gateway.call(tenant.key, path, { body });
@@ -216,7 +216,7 @@ describe("files and other things by the provider's id", () => {
     expect(JSON.stringify(scene.at(provider).requests.at(-1)?.headers)).toContain(credentialOf(provider));
   });
 
-  test("MSG-01 arguments and results that only look like it go through", async () => {
+  test("MSG-01 arguments and results that only resemble an id pass through", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const input = { file_id: ID, content: [{ file_id: ID }] };
     const ran = { type: "bash_code_execution_output", file_id: ID };

@@ -8,7 +8,7 @@ import { startGateway } from "../support/gateway.ts";
 import { listeningLog, tempFolder } from "../support/journal-fixture.ts";
 import { chargedRecord } from "../support/records.ts";
 
-test("SCALE-04 BILL-07 what a worker left in its journal is booked by whoever starts next, also a single process", async () => {
+test("SCALE-04 BILL-07 the next start settles what a worker left in its journal, also as a single process", async () => {
   const folder = tempFolder("gateway-left-");
   const journals = path.join(folder.path, "workers/7/journal");
   const journal = await openJournal({ dir: journals, clock: systemClock, syncEveryMs: 0, log: listeningLog() });

@@ -7,10 +7,10 @@ import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 import { send, startWorkerGateway, type WorkerGateway } from "./scene.ts";
 
 const WORKERS = 2;
-/** One for each core, where that makes several workers and not too many for a test. */
+/** One per core, if that makes several workers and not too many for a test. */
 const CORES = availableParallelism();
 const auto = CORES >= 2 && CORES <= 4 ? { GATEWAY_WORKERS: "auto" } : {};
-/** Connections go to the workers in turn. */
+/** Connections go to the workers round-robin. */
 const OFTEN = Array.from({ length: 3 * WORKERS }, (_, at) => at);
 
 let upstream: Upstream;
@@ -31,7 +31,7 @@ async function keep({ origin }: WorkerGateway, key: string): Promise<Kept> {
   return { key, id: JSON.parse(text).id };
 }
 
-/** Every worker is asked for each of them. */
+/** Every worker serves each of them. */
 async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<number[]> {
   const requests = all.flatMap(({ key, id }) =>
     OFTEN.map(() => send(origin, `/v1/responses/${id}`, key, { method: "GET" })),
@@ -39,14 +39,14 @@ async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<nu
   return [...new Set((await Promise.all(requests)).map(({ status }) => status))];
 }
 
-test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start, with a worker for each core", async () => {
+test("LOG-03 SCALE-04 rotates the generated key through any worker: all workers and the next start use the new one", async () => {
   const gateway = await startWorkerGateway(WORKERS, upstream);
   const { dataDir } = gateway.gateway;
   const kept: Kept[] = [];
   for (let round = 0; round < 3; round += 1) {
     const before = await gateway.tenant(`before-${round}`, "10");
     kept.push(await keep(gateway, before.key));
-    // Through all workers at once, while new workspaces get their keys from all of them.
+    // Through all workers at once, while all of them create keys for new workspaces.
     const slugs = OFTEN.map((at) => `beside-${round}-${at}`);
     const fresh = await Promise.all(slugs.map((slug) => gateway.tenant(slug, "10")));
     const rotated = OFTEN.map(() => gateway.manage("POST", "/master-key/rotate"));

@@ -9,7 +9,7 @@ import { startWorkerGateway } from "./scene.ts";
 
 afterAll(cleanUp);
 
-test("OPS-01 OPS-04 a relative DATA_DIR is one folder below the project's root for the gateway, its workers and commands, wherever they are started", async () => {
+test("OPS-01 OPS-04 a relative DATA_DIR is below the project root for gateway, workers and commands, from any folder", async () => {
   const folder = temporaryFolder();
   const env = { DATA_DIR: path.relative(PROJECT_ROOT, folder) };
   const upstream = await startUpstream();

@@ -13,14 +13,14 @@ const WORKERS = 2;
 
 const { upstream, cluster } = workersForFile(WORKERS);
 
-test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one, no request fails, also of a node, and streams end whole", async () => {
+test("SCALE-04 NODE-02 a rolling restart under load replaces every worker, fails no request and cuts no stream", async () => {
   upstream().always({ json: chatJson() });
   const { key } = await cluster().tenant("rolling", "100");
   const before = cluster().workers();
   const frames = chatFrames(["a", "b", "c", "d"]).map((data) => ({ data, afterMs: 400 }));
   upstream().next({ frames });
   const stream = await openChat(cluster().origin, key, chatBody({ stream: true }));
-  // A node beside them: whichever worker it is connected to, all of them ask it.
+  // A node beside them: all workers reach it, whichever one it is connected to.
   const local = await localForTest();
   const { token } = await createNode(cluster(), "rolling", "rack");
   agentForTest(cluster().origin, token, local.url);
@@ -29,7 +29,7 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
   let over = false;
   let answered = 0;
   const failed: string[] = [];
-  // Kept connections, busy and with pauses, and new ones.
+  // Keep-alive connections, busy and with pauses, and new ones.
   const kept = new Agent({ keepAlive: true, maxSockets: 4 });
   const caller = async (agent: Agent | false, pauseMs: number, model = MODEL) => {
     const body = chatBody({ max_tokens: 20, model });
@@ -72,12 +72,12 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
       .workers()
       .filter((pid) => before.includes(pid)),
   ).toEqual([]);
-  // From the folder that the gateway was started from: workers of another version would meet tables that they do not know.
+  // From the folder the gateway was started in: workers of another version would not know its tables.
   for (const pid of cluster().workers())
     expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toContain(`\0${PROGRAM.at(-1)}\0`);
 }, 120_000);
 
-test("SCALE-04 after all workers died at once the gateway serves where it did, also at a port that the system chose", async () => {
+test("SCALE-04 serves on the same port after all workers crashed at once, also on a port the system chose", async () => {
   const before = cluster().workers();
   for (const pid of before) process.kill(pid, "SIGKILL");
   const serves = async () => {
@@ -92,7 +92,7 @@ test("SCALE-04 after all workers died at once the gateway serves where it did, a
   await eventually(serves, { timeout: 60_000, interval: 100 });
 }, 120_000);
 
-test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {
+test("SCALE-04 OPS-01 on SIGTERM all workers finish their streams, and the gateway exits with 0", async () => {
   const { key } = await cluster().tenant("stopping", "100");
   const frames = chatFrames(["one", "two", "three"]).map((data) => ({ data, afterMs: 300 }));
   upstream().always({ frames });

@@ -11,7 +11,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 export type WorkerGateway = {
   readonly gateway: GatewayProcess;
   readonly origin: string;
-  /** Process ids of the workers that run now. */
+  /** Process ids of the running workers. */
   workers(): number[];
   manage(method: string, target: string, body?: unknown): Promise<Json>;
   /** A workspace with credit and a live key. */
@@ -20,7 +20,7 @@ export type WorkerGateway = {
 
 const SERVE_MS_MAX = 60_000;
 
-/** `gateway serve --workers N`, once all of them serve. */
+/** `gateway serve --workers N`, once all workers are ready. */
 export async function startWorkerGateway(
   count: number,
   upstream: Upstream,
@@ -55,7 +55,7 @@ export async function startWorkerGateway(
   };
 }
 
-/** An upstream and workers before it, while the tests of one file run. */
+/** An upstream and workers in front of it for the tests of one file. */
 export function workersForFile(count: number): { upstream(): Upstream; cluster(): WorkerGateway } {
   let upstream: Upstream | undefined;
   let gateway: WorkerGateway | undefined;
@@ -74,7 +74,7 @@ export function workersForFile(count: number): { upstream(): Upstream; cluster()
   return { upstream: () => running(upstream), cluster: () => running(gateway) };
 }
 
-/** Waits until the gateway has logged it once more than `before` times. */
+/** Waits until the message is logged more than `before` times. */
 export function waitForLog(gateway: GatewayProcess, message: string, before = 0): Promise<void> {
   return eventually(
     () => {
@@ -88,7 +88,7 @@ function countInLog(gateway: GatewayProcess, message: string): number {
   return gateway.stderr().split(message).length - 1;
 }
 
-/** The primary process does nothing and stays connected, until this is called. */
+/** Suspends the primary process, which stays connected; the returned function resumes it. */
 export async function suspendPrimary({ gateway: { child } }: WorkerGateway): Promise<() => void> {
   child.kill("SIGSTOP");
   await eventually(() => {
@@ -97,7 +97,7 @@ export async function suspendPrimary({ gateway: { child } }: WorkerGateway): Pro
   return () => void child.kill("SIGCONT");
 }
 
-/** Process ids of those that a process started and that run now, the oldest first. */
+/** Process ids of a process's running children, oldest first. */
 export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return text === "" ? [] : text.split(" ").map(Number);
@@ -110,11 +110,11 @@ type RawRequest = {
   readonly body?: unknown;
   readonly agent?: Agent | false;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Called when the gateway wants the body, which waits for it. */
+  /** Called on 100 Continue, before the body is sent. */
   readonly wanted?: () => Promise<void>;
 };
 
-/** Without an agent every call opens a connection of its own, so that all workers get some. */
+/** Without an agent every call opens its own connection, so that all workers get some. */
 export function send(
   origin: string,
   target: string,
@@ -147,7 +147,7 @@ export function send(
   });
 }
 
-/** A short answer, so that little has to be held for it. */
+/** A short reply, so that its hold is small. */
 export function chat(origin: string, key: string, agent: Agent | false = false): Promise<RawResponse> {
   return send(origin, "/v1/chat/completions", key, { body: chatBody({ max_tokens: 20 }), agent });
 }

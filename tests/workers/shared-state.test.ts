@@ -17,12 +17,12 @@ const { upstream, cluster } = workersForFile(WORKERS);
 const countOf = (sent: readonly { status: number }[], status: number) =>
   sent.filter((one) => one.status === status).length;
 
-test("SCALE-04 RATE-01 all workers together let through exactly what a key may do in a minute", async () => {
+test("SCALE-04 RATE-01 all workers together admit exactly a key's limit per minute", async () => {
   upstream().always({ json: chatJson() });
   const { key } = await cluster().tenant("counted", "10", { rpm: 40 });
   const sent = await Promise.all(Array.from({ length: 90 }, () => chat(cluster().origin, key)));
   expect([countOf(sent, 200), countOf(sent, 429)]).toEqual([40, 50]);
-  // All of them had a share in it.
+  // All workers served some of them.
   const journals = path.join(cluster().gateway.dataDir, "workers");
   const sizes = readdirSync(journals).map((slot) =>
     readdirSync(path.join(journals, slot, "journal")).reduce(
@@ -33,13 +33,13 @@ test("SCALE-04 RATE-01 all workers together let through exactly what a key may d
   expect(sizes.filter((bytes) => bytes > 0)).toHaveLength(WORKERS);
 });
 
-test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last credit and never below nothing", async () => {
+test("SCALE-04 BILL-03 all workers together spend a wallet to its end and never below zero", async () => {
   upstream().always({ json: chatJson() });
   const credit = "0.0002";
   const { key } = await cluster().tenant("spent", credit);
   let paid = 0n;
   let refused = 0;
-  // Until nothing is left that a call could be held with.
+  // Until too little is left for another hold.
   for (let round = 0; round < 60 && refused < 30; round += 1) {
     const sent = await Promise.all(Array.from({ length: 15 }, () => chat(cluster().origin, key)));
     for (const { status, text } of sent) {
@@ -62,7 +62,7 @@ test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last cr
   expect(paid).toBeLessThanOrEqual(nanosOf(credit));
 });
 
-test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its next call, a new one is taken by all", async () => {
+test("SCALE-04 KEY-04 every worker refuses a revoked key at its next call and accepts a new one", async () => {
   upstream().always({ json: chatJson() });
   const { key, id } = await cluster().tenant("changed", "10");
   const before = await Promise.all(Array.from({ length: 9 }, () => chat(cluster().origin, key)));
@@ -72,7 +72,7 @@ test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its n
   expect(countOf(after, 401)).toBe(9);
 });
 
-test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", async () => {
+test("SCALE-04 PORTAL-11 a one-time code signs in once, whichever worker gets it", async () => {
   await cluster().manage("POST", "/workspaces", { slug: "coded" });
   const email = "coded@example.eu";
   const { link } = await cluster().manage("POST", "/workspaces/coded/invitations", { email });
@@ -80,7 +80,7 @@ test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", asy
   const account = { name: "Coded", password: PASSWORD };
   expect((await joined.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
   const { totpURI } = (await joined.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
-  // This and the next half minute's: both are good until the one after it, however slow the machine is.
+  // The codes of this and the next half minute: both stay valid until the one after, however slow the machine is.
   const on = await joined.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
   expect(on.status).toBe(200);
   const code = totpOf(totpURI, 1);
@@ -98,7 +98,7 @@ test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", asy
   expect(standing.filter(({ body }) => body.person !== null)).toHaveLength(1);
 });
 
-test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to every worker at its next call, and gone as soon", async () => {
+test("SCALE-04 PORTAL-10 every worker knows a newly connected provider at its next call, and forgets a removed one", async () => {
   const { key } = await cluster().tenant("connected", "10");
   const served = async () => {
     const lists = Array.from({ length: 9 }, () =>
@@ -113,19 +113,19 @@ test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to
   expect(await served()).toEqual(new Set([false]));
 });
 
-test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every worker, and held against nobody", async () => {
+test("SCALE-04 NODE-02 a node at its capacity is busy at every worker, and its circuit stays closed", async () => {
   const { key } = await cluster().tenant("racked", "10");
   const local = await localForTest({ held: true });
   const { token } = await createNode(cluster(), "racked", "rack");
   agentForTest(cluster().origin, token, local.url, { capacity: 1 });
-  // Every worker has heard of it.
+  // Every worker knows the node.
   for (let worker = 0; worker < 3 * WORKERS; worker += 1)
     await waitForNodeState(cluster(), "racked", "rack", "connected");
   const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "hi" }] };
   const ask = () => send(cluster().origin, "/v1/chat/completions", key, { body });
   const first = ask();
   await eventually(() => expect(local.received).toHaveLength(1));
-  // At each of them more often than would set it aside.
+  // At each worker more often than would open its circuit.
   for (let round = 0; round < 8; round += 1) {
     const busy = await Promise.all(Array.from({ length: WORKERS }, ask));
     for (const { status, text, headers } of busy)
@@ -140,7 +140,7 @@ test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every
   expect((await first).status).toBe(200);
 });
 
-test("SCALE-04 metrics are those of all workers, whoever is asked", async () => {
+test("SCALE-04 metrics cover all workers, whichever one replies", async () => {
   const metrics = async () => (await send(cluster().origin, "/metrics", "", { method: "GET" })).text;
   const count = (text: string) =>
     Number(/^gateway_http_requests_total\{route="createChatCompletion",status="200"\} (\d+)$/m.exec(text)?.[1]);
@@ -150,7 +150,7 @@ test("SCALE-04 metrics are those of all workers, whoever is asked", async () => 
   for (let worker = 0; worker < WORKERS; worker += 1) expect(count(await metrics())).toBe(before + WORKERS);
 });
 
-test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost or made, and the others serve on", async () => {
+test("SCALE-04 a killed worker is replaced; no money is lost or created, and the others keep serving", async () => {
   upstream().always({ json: chatJson() });
   const credit = "10.00";
   const { key } = await cluster().tenant("killed", credit);
@@ -168,7 +168,7 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
     }
   });
   await cluster().manage("POST", "/workspaces", { slug: "topped" });
-  // The one that dies may be in the middle of it: what is live is held against the books in the end.
+  // The killed worker may be in the middle of a settlement: the live balance must match the ledger in the end.
   const topUp = () => cluster().manage("POST", "/workspaces/topped/wallet/credits", { amount: "0.01" });
   callers.push(
     (async () => {
@@ -183,7 +183,7 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
   await eventually(() => expect(answered.size).toBeGreaterThan(soFar + 40), { timeout: 20_000 });
   over = true;
   await Promise.all(callers);
-  // Only what was in the hands of the one that died broke.
+  // Only requests of the killed worker failed.
   expect(broken).toBeLessThanOrEqual(8);
   expect(refused).toBe(0);
   expect(cluster().workers()).not.toContain(before[0]);

@@ -5,19 +5,19 @@ import { chatBody, nanosOf } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 import { send, suspendPrimary, workersForFile } from "./scene.ts";
 
-const { upstream, crew } = workersForFile(2);
+const { upstream, cluster } = workersForFile(2);
 
 type Ask = { readonly key: string; readonly use: string; readonly stream?: boolean; wanted?(): Promise<void> };
 
 const ask = ({ key, use, stream = false, wanted }: Ask) =>
-  send(crew().origin, "/v1/chat/completions", key, {
+  send(cluster().origin, "/v1/chat/completions", key, {
     body: chatBody(stream ? { stream } : {}),
     headers: { "idempotency-key": use },
     ...(wanted === undefined ? {} : { wanted }),
   });
 
-test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the primary stands still, and is charged once however often it is sent", async () => {
-  const { key } = await crew().tenant("charged", "10");
+test("SCALE-04 BILL-02 BILL-09 serves what is in the journal while the primary is suspended, and charges it once", async () => {
+  const { key } = await cluster().tenant("charged", "10");
   const { promise: gate, resolve: goOn } = Promise.withResolvers<void>();
   const frames = chatFrames(["Hello", " you"], { usage: "asked" });
   upstream().next({ json: chatJson({ content: "Hello." }), gate });
@@ -27,7 +27,7 @@ test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the p
   await upstream().arrived(before + 1);
   const streamed = ask({ key, use: "streamed", stream: true });
   await upstream().arrived(before + 2);
-  const goesOn = await suspendPrimary(crew());
+  const goesOn = await suspendPrimary(cluster());
   try {
     goOn();
     expect(await whole).toMatchObject({ status: 200, text: expect.stringContaining("Hello.") });
@@ -35,7 +35,7 @@ test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the p
   } finally {
     goesOn();
   }
-  // The primary hears of both ends before anything that is asked from now on, or at about the same time.
+  // The primary gets both ends before, or at about the same time as, any later call.
   for (const again of [
     { key, use: "whole" },
     { key, use: "streamed", stream: true },
@@ -43,19 +43,19 @@ test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the p
     await eventually(async () => expect((await ask(again)).headers["idempotent-replayed"]).toBe("true"));
   expect(upstream().requests).toHaveLength(before + 2);
   await eventually(async () => {
-    const { data }: Json = await crew().manage("GET", "/workspaces/charged/wallet/entries");
+    const { data }: Json = await cluster().manage("GET", "/workspaces/charged/wallet/entries");
     expect(data.filter(({ kind }: Json) => kind === "charge")).toHaveLength(2);
     const booked = data.reduce((sum: bigint, { amount }: Json) => sum + nanosOf(amount), 0n);
-    const { balance, held } = await crew().manage("GET", "/workspaces/charged/wallet");
+    const { balance, held } = await cluster().manage("GET", "/workspaces/charged/wallet");
     expect([nanosOf(balance), held]).toEqual([booked, "0.00"]);
   });
 });
 
-test("SCALE-04 LOG-01 BILL-09 a request that the primary does not answer is refused and logged, and its key is free again", async () => {
-  const { key } = await crew().tenant("refused", "10");
+test("SCALE-04 LOG-01 BILL-09 a request the primary does not answer is refused and logged, and its key is free", async () => {
+  const { key } = await cluster().tenant("refused", "10");
   let goesOn: (() => void) | undefined;
   const wanted = async () => {
-    goesOn = await suspendPrimary(crew());
+    goesOn = await suspendPrimary(cluster());
   };
   const before = upstream().requests.length;
   try {
@@ -67,7 +67,7 @@ test("SCALE-04 LOG-01 BILL-09 a request that the primary does not answer is refu
   await eventually(async () => expect(await ask({ key, use: "refused" })).toMatchObject({ status: 200 }));
   expect(upstream().requests).toHaveLength(before + 1);
   await eventually(async () => {
-    const { data }: Json = await crew().manage("GET", "/workspaces/refused/requests");
+    const { data }: Json = await cluster().manage("GET", "/workspaces/refused/requests");
     expect(data.map(({ error_code }: Json) => error_code)).toContain("service_unavailable");
   });
 });
