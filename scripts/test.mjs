@@ -2,6 +2,7 @@
  * `npm test`: set-up, the checks, every test. Arguments (`npm test -- tests/edge`) run those tests alone.
  * `--no-install` leaves the machine as it is: tests whose programs are missing are skipped with the reason.
  * `--fast` (`npm run test:fast`) runs the tests that need no server program, no browser and no root.
+ * RECORDINGS_DIR names a folder with recorded provider traffic; without it, tests replay the samples in tests/samples.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -30,6 +31,10 @@ const mayInstall = !isFast && !args.includes("--no-install");
 const only = args.filter((arg) => !FLAGS.includes(arg));
 
 await installAll();
+if (!process.env.RECORDINGS_DIR)
+  process.stdout.write(
+    "Tests replay the samples in tests/samples. RECORDINGS_DIR names a folder of recorded traffic.\n",
+  );
 await import("./prepare.mjs");
 close("Tests", await runSteps(steps()));
 

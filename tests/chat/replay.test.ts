@@ -1,15 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import {
-  FIXTURES_ABSENT,
-  fixturesPresent,
-  type Interaction,
-  loadBytes,
-  loadChunks,
-  loadExchange,
-  scriptOf,
-} from "../support/replay.ts";
+import { type Interaction, loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, costNanos, eventsOf, MODEL, openScene, type Scene, type Used } from "../support/scene.ts";
 import type { Script } from "../support/upstream.ts";
 
@@ -115,7 +107,7 @@ function expectedChunks(recording: readonly Json[], id: string, cost: number, ou
   return [...chunks, last.choices.length > 0 ? { choices: [], usage } : { ...last, id, usage }];
 }
 
-describe.skipIf(!fixturesPresent)("recorded traffic of real providers", () => {
+describe("recorded traffic of real providers", () => {
   beforeAll(async () => {
     tenant = await scene.gateway.tenant();
   });
@@ -209,5 +201,3 @@ describe.skipIf(!fixturesPresent)("recorded traffic of real providers", () => {
     expect(eventsOf(whole.text).at(-1)).toBe("[DONE]");
   });
 });
-
-if (!fixturesPresent) test.skip(FIXTURES_ABSENT, () => undefined);

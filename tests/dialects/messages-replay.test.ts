@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SseReader } from "../../src/kit/sse.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
+import { loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 
 /** Recorded traffic of the messages API, asked for by chat clients. */
@@ -22,8 +22,6 @@ const RECORDINGS = [
   "tool-choice-named",
   "web-search",
 ];
-
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
 
 /** The recorded request as a chat client would have made it. */
 function chatRequest(recorded: Json): Json {
@@ -163,7 +161,7 @@ const FINISHES: Readonly<Record<string, string>> = {
   tool_use: "tool_calls",
 };
 
-describe.skipIf(!fixturesPresent)("recorded traffic of the messages API", () => {
+describe("recorded traffic of the messages API", () => {
   let scene: Scene;
   let tenant: Tenant;
   let client: OpenAI;

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EmbeddingScene, type Host, openEmbeddings } from "../support/embeddings.ts";
 import type { Json } from "../support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
-
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
+import { loadExchange, scriptOf } from "../support/replay.ts";
 
 const jsonOf = (value: unknown): Json => value;
 
@@ -60,7 +58,7 @@ const RECORDINGS: readonly Recording[] = [
   },
 ];
 
-describe.skipIf(!fixturesPresent)("recorded traffic", () => {
+describe("recorded traffic", () => {
   let scene: EmbeddingScene;
   beforeAll(async () => {
     const hosts = RECORDINGS.map(({ slug, host }) => [slug, { ...host, price: 0.1 }]);

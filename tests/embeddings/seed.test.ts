@@ -1,15 +1,9 @@
-import { existsSync } from "node:fs";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { openaiList, vectorOf } from "../support/embeddings.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import { SEED_CATALOGUE } from "../support/recordings.ts";
 import { connectedTo } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
-
-const SEED = path.resolve(PROJECT_ROOT, "../shared/catalogue");
-const seedIsThere = existsSync(SEED);
-if (!seedIsThere) process.stderr.write("skipped: ../shared/catalogue is absent, it is not called for embeddings\n");
 
 /** Providers of embeddings, and a model of each that has a price. */
 const SERVED: readonly (readonly [string, string])[] = [
@@ -24,7 +18,7 @@ const SERVED: readonly (readonly [string, string])[] = [
   ["regolo", "alibaba/qwen3-embedding-8b"],
   ["evroc", "microsoft/multilingual-e5-large-instruct"],
 ];
-const FOLDERS = [["the shipped files", undefined] as const, ...(seedIsThere ? [["seven files", SEED] as const] : [])];
+const FOLDERS = [["the shipped files", undefined] as const, ["seven files", SEED_CATALOGUE] as const];
 
 describe.each(FOLDERS)("%s", (_name, folder) => {
   let gateway: TestGateway;

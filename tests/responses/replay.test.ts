@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import {
-  FIXTURES_ABSENT,
-  fixturesPresent,
-  type Interaction,
-  loadChunks,
-  loadExchange,
-  scriptOf,
-} from "../support/replay.ts";
+import { type Interaction, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { costNanos, openScene, type Scene, type Used } from "../support/scene.ts";
 
@@ -117,7 +110,7 @@ function responseEnd(frame: string): RegExp {
   return frame.endsWith("}}") ? /\}\}$/ : /\},"sequence_number":\d+\}$/;
 }
 
-describe.skipIf(!fixturesPresent)("recorded traffic of a provider of the dialect", () => {
+describe("recorded traffic of a provider of the dialect", () => {
   beforeAll(async () => {
     scene = await openScene(["openai"]);
     tenant = await scene.gateway.tenant();
@@ -197,5 +190,3 @@ function reasoningTurns(): [Buffer, Recording["used"]][] {
     return [Buffer.from(`${turn.join("\n\n")}\n\n`), { ...used, output: usage.output_tokens }];
   });
 }
-
-if (!fixturesPresent) test.skip(FIXTURES_ABSENT, () => undefined);

@@ -1,16 +1,14 @@
-import { existsSync, readFileSync } from "node:fs";
-import path from "node:path";
+import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { expect } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { Json } from "./gateway.ts";
+import { OPENAI_DOCUMENT } from "./recordings.ts";
 
-const FILE = path.resolve(import.meta.dirname, "../../../shared/fixtures/openai-openapi.yaml");
-
-/** Holds a response, or an event of its stream, against OpenAI's own document. Nothing is held where it is absent. */
+/** Checks a response, or an event of its stream, against OpenAI's document. */
 export function expectByDocument(value: Json): void {
-  hold(value, value.object === "response" ? "Response" : document?.eventNames.get(value.type));
+  hold(value, value.object === "response" ? "Response" : document.eventNames.get(value.type));
 }
 
 /**
@@ -28,7 +26,6 @@ export function expectRequestByDocument(value: Json): void {
 }
 
 function hold(value: Json, name: string | undefined): void {
-  if (document === undefined) return;
   if (name === undefined) throw new Error(`the document has no event ${value.type}`);
   const validate = document.validator(name);
   validate(value);
@@ -44,12 +41,8 @@ type Document = {
 
 const document = openDocument();
 
-function openDocument(): Document | undefined {
-  if (!existsSync(FILE)) {
-    process.stderr.write("skipped: ../shared/fixtures is absent, responses are not held against OpenAI's document\n");
-    return undefined;
-  }
-  const { components }: Json = parse(readFileSync(FILE, "utf8"), { maxAliasCount: -1 });
+function openDocument(): Document {
+  const { components }: Json = parse(readFileSync(OPENAI_DOCUMENT, "utf8"), { maxAliasCount: -1 });
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
   ajv.addSchema({ $id: "openai", components: { schemas: withoutNullable(components.schemas) } });
   const eventNames = new Map<string, string>();

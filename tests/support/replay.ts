@@ -1,15 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { FIXTURES } from "./recordings.ts";
 import type { Script } from "./upstream.ts";
-
-/** Recorded traffic of real providers. It lives beside the project and is read in place, never copied into it. */
-const FOLDER = fileURLToPath(new URL("../../../shared/fixtures/", import.meta.url));
-
-export const fixturesPresent = existsSync(path.join(FOLDER, "INDEX.md"));
-/** The one line a suite says when it needs the recordings and does not find them. */
-export const FIXTURES_ABSENT = "skipped: the recorded traffic in ../shared/fixtures is not here";
 
 const side = {
   headers: z.record(z.string(), z.string()),
@@ -55,20 +48,20 @@ export type Exchange = {
 
 /** A recording by its name, such as `d1-openai-chat/openai-401`. */
 export function loadExchange(name: string): Exchange {
-  const file = exchangeFile.parse(JSON.parse(readFileSync(path.join(FOLDER, `${name}.exchange.json`), "utf8")));
+  const file = exchangeFile.parse(JSON.parse(readFileSync(path.join(FIXTURES, `${name}.exchange.json`), "utf8")));
   return { dialect: file.dialect, exercises: file.exercises, interactions: file.interactions.map(interaction) };
 }
 
 /** A `.chunks.txt` recording, one JSON payload per line, as the bytes of an event stream. */
 export function loadChunks(name: string, end: "done_marker" | "no_marker" = "done_marker"): Buffer {
-  const lines = readFileSync(path.join(FOLDER, `${name}.chunks.txt`), "utf8").split("\n");
+  const lines = readFileSync(path.join(FIXTURES, `${name}.chunks.txt`), "utf8").split("\n");
   const events = lines.filter((line) => line.trim() !== "").map((line) => `data: ${line}\n\n`);
   return Buffer.from(events.join("") + (end === "done_marker" ? "data: [DONE]\n\n" : ""));
 }
 
 /** A file of invented bytes, such as `synthetic/openai-midstream-error.sse.txt`. */
 export function loadBytes(file: string): Buffer {
-  return readFileSync(path.join(FOLDER, file));
+  return readFileSync(path.join(FIXTURES, file));
 }
 
 /** What belonged to the connection of the recording or was undone in it, and must not be replayed. */

@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import OpenAI from "openai";
 import { afterEach, describe, expect, test } from "vitest";
-import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadChunks, loadExchange, scriptOf } from "./replay.ts";
+import { loadBytes, loadChunks, loadExchange, scriptOf } from "./replay.ts";
 import {
   type Answering,
   chatFrames,
@@ -137,8 +137,8 @@ describe("startUpstream", () => {
   });
 });
 
-describe(fixturesPresent ? "replay" : FIXTURES_ABSENT, () => {
-  test.skipIf(!fixturesPresent)("recordings come back as their bytes", async () => {
+describe("replay", () => {
+  test("recordings come back as their bytes", async () => {
     const upstream = await start();
     const refused = loadExchange("d1-openai-chat/openai-401").interactions[0];
     const streamed = loadExchange("d1-openai-chat/openai-stream-tool-then-text").interactions[0];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { mp4 } from "../support/audio/mp4.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
+import { loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, openScene, type Provider, type Scene } from "../support/scene.ts";
 import {
   fieldPart,
@@ -54,7 +54,7 @@ async function inEuros(dollars: number): Promise<bigint> {
   return BigInt(Math.round((dollars / perEur) * 1e9));
 }
 
-describe.skipIf(!fixturesPresent)(fixturesPresent ? "recorded traffic" : FIXTURES_ABSENT, () => {
+describe("recorded traffic", () => {
   const recorded = (name: string) => {
     const [only] = loadExchange(`audio-transcription/${name}`).interactions;
     if (only === undefined) throw new Error("an empty recording");

@@ -1,19 +1,18 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { startGateway } from "../support/gateway.ts";
+import { SEED_CATALOGUE } from "../support/recordings.ts";
 import { connectedTo } from "../support/scene.ts";
 import { receivedForm, transcribe } from "../support/transcriptions.ts";
 import { startUpstream } from "../support/upstream.ts";
 
-const SEED = fileURLToPath(new URL("../../../shared/catalogue/", import.meta.url));
-const present = existsSync(SEED);
-const title = "STT-01 an endpoint of a catalogue of seven flat lists can be called";
-
-test.skipIf(!present)(present ? title : "skipped: the seed catalogue in ../shared/catalogue is not here", async () => {
+test("STT-01 an endpoint of a catalogue of seven flat lists can be called", async () => {
   const upstream = await startUpstream();
   const gateway = await startGateway({
-    env: { ...connectedTo(new Map([["groq", upstream]])), GATEWAY_CATALOGUE_DIR: SEED, GATEWAY_SANDBOX: "off" },
+    env: {
+      ...connectedTo(new Map([["groq", upstream]])),
+      GATEWAY_CATALOGUE_DIR: SEED_CATALOGUE,
+      GATEWAY_SANDBOX: "off",
+    },
   });
   upstream.next({ json: { text: "Hi", segments: [{ start: 0, end: 2, text: "Hi" }] } });
   const { key } = await gateway.tenant();

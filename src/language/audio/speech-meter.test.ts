@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodedSample, encodedSamples } from "../../../tests/support/audio/samples.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../tests/support/replay.ts";
+import { loadExchange } from "../../../tests/support/replay.ts";
 import { synthesizeSpeech } from "../../sandbox/audio/speech.ts";
 import { adtsMeter } from "./adts.ts";
 import { fileMeter } from "./file-meter.ts";
@@ -246,7 +246,7 @@ describe("skipped bytes", () => {
   });
 });
 
-describe.skipIf(!fixturesPresent)(`recorded audio${fixturesPresent ? "" : `: ${FIXTURES_ABSENT}`}`, () => {
+describe("recorded audio", () => {
   const answer = (name: string): Buffer => loadExchange(name).interactions[0]?.response.body ?? Buffer.alloc(0);
   /** The base64 behind a name, and what stands before it: read by hand, as no reader of ours is on trial here. */
   const inside = (name: string, field: string): Buffer => {
@@ -265,18 +265,18 @@ describe.skipIf(!fixturesPresent)(`recorded audio${fixturesPresent ? "" : `: ${F
     expect(secondsOf(bytes, speechMeter("mp3"))).toBe((125 * 576) / 22_050);
   });
 
-  test("gemini: 213646 bytes of raw samples at the rate its type tells", () => {
+  test("gemini: raw samples of two bytes at the rate its type tells", () => {
     const bytes = inside("audio-speech/gemini-pcm", "data");
     const shape = parsePcmMediaType("audio/L16;codec=pcm;rate=24000");
-    expect(bytes.length).toBe(213_646);
-    expect(secondsOf(bytes, speechMeter("pcm", shape))).toBe(106_823 / 24_000);
+    expect(bytes.length).toBeGreaterThan(24_000);
+    expect(secondsOf(bytes, speechMeter("pcm", shape))).toBe(bytes.length / 2 / 24_000);
   });
 
   test("an uploaded WAV file whose header tells no length: 3.7 s, for which the provider counted 4", () => {
     const body =
       loadExchange("audio-transcription/openai-whisper-json").interactions[0]?.request.body ?? Buffer.alloc(0);
     const from = body.indexOf("RIFF");
-    expect(secondsOf(body.subarray(from, from + 177_644))).toBe(3.7);
+    expect(secondsOf(body.subarray(from, body.lastIndexOf("\r\n--")))).toBe(3.7);
     expect(billedSeconds(3.7)).toBe(4);
   });
 });

@@ -11,7 +11,7 @@ import {
   type Whole,
 } from "../../../../tests/support/converse.ts";
 import { cutInto, folded } from "../../../../tests/support/events.ts";
-import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../../tests/support/replay.ts";
+import { loadExchange } from "../../../../tests/support/replay.ts";
 import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
 import { messagesUpstream } from "../messages/upstream/dialect.ts";
@@ -297,7 +297,7 @@ describe("errors in a stream", () => {
   });
 });
 
-describe.skipIf(!fixturesPresent)("recorded streams", () => {
+describe("recorded streams", () => {
   const names = ["stream-cache", "stream-claude-thinking", "stream-gpt-oss-reasoning", "stream-nova-text"];
   const all = [...names, "stream-nova-tools-multiturn", "stream-redacted"];
 
@@ -314,4 +314,3 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
     }
   });
 });
-if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
