@@ -62,22 +62,22 @@ export class KeyAuthenticator {
   /** Finds the principal of the key. A key that this instance would reject may be valid on another one. */
   identify(exchange: UnauthenticatedExchange): MaybePromise<Principal> {
     const { fleet } = this.#deps;
-    if (fleet.isSingleInstance) return this.#findPrincipal(exchange);
+    if (fleet.isSingleInstance) return this.findPrincipal(exchange);
     try {
-      const known = this.#findPrincipal(exchange);
+      const known = this.findPrincipal(exchange);
       if (keyFault(known, exchange.clientAddress, exchange.receivedAtMs) === undefined) return known;
     } catch (error) {
       if (!(error instanceof Fault) || error.code === "missing_api_key") throw error;
     }
-    return fleet.catchUp().then(() => this.#findPrincipal(exchange));
+    return fleet.catchUp().then(() => this.findPrincipal(exchange));
   }
 
   /** Checks validity, address, scope, switched-off surfaces and the rate window, in this order. */
   check(exchange: UnauthenticatedExchange, route: Route, principal: Principal): MaybePromise<KeyCheck> {
     const invalid = keyFault(principal, exchange.clientAddress, exchange.receivedAtMs);
     if (invalid !== undefined) return this.#rejectInvalid(route, principal, invalid);
-    const forbidden = this.#routeFault(principal, route);
-    const window = this.#checkWindow(exchange, route, principal);
+    const forbidden = this.routeFault(principal, route);
+    const window = this.checkWindow(exchange, route, principal);
     // A forbidden call is counted like any other; its refusal takes precedence over the rate limit's.
     const withForbidden = (check: KeyCheck) => (forbidden === undefined ? check : { ...check, refusal: forbidden });
     if (!(window instanceof Promise)) return withForbidden(window);
@@ -87,43 +87,11 @@ export class KeyAuthenticator {
     });
   }
 
-  /** Repeats the checks when another instance has changed the workspace since it was loaded here. */
-  async recheckIfStale(exchange: UnauthenticatedExchange, route: Route, check: KeyCheck): Promise<KeyCheck> {
-    const { fleet } = this.#deps;
-    const { window } = check;
-    const { id } = check.principal.workspace;
-    if (window?.version === undefined || fleet.isCurrent(id, window.version)) return check;
-    await fleet.refreshWorkspace(id, window.version);
-    const principal = this.#findPrincipal(exchange);
-    const refusal =
-      keyFault(principal, exchange.clientAddress, exchange.receivedAtMs) ?? this.#routeFault(principal, route);
-    if (refusal !== undefined) return { principal, refusal, window };
-    return this.#applyCurrentLimit(exchange, route, principal, window);
-  }
-
-  async #applyCurrentLimit(
-    exchange: UnauthenticatedExchange,
-    route: Route,
-    principal: Principal,
-    window: RateWindowVerdict,
-  ): Promise<KeyCheck> {
-    const limit = this.#limitOf(principal);
-    // A call that the old limit rejected was not counted yet.
-    if (limit !== window.limit && !window.isAllowed) return this.#checkWindow(exchange, route, principal);
-    const used = window.limit - window.remaining;
-    const current: RateWindowVerdict =
-      limit === window.limit
-        ? window
-        : { ...window, limit, remaining: Math.max(0, limit - used), isAllowed: used <= limit };
-    addRateHeaders(exchange.baseHeaders, current);
-    return { principal, refusal: windowFault(current, route), window: current };
-  }
-
-  #findPrincipal({ request }: UnauthenticatedExchange): Principal {
+  findPrincipal({ request }: UnauthenticatedExchange): Principal {
     return authenticateKey(request.headers, this.#deps.directory);
   }
 
-  #routeFault(principal: Principal, route: Route): Fault | undefined {
+  routeFault(principal: Principal, route: Route): Fault | undefined {
     const { switchedBy } = route;
     const isSwitchedOff = switchedBy !== undefined && this.#deps.switchedOff.has(switchedBy);
     return scopeFault(principal, route) ?? (isSwitchedOff ? SWITCHED_OFF_FAULTS[switchedBy] : undefined);
@@ -139,17 +107,17 @@ export class KeyAuthenticator {
       return { principal, refusal, window: undefined };
     };
     const { id, workspaceId } = principal.key;
-    const limit = Math.min(this.#limitOf(principal), REJECTED_RPM_MAX);
+    const limit = Math.min(this.limitOf(principal), REJECTED_RPM_MAX);
     const window = this.#readWindow(route, { id: `${id}.kept-out`, workspaceId }, limit);
     return window instanceof Promise ? window.catch(() => ({ isAllowed: false })).then(conclude) : conclude(window);
   }
 
-  #limitOf({ key }: Principal): number {
+  limitOf({ key }: Principal): number {
     return key.rpm ?? this.#deps.rpmDefaults[key.environment];
   }
 
-  #checkWindow(exchange: UnauthenticatedExchange, route: Route, principal: Principal): MaybePromise<KeyCheck> {
-    return chain(this.#readWindow(route, principal.key, this.#limitOf(principal)), (window) => {
+  checkWindow(exchange: UnauthenticatedExchange, route: Route, principal: Principal): MaybePromise<KeyCheck> {
+    return chain(this.#readWindow(route, principal.key, this.limitOf(principal)), (window) => {
       addRateHeaders(exchange.baseHeaders, window);
       return { principal, refusal: windowFault(window, route), window };
     });
@@ -221,7 +189,10 @@ export function createKeyRecheck(directory: Directory, clock: Pick<Clock, "nowMs
   };
 }
 
-function addRateHeaders(headers: Record<string, string>, { limit, remaining, resetAtMs }: RateWindowVerdict): void {
+export function addRateHeaders(
+  headers: Record<string, string>,
+  { limit, remaining, resetAtMs }: RateWindowVerdict,
+): void {
   headers["x-ratelimit-limit"] = String(limit);
   headers["x-ratelimit-remaining"] = String(remaining);
   headers["x-ratelimit-reset"] = String(Math.ceil(resetAtMs / 1000));
@@ -234,7 +205,7 @@ export function dropRateHeaders(headers: Record<string, string>): void {
   delete headers["x-ratelimit-reset"];
 }
 
-function windowFault(window: RateWindowVerdict, { counted }: Route): Fault | undefined {
+export function windowFault(window: RateWindowVerdict, { counted }: Route): Fault | undefined {
   return window.isAllowed || !counted ? undefined : rateLimitFault(window);
 }
 

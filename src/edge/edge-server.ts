@@ -11,6 +11,7 @@ import { startingFault, stoppingFault } from "./edge-faults.ts";
 import { EdgeResponseSink } from "./edge-response-sink.ts";
 import type { Listener } from "./listener.ts";
 import { upgradeToTunnel } from "./node-upgrade.ts";
+import { recheckIfStale } from "./recheck-if-stale.ts";
 import { awaitsContinue, readRequestBody } from "./request-body.ts";
 import { isManagementPath, RequestRouter } from "./request-router.ts";
 import type { RouteMatch } from "./route-table.ts";
@@ -131,7 +132,7 @@ export class EdgeServer {
         return this.#dispatch(exchange, match, { actor: undefined, principal, refusal: check.refusal });
       const body = this.#readAhead(exchange, route);
       return check
-        .then((found) => this.#authenticator.recheckIfStale(exchange, route, found))
+        .then((found) => recheckIfStale(this.#authenticator, this.#deps.fleet, exchange, route, found))
         .then((found) =>
           this.#dispatch(exchange, match, {
             actor: undefined,
