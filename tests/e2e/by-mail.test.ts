@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await page.goto(`${portal.origin}/app/sign-in`);
     await page.getByRole("link", { name: "Sign up" }).click();
     await page.getByRole("heading", { name: "Sign up" }).waitFor();
-    await page.getByLabel("E-mail address").fill("nina@example.eu");
+    await page.getByLabel("Email").fill("nina@example.eu");
     await page.getByRole("button", { name: "Send the link" }).click();
     await page.getByText("Look into your mail").waitFor();
     await expectAccessible(page);
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await page.getByRole("link", { name: "Forgotten your password?" }).click();
     // Signing in has a field of the same name, and stays until the next screen is there.
     await page.getByRole("heading", { name: "Reset password" }).waitFor();
-    await page.getByLabel("E-mail address").fill("ada@example.eu");
+    await page.getByLabel("Email").fill("ada@example.eu");
     await page.getByRole("button", { name: "Send the link" }).click();
     await page.getByText("Look into your mail").waitFor();
     await page.goto(await linkTo("ada@example.eu", "/app/reset-password"));
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await expectAccessible(page);
     await page.getByRole("button", { name: "Set the password" }).click();
     await page.getByRole("main").getByRole("link", { name: "Sign in" }).click();
-    await page.getByLabel("E-mail address").fill("ada@example.eu");
+    await page.getByLabel("Email").fill("ada@example.eu");
     await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
     await page.waitForURL(portal.at());

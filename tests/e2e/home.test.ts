@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)("home", () => {
   test("PORTAL-09 the guide makes a key, fills it into the snippet, and turns green when the first call arrives", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at());
-    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     await page.getByText("The sandbox answers").waitFor();
     await page.getByText("Waiting for the first request").waitFor();
     await expectAccessible(page);
@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)("home", () => {
     const curl = (await snippet.textContent()) ?? "";
     const sent = JSON.parse(/-d '(.*)'$/s.exec(curl)?.[1] ?? "");
     expect((await portal.gateway.call(secret, "/v1/chat/completions", { body: sent })).status).toBe(200);
-    await page.getByText("The first request has arrived").waitFor();
+    await page.getByText("First request received").waitFor();
     await screenshot(page, "home-green");
     await page.getByRole("link", { name: "Look at it" }).click();
     await eventually(() => page.url()).toContain("/requests/");
@@ -78,10 +78,10 @@ describe.skipIf(!hasChromium)("home", () => {
     await page.getByText("A personal key waits for approval.").waitFor();
     await page.getByText(/^nightly ends in [23] days/).waitFor();
     await page.getByText("Balance").waitFor();
-    await eventually(() => page.getByRole("table", { name: "Last requests" }).getByRole("row").count()).toBeGreaterThan(
-      3,
-    );
-    await page.getByRole("link", { name: "Open the key" }).waitFor();
+    await eventually(() =>
+      page.getByRole("table", { name: "Recent requests" }).getByRole("row").count(),
+    ).toBeGreaterThan(3);
+    await page.getByRole("link", { name: "View key" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "home");
     await page.getByRole("radio", { name: "Spend" }).click();
@@ -89,14 +89,14 @@ describe.skipIf(!hasChromium)("home", () => {
     // A phone that is turned: the chart has to give back the width that it had.
     await page.setViewportSize({ width: 390, height: 844 });
     await eventually(() => page.evaluate("document.documentElement.scrollWidth")).toBe(390);
-    await page.getByRole("button", { name: "First-request guide" }).click();
-    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByRole("button", { name: "Setup guide" }).click();
+    await page.getByRole("heading", { name: "Send your first request" }).waitFor();
   });
 
   test("PORTAL-09 a member sees their own figures and no balance", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("?guide=1"));
-    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     await page.goto(portal.at());
     await page.getByText("Waiting for the first request").waitFor();
     expect(await page.getByText("Balance").count()).toBe(0);

@@ -25,15 +25,15 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.goto(portal.at("keys"));
     await page.getByRole("button", { name: "Create key" }).click();
     await page.getByLabel("Name").fill("backend");
-    await page.getByLabel("Ends").selectOption("90");
+    await page.getByLabel("Expires").selectOption("90");
     await page.getByLabel("Chat").check();
-    await page.getByLabel("From which addresses").fill("127.0.0.1\n::1");
+    await page.getByLabel("IP allowlist").fill("127.0.0.1\n::1");
     await page.getByLabel("Requests a minute").fill("120");
-    await page.getByText("A policy of its own").click();
+    await page.getByText("Key policy").click();
     await page.getByLabel("No training").check();
     await expectAccessible(page);
     await screenshot(page, "keys-create");
-    await page.getByRole("button", { name: "Create the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(page);
     expect(secret).toMatch(/^sk_svc_live_/);
     expect(await validated(secret)).toBe(200);
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const wayBack = (dialog: EventTarget) => dialog.dispatchEvent(new Event("cancel", { cancelable: true }));
     expect(await page.locator("dialog[open]").evaluate(wayBack)).toBe(false);
     expect(await shown.textContent()).toBe(secret);
-    await page.getByRole("button", { name: "I have copied it" }).click();
+    await page.getByRole("button", { name: "I copied the key" }).click();
     await row(page, "backend").waitFor();
     expect(await page.content()).not.toContain(secret);
     await page.getByRole("button", { name: "Create key" }).click();
@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByRole("link", { name: "backend" }).click();
     const drawer = page.locator("dialog[open]");
     await drawer.getByText("120 requests a minute").waitFor();
-    await drawer.getByText("no training").waitFor();
+    await drawer.getByText("No training").waitFor();
     expect(page.url()).toContain("key=key_");
     await screenshot(page, "keys-detail");
   });
@@ -87,13 +87,13 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.goto(portal.at("keys"));
     await page.getByRole("button", { name: "Actions for worker" }).click();
     await page.getByRole("menuitem", { name: "Rotate" }).click();
-    const grace = page.getByLabel("How long the old one keeps working");
+    const grace = page.getByLabel("Grace period for the old key");
     expect(await grace.inputValue()).toBe("7d");
     await grace.selectOption("24h");
-    await page.getByRole("button", { name: "Rotate the key" }).click();
+    await page.getByRole("button", { name: "Rotate key" }).click();
     const next = await secretOf(page);
     expect([await validated(key), await validated(next)]).toEqual([200, 200]);
-    await page.getByRole("button", { name: "I have copied it" }).click();
+    await page.getByRole("button", { name: "I copied the key" }).click();
     const old = row(page, "rotated");
     const timer = old.getByRole("timer");
     const before = (await timer.textContent()) ?? "";
@@ -113,14 +113,14 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const page = await portal.page("operator", { allow: [/status of 400/] });
     await page.goto(portal.at(`keys?key=${id}`));
     await page.getByRole("button", { name: "Settings" }).click();
-    await page.getByLabel("From which addresses").fill("nowhere");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByLabel("IP allowlist").fill("nowhere");
+    await page.getByRole("button", { name: "Save key" }).click();
     await page
       .getByText(/not an IPv4 or IPv6 address/)
       .first()
       .waitFor();
-    await page.getByLabel("From which addresses").fill("203.0.113.0/24");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByLabel("IP allowlist").fill("203.0.113.0/24");
+    await page.getByRole("button", { name: "Save key" }).click();
     await page.getByText("hold from its next request on").waitFor();
     expect(await portal.gateway.manage("GET", `/keys/${id}`)).toMatchObject({
       ip_allowlist: ["203.0.113.0/24"],
@@ -140,12 +140,12 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.goto(portal.at("keys?new=1"));
     const isSeen = async (text: string | RegExp) => {
       const box = await page.locator("dialog[open]").getByText(text).boundingBox();
-      const buttons = await page.getByRole("button", { name: "Create the key" }).boundingBox();
+      const buttons = await page.getByRole("button", { name: "Create key" }).boundingBox();
       return box !== null && buttons !== null && box.y > 0 && box.y + box.height <= buttons.y;
     };
     await page.getByLabel("Name").fill("away");
     await page.route("**/manage/workspaces/demo/keys", (route) => route.abort());
-    await page.getByRole("button", { name: "Create the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     await eventually(() => isSeen("The gateway could not be reached")).toBe(true);
     await page.unroute("**/manage/workspaces/demo/keys");
     await page.goto(portal.at("keys"));
@@ -184,12 +184,12 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await member.goto(portal.at("keys?new=1"));
     await member.getByLabel("Name").fill("my laptop");
     expect(await member.getByLabel("Requests a minute").count()).toBe(0);
-    await member.getByRole("button", { name: "Create the key" }).click();
+    await member.getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(member);
     expect(secret).toMatch(/^sk_svc_user_live_/);
-    await member.getByText("It waits for approval").waitFor();
+    await member.getByText("Waiting for approval").waitFor();
     expect(await validated(secret)).toBe(401);
-    await member.getByRole("button", { name: "I have copied it" }).click();
+    await member.getByRole("button", { name: "I copied the key" }).click();
     await row(member, "my laptop").waitFor();
     await expect.poll(() => member.getByRole("row").count()).toBe(2);
 

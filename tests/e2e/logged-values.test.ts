@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
     await page.getByText("Capturing content").waitFor();
     await expectHarmless(page);
     await page.goto(portal.at("evidence"));
-    await page.getByRole("heading", { name: "Policies in force" }).waitFor();
+    await page.getByRole("heading", { name: "Policies" }).waitFor();
     await expectHarmless(page);
     const html = await page.request.get(`${portal.origin}/manage/workspaces/demo/evidence?format=html`);
     expect(await html.text()).not.toContain("<script>window");

@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     }
     await page.getByRole("button", { name: "Set a limit" }).first().click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("radio", { name: "A member" }).click();
+    await dialog.getByRole("radio", { name: "Member" }).click();
     await dialog.getByLabel("Member", { exact: true }).selectOption(SOMEBODY);
     await dialog.getByLabel("A day, in EUR").fill("30000");
     await dialog.getByRole("button", { name: "Set the limit" }).click();
@@ -233,13 +233,13 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     expect(await limits(`member=${SOMEBODY}`)).toMatchObject({ day: { limit: "30000.00" }, month: { limit: null } });
     await page.getByRole("button", { name: "Set a limit: All of demo" }).click();
     await page.getByLabel("A day, in EUR").fill("1,000");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save limits" }).click();
     expect(await page.locator("input:user-invalid").inputValue()).toBe("1,000");
     await page.getByLabel("A day, in EUR").fill("2000000000");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save limits" }).click();
     await page.getByRole("alert").filter({ hasText: "from 0 to 1000000000" }).waitFor();
     await page.getByLabel("A day, in EUR").fill("5,00");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save limits" }).click();
     await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
     const items = page.getByRole("main").getByRole("listitem");
     await expect.poll(() => items.count()).toBe(4);
@@ -253,7 +253,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await month.getByText("90%").waitFor();
     await page.getByRole("button", { name: "Change limits of research" }).click();
     await page.getByLabel("A month, in EUR").fill("");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save limits" }).click();
     await expect.poll(async () => (await limits(research)).month.limit).toBeNull();
     await page.reload();
     await items.nth(2).waitFor();
@@ -279,7 +279,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.getByRole("button", { name: /^Set a limit: All of/ }).click();
     await page.getByLabel("A day, in EUR").fill("5.00");
     await portal.gateway.manage("PUT", limits, { month: "50.00" });
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save limits" }).click();
     await page.getByText("They hold from the next request on.").waitFor();
     expect(await portal.gateway.manage("GET", limits)).toMatchObject({
       day: { limit: "5.00" },

@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.getByText("Germany").first().waitFor();
     await page.getByText("at least level L2").waitFor();
     await page.getByText("sovereignty_floor_not_met").last().waitFor();
-    await page.getByRole("heading", { name: "Where the levels were read" }).waitFor();
+    await page.getByRole("heading", { name: "Sources" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "evidence");
     const saved = page.waitForEvent("download");

@@ -38,8 +38,8 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     expect(values[0]).toBe(40);
     await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await preview.getByText(/fall out/).waitFor();
-    await page.getByRole("combobox", { name: "Add a model" }).selectOption("sandbox/chat-fr");
-    await page.getByRole("combobox", { name: "Add a model" }).selectOption("sandbox/chat-mini");
+    await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-fr");
+    await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-mini");
     await page.getByRole("button", { name: "Move sandbox/chat-mini up" }).click();
     await preview.and(page.locator('[aria-busy="false"]')).waitFor();
     await page.evaluate("scrollTo(0, 0)");

@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("the first start", () => {
     await expectAccessible(page);
     await screenshot(page, "setup");
     await page.getByLabel("Your name").fill("Ada Moreau");
-    await page.getByLabel("E-mail address").fill("ada@example.eu");
+    await page.getByLabel("Email").fill("ada@example.eu");
     await page.getByLabel("Password").fill("password1234");
     await page.getByRole("button", { name: "Create the account" }).click();
     await page
@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("the first start", () => {
     page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create the account" }).click();
     await page.waitForURL(portal.at());
-    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked).not.toContain("GET /manage/setup");
     await page.goto(new URL(String(link), portal.origin).href);
     await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();

@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
   test("a screen that needs a person leads to sign-in and says where one wanted to go", async () => {
     const page = await portal.page("visitor");
     await page.goto(portal.at("keys?state=active"));
-    await page.getByLabel("E-mail address").waitFor();
+    await page.getByLabel("Email").waitFor();
     expect(new URL(page.url()).searchParams.get("next")).toBe("/app/w/demo/keys?state=active");
   });
 
@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await name.fill("half written");
     const cookies = await page.context().cookies();
     await page.context().clearCookies();
-    await page.getByRole("button", { name: "Create the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     const over = page.getByRole("dialog", { name: "Your session is over" });
     await over.waitFor();
     expect(await name.isVisible()).toBe(false);

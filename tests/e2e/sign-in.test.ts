@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
   afterAll(() => portal?.close());
 
   const signIn = async (page: Page, { email = "", password = "" }: Partial<Person> = {}) => {
-    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Email").fill(email);
     await page.getByLabel("Password", { exact: true }).fill(password);
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
   };
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create the account and join" }).click();
     await page.waitForURL(portal.at());
-    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
     await page.goto(link);
     await page.getByText("This invitation is not good any more").waitFor();

@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.goto(`${portal.origin}/app/sign-in?error=access_denied`);
     const before = page.getByText("did not let you in");
     await before.waitFor();
-    await page.getByLabel("E-mail address").fill("unknown@example.eu");
+    await page.getByLabel("Email").fill("unknown@example.eu");
     // What the page was opened with is over as soon as another way is tried.
     const overBefore = async (route: Route) => {
       await before.waitFor({ state: "detached" });

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     await shown().toBe("two@example.eu");
     await switchTo(page, "one");
     await shown().toBe("one@example.eu");
-    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("button", { name: "Save alerts", exact: true }).click();
     await page.getByText("The alerts are saved.").waitFor();
     expect(await portal.gateway.manage("GET", rules("one"))).toMatchObject({ mail_to: ["one@example.eu"] });
   });

@@ -25,8 +25,8 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
   test("PORTAL-08 somebody is invited by a link, becomes an admin, and leaves with their keys", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("members?new=1"));
-    await page.getByLabel("E-mail address").fill("dora@example.eu");
-    await page.getByRole("button", { name: "Invite", exact: true }).click();
+    await page.getByLabel("Email").fill("dora@example.eu");
+    await page.getByRole("button", { name: "Send invitation", exact: true }).click();
     const link = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
     await page.getByRole("button", { name: "Done" }).click();
     await row(page, "dora@example.eu").getByText("open").waitFor();
@@ -49,16 +49,16 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await expectAccessible(page);
     await screenshot(page, "members");
 
-    await act(page, "dora@example.eu", "Change the role");
+    await act(page, "dora@example.eu", "Change role");
     await page.getByLabel("Role", { exact: true }).selectOption("admin");
-    await page.getByRole("button", { name: "Change the role" }).click();
+    await page.getByRole("button", { name: "Change role" }).click();
     await page.getByText("dora@example.eu is an admin now.").waitFor();
 
     expect((await portal.gateway.call(key, "/v1/auth/validate")).status).toBe(200);
     await act(page, "dora@example.eu", "Remove");
     await page.getByText("Their personal key is revoked").waitFor();
     await page.getByLabel(/Type dora/).fill("dora@example.eu");
-    await page.getByRole("button", { name: "Remove from the workspace" }).click();
+    await page.getByRole("button", { name: "Remove member" }).click();
     await page.getByText("dora@example.eu has left. A personal key stopped.").waitFor();
     expect((await portal.gateway.call(key, "/v1/auth/validate")).status).toBe(401);
   });
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     const token = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
     const opens = async () => (await portal.gateway.call(token, "/manage/workspaces/demo")).status;
     expect(await opens()).toBe(200);
-    await page.getByRole("button", { name: "I have copied it" }).click();
+    await page.getByRole("button", { name: "I copied the key" }).click();
     await row(page, "nightly report").getByText("only reads").waitFor();
     await page.getByRole("button", { name: "Create a token" }).first().click();
     expect(await page.getByLabel("Name").inputValue()).toBe("");

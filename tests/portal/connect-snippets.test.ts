@@ -69,10 +69,10 @@ describe("PORTAL-09 lines of the connect pages", { timeout: 60_000 }, () => {
     expect(fileOf("codex", "~/.codex/config.toml")).toContain(`base_url = "${gateway.url}/v1"\nwire_api = "responses"`);
   });
 
-  test("every client has lines, traps and a name of its own", () => {
+  test("every client has lines, pitfalls and a name of its own", () => {
     expect(new Set(CLIENTS.map(({ id }) => id)).size).toBe(CLIENTS.length);
-    for (const { id, traps, steps } of CLIENTS) {
-      expect(traps.length, id).toBeGreaterThan(0);
+    for (const { id, pitfalls, steps } of CLIENTS) {
+      expect(pitfalls.length, id).toBeGreaterThan(0);
       expect(
         steps(target).some(({ code }) => code?.includes(gateway.url)),
         id,

@@ -1,8 +1,8 @@
 import type { Client, Target } from "./client-kind.ts";
 
 const command = (name: string, { origin, key }: Target) => ({
-  title: "Or let the command do it",
-  says: "It keeps what is in the file, sends one test request, and takes everything back with --undo. Add --dry-run to look first.",
+  title: "Or run the connect command",
+  says: "Keeps existing settings and sends one test request. Use --dry-run to preview the changes and --undo to revert them.",
   code: `GATEWAY_URL=${origin} GATEWAY_KEY=${key} bin/gateway connect ${name}`,
 });
 
@@ -14,23 +14,23 @@ export const AGENTS: readonly Client[] = [
     title: "Claude Code",
     kind: "Coding agents",
     about: "Anthropic’s coding agent, on any chat model.",
-    speaks: "messages",
+    apis: "messages",
     base: "without /v1",
     app: ["Claude Code"],
     steps: (target) => [
       {
-        title: "Tell it where the gateway is",
+        title: "Configure the gateway",
         file: "~/.claude/settings.json",
         code: JSON.stringify({ env: claudeVariables(target) }, null, 2),
       },
       command("claude-code", target),
-      { title: "Begin", code: 'claude -p "Say hello"' },
+      { title: "Test the connection", code: 'claude -p "Say hello"' },
     ],
-    traps: [
-      "The address is without /v1: Claude Code adds it.",
-      "Leave ANTHROPIC_API_KEY unset, in the shell too: a key of Anthropic’s would win over the token.",
-      "The model picker lists only ids that begin with claude or anthropic. Others are set as above, or with /model.",
-      "For models that are not Claude, ENABLE_TOOL_SEARCH=false spares the refused requests at the start of a session, and CLAUDE_CODE_MAX_CONTEXT_TOKENS says how much the model reads.",
+    pitfalls: [
+      "Use the base URL without /v1: Claude Code adds it.",
+      "Leave ANTHROPIC_API_KEY unset, also in your shell: it takes precedence over the token.",
+      "The model picker only lists IDs that start with claude or anthropic. Set other models as shown above, or with /model.",
+      "For other models, ENABLE_TOOL_SEARCH=false avoids rejected requests at the start of a session, and CLAUDE_CODE_MAX_CONTEXT_TOKENS sets the context length.",
     ],
   },
   {
@@ -38,23 +38,23 @@ export const AGENTS: readonly Client[] = [
     title: "Codex",
     kind: "Coding agents",
     about: "OpenAI’s coding agent, on any chat model.",
-    speaks: "responses",
+    apis: "responses",
     base: "with /v1",
     app: ["Codex"],
     steps: (target) => [
       {
-        title: "Keep the key in a file of your own",
+        title: "Store the key in a file",
         code: `umask 077; printf '%s\\n' '${target.key}' > ~/.codex/gateway-key`,
       },
-      { title: "Name the gateway as a provider", file: "~/.codex/config.toml", code: codexToml(target) },
+      { title: "Add the gateway as a provider", file: "~/.codex/config.toml", code: codexToml(target) },
       command("codex", target),
-      { title: "Begin", code: 'codex exec "Say hello"' },
+      { title: "Test the connection", code: 'codex exec "Say hello"' },
     ],
-    traps: [
-      'wire_api must be "responses": Codex refuses "chat".',
-      "With env_key in place of auth, Codex does not read the gateway’s list of models and warns that it knows nothing of them.",
-      "The provider ids openai, ollama and lmstudio are reserved: use another, such as gateway.",
-      "A refused key or an empty wallet makes it reconnect up to five times before it shows the reason.",
+    pitfalls: [
+      'wire_api must be "responses": Codex does not accept "chat".',
+      "With env_key instead of auth, Codex does not read the gateway’s model list and warns about unknown models.",
+      "The provider IDs openai, ollama and lmstudio are reserved. Use another one, such as gateway.",
+      "With an invalid key or an empty wallet, Codex reconnects up to five times before it shows the error.",
     ],
   },
   {
@@ -62,21 +62,21 @@ export const AGENTS: readonly Client[] = [
     title: "opencode",
     kind: "Coding agents",
     about: "The open coding agent for the terminal.",
-    speaks: "chat completions",
+    apis: "chat completions",
     base: "with /v1",
     app: ["opencode", "Vercel AI SDK"],
     steps: (target) => [
       {
-        title: "Keep the key in a file of your own",
+        title: "Store the key in a file",
         code: `umask 077; printf '%s\\n' '${target.key}' > ~/.config/opencode/gateway-key`,
       },
       { title: "Add the gateway as a provider", file: "~/.config/opencode/opencode.json", code: opencodeJson(target) },
       command("opencode", target),
-      { title: "Begin", code: 'opencode run "Say hello"' },
+      { title: "Test the connection", code: 'opencode run "Say hello"' },
     ],
-    traps: [
-      "Only models that are listed under models can be picked; limit tells it when to shorten a conversation.",
-      "The model’s name has the provider in front: gateway/ and then the whole id.",
+    pitfalls: [
+      "Only models listed under models can be selected. limit defines when a conversation is compacted.",
+      "Prefix the model with the provider: gateway/ followed by the full model ID.",
     ],
   },
   {
@@ -84,43 +84,43 @@ export const AGENTS: readonly Client[] = [
     title: "Continue",
     kind: "Coding agents",
     about: "The assistant for VS Code, JetBrains and the terminal.",
-    speaks: "chat completions",
+    apis: "chat completions",
     base: "with /v1",
     app: null,
     steps: (target) => [
-      { title: "Add a model", file: "~/.continue/config.yaml", code: continueYaml(target) },
+      { title: "Add the model", file: "~/.continue/config.yaml", code: continueYaml(target) },
       command("continue", target),
-      { title: "Begin", code: 'cn -p "Say hello"' },
+      { title: "Test the connection", code: 'cn -p "Say hello"' },
     ],
-    traps: [
-      "provider is openai, whatever the model: it names the dialect.",
+    pitfalls: [
+      "provider is always openai: it selects the API format, not the model’s provider.",
       "apiBase ends with /v1.",
-      "Somebody who is signed in to Continue’s hub may have another configuration chosen: pick the local one.",
+      "If you are signed in to Continue Hub, select the local configuration.",
     ],
   },
   {
     id: "cursor",
     title: "Cursor",
     kind: "Coding agents",
-    about: "The editor, with its base address overridden.",
-    speaks: "chat completions",
+    about: "The editor, with its base URL overridden.",
+    apis: "chat completions",
     base: "with /v1",
     app: null,
     steps: ({ origin, model, key }) => [
       {
-        title: "Override the base address",
-        says: "Settings, Models, API Keys: switch on “Override OpenAI Base URL” and fill in both fields.",
+        title: "Override the base URL",
+        says: "Under Settings > Models > API Keys, turn on “Override OpenAI Base URL” and fill in both fields.",
         file: "Override OpenAI Base URL",
         code: `${origin}/v1`,
       },
-      { title: "The key", file: "OpenAI API Key", code: key },
-      { title: "Add the model by its id", file: "Add model", code: model },
+      { title: "Enter the key", file: "OpenAI API Key", code: key },
+      { title: "Add the model by ID", file: "Add model", code: model },
     ],
-    traps: [
-      "Cursor calls from its own servers: an address on localhost or in a private network cannot be reached. The gateway needs a public address.",
-      "The override holds for all models: switch it off to go back to Cursor’s own.",
-      "Prompts pass through Cursor’s servers first. For a workspace with a sovereignty floor that is a leak beside the gateway.",
-      "Take ids as they are here, with the creator in front: a bare name such as gpt-5 is claimed by Cursor itself.",
+    pitfalls: [
+      "Cursor sends requests from its own servers and can’t reach localhost or private networks. The gateway needs a public URL.",
+      "The override applies to all models. Turn it off to use Cursor’s own models.",
+      "Prompts pass through Cursor’s servers first, which bypasses a sovereignty floor of this workspace.",
+      "Use full model IDs including the creator: Cursor routes bare names such as gpt-5 itself.",
     ],
   },
 ];

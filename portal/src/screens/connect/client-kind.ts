@@ -1,18 +1,18 @@
-/** What the configuration of a client is made from. */
+/** Values that a client's configuration is generated from. */
 export type Target = {
   /** `https://gateway.example.eu`, without a path. */
   readonly origin: string;
   readonly model: string;
-  /** The key, or what stands for it. */
+  /** The key, or a placeholder. */
   readonly key: string;
-  /** Tokens the model reads, where that is known. */
+  /** The model's context length; null: unknown. */
   readonly contextTokens: number | null;
 };
 
 export type Step = {
   readonly title: string;
   readonly says?: string;
-  /** Where the text goes, and the text. */
+  /** The file or field that `code` goes into. */
   readonly file?: string;
   readonly code?: string;
 };
@@ -22,12 +22,12 @@ export type Client = {
   readonly title: string;
   readonly kind: "Coding agents" | "Libraries" | "Applications";
   readonly about: string;
-  /** The surface it speaks, and whether its base address ends with /v1. */
-  readonly speaks: string;
+  /** The APIs that the client uses. */
+  readonly apis: string;
   readonly base: "with /v1" | "without /v1";
-  /** How its requests are named in the log; null: it does not say who it is. */
+  /** App names in the request log; null: the client does not identify itself. */
   readonly app: readonly string[] | null;
   readonly steps: (target: Target) => readonly Step[];
-  /** What goes wrong with this client, and what to do. */
-  readonly traps: readonly string[];
+  /** Known problems of this client and their solutions. */
+  readonly pitfalls: readonly string[];
 };

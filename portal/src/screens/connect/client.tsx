@@ -21,7 +21,6 @@ import { LiveCheck } from "./live-check.tsx";
 
 const PLACEHOLDER = "sk_svc_…";
 
-/** One client: key, configuration, what goes wrong, and a check that waits for its first request. */
 export function Screen() {
   const id = useParam("client");
   const { at } = useWorkspace();
@@ -31,8 +30,8 @@ export function Screen() {
       <EmptyState
         icon="plug"
         heading="h1"
-        title="This client is not here"
-        hint="Any client that takes a base address and a key works the same way."
+        title="Client not found"
+        hint="Any client with a configurable base URL and API key works the same way."
       >
         <LinkButton to={at("connect")}>All clients</LinkButton>
       </EmptyState>
@@ -46,7 +45,7 @@ function ClientPage({ client }: { readonly client: Client }) {
   const [chosen, choose] = useSearchParam("model");
   const [key, setKey] = useState<string>();
   const model = chosen || (models[0]?.id ?? "auto");
-  const contextTokens = useContext(model);
+  const contextTokens = useContextTokens(model);
   const steps = client.steps({ origin: location.origin, model, key: key ?? PLACEHOLDER, contextTokens });
   useEffect(() => {
     document.title = `${client.title} · Inference Gateway`;
@@ -55,8 +54,8 @@ function ClientPage({ client }: { readonly client: Client }) {
     <>
       <PageHeader
         title={client.title}
-        mark={<Badge>speaks {client.speaks}</Badge>}
-        about={`${client.about} Its base address is ${client.base}.`}
+        mark={<Badge>{client.apis}</Badge>}
+        about={`${client.about} Use the base URL ${client.base}.`}
         actions={
           <>
             <CallButton
@@ -64,7 +63,7 @@ function ClientPage({ client }: { readonly client: Client }) {
                 {
                   id: "manageListRequests",
                   args: { params: { workspace }, query: { limit: 20 } },
-                  says: "What the check looks at",
+                  says: "List recent requests",
                 },
               ]}
             />
@@ -76,9 +75,9 @@ function ClientPage({ client }: { readonly client: Client }) {
       />
       <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <Stack>
-          <Card title="1. A key and a model">
+          <Card title="1. Create a key and choose a model">
             <div className="grid gap-4">
-              <KeyStep client={client} made={key} onMade={setKey} />
+              <KeyStep client={client} createdKey={key} onCreated={setKey} />
               <ModelStep model={model} models={models.map(({ id }) => id)} choose={choose} />
             </div>
           </Card>
@@ -91,12 +90,12 @@ function ClientPage({ client }: { readonly client: Client }) {
             requestPath={(id) => at(`requests/${encodeURIComponent(id)}`)}
           />
         </Stack>
-        <Card title="What goes wrong" className="lg:sticky lg:top-6">
+        <Card title="Troubleshooting" className="lg:sticky lg:top-6">
           <ul className="grid gap-3">
-            {client.traps.map((trap) => (
-              <li key={trap} className="flex gap-2">
+            {client.pitfalls.map((pitfall) => (
+              <li key={pitfall} className="flex gap-2">
                 <Icon name="warning" className="mt-0.5 text-warn" />
-                <span className="min-w-0 text-pretty [overflow-wrap:anywhere]">{trap}</span>
+                <span className="min-w-0 text-pretty [overflow-wrap:anywhere]">{pitfall}</span>
               </li>
             ))}
           </ul>
@@ -106,11 +105,11 @@ function ClientPage({ client }: { readonly client: Client }) {
   );
 }
 
-/** How much the model reads, as the catalogue says it; routers have no such figure. */
-function useContext(model: string): number | null {
+/** The model's context length from the catalogue; routers have none. */
+function useContextTokens(model: string): number | null {
   const path = `/v1/public/models/${model.split("/").map(encodeURIComponent).join("/")}`;
-  const known = usePublic<{ readonly context_tokens: number | null }>(path, { enabled: model.includes("/") });
-  return known.data?.context_tokens ?? null;
+  const catalogueModel = usePublic<{ readonly context_tokens: number | null }>(path, { enabled: model.includes("/") });
+  return catalogueModel.data?.context_tokens ?? null;
 }
 
 function StepCard({ step: { title, says, file, code }, number }: { readonly step: Step; readonly number: number }) {
@@ -126,35 +125,38 @@ function StepCard({ step: { title, says, file, code }, number }: { readonly step
 
 type KeyStepProps = {
   readonly client: Client;
-  readonly made: string | undefined;
-  readonly onMade: (key: string) => void;
+  readonly createdKey: string | undefined;
+  readonly onCreated: (key: string) => void;
 };
 
-function KeyStep({ client, made, onMade }: KeyStepProps) {
+function KeyStep({ client, createdKey, onCreated }: KeyStepProps) {
   const { workspace, at } = useWorkspace();
   const me = useMe().data ?? null;
   const { role, isAdmin } = usePermissions(workspace);
   const isMember = role !== undefined && !isAdmin;
-  const create = useManageMutation("manageCreateKey", { stale: ["manageListKeys"], onDone: ({ key }) => onMade(key) });
-  const make = () =>
+  const create = useManageMutation("manageCreateKey", {
+    stale: ["manageListKeys"],
+    onDone: ({ key }) => onCreated(key),
+  });
+  const createKey = () =>
     create.mutate({
       params: { workspace },
       body: { name: client.title, environment: "live", ...(isMember && me !== null ? { member: me.email } : {}) },
     });
-  if (made !== undefined)
+  if (createdKey !== undefined)
     return (
-      <ShownOnce secret={made} label={`Key for ${client.title}`}>
-        <p className="text-xs">It stands in the lines below as long as this page is open.</p>
+      <ShownOnce secret={createdKey} label={`Key for ${client.title}`}>
+        <p className="text-xs">It is filled in below while this page is open.</p>
       </ShownOnce>
     );
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap items-center gap-3">
-        <Button icon="key" onClick={make} busy={create.isPending}>
-          Make a key for {client.title}
+        <Button icon="key" onClick={createKey} busy={create.isPending}>
+          Create key for {client.title}
         </Button>
         <span className="text-soft">
-          or use one of <Link to={at("keys")}>your keys</Link>: put it where {PLACEHOLDER} stands.
+          or use one of <Link to={at("keys")}>your keys</Link> in place of {PLACEHOLDER}.
         </span>
       </div>
       <ErrorNote error={create.error} />
@@ -174,7 +176,7 @@ function ModelStep({
   const id = useId();
   return (
     <>
-      <Field label="Model" hint="Any chat model works with any client." className="max-w-md">
+      <Field label="Model" hint="Every chat model works with every client." className="max-w-md">
         <Input
           mono
           list={id}

@@ -5,7 +5,6 @@ import { Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { CLIENTS, KINDS } from "./clients.ts";
 
-/** The clients that people come with, each with a page of its own. */
 export function Screen() {
   const { at } = useWorkspace();
   const addresses = [
@@ -16,17 +15,17 @@ export function Screen() {
     <>
       <PageHeader
         title="Connect"
-        about="A client is connected by changing its address and its key. Choose yours: its page has the exact lines, and turns green when its first request arrives."
+        about="Point a client at the gateway by changing its base URL and API key. Choose your client for step-by-step instructions and a live connection check."
       />
       <Stack>
-        <Card title="The address of this gateway">
+        <Card title="Base URL">
           <div className="grid gap-3 sm:grid-cols-2">
             {addresses.map(({ says, text }) => (
               <div key={text} className="grid gap-0.5">
                 <p className="text-xs text-soft">{says}</p>
                 <p className="flex items-center gap-1.5">
                   <code className="min-w-0 font-mono break-all">{text}</code>
-                  <CopyButton text={text} label={`Copy the address for ${says}`} />
+                  <CopyButton text={text} label={`Copy base URL for ${says}`} />
                 </p>
               </div>
             ))}
@@ -36,7 +35,7 @@ export function Screen() {
           <section key={kind} className="grid gap-2">
             <h2 className="text-base">{kind}</h2>
             <ul className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3">
-              {CLIENTS.filter((client) => client.kind === kind).map(({ id, title, about, speaks }) => (
+              {CLIENTS.filter((client) => client.kind === kind).map(({ id, title, about, apis }) => (
                 <li
                   key={id}
                   className="relative grid content-start gap-1 rounded-lg border bg-card px-4 py-3 hover:border-line-strong"
@@ -50,7 +49,7 @@ export function Screen() {
                     <Icon name="right" className="text-soft" />
                   </Link>
                   <p className="text-soft">{about}</p>
-                  <p className="text-xs text-faint">speaks {speaks}</p>
+                  <p className="text-xs text-faint">{apis}</p>
                 </li>
               ))}
             </ul>

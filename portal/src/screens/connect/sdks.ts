@@ -1,6 +1,9 @@
 import type { Client, Target } from "./client-kind.ts";
 
-const environment = ({ key }: Target) => ({ title: "The key, in the environment", code: `export GATEWAY_KEY=${key}` });
+const environmentStep = ({ key }: Target) => ({
+  title: "Set the key in the environment",
+  code: `export GATEWAY_KEY=${key}`,
+});
 
 export const SDKS: readonly Client[] = [
   {
@@ -8,11 +11,11 @@ export const SDKS: readonly Client[] = [
     title: "OpenAI SDK, TypeScript",
     kind: "Libraries",
     about: "Chat completions, responses, embeddings, audio.",
-    speaks: "chat completions, responses",
+    apis: "chat completions, responses",
     base: "with /v1",
     app: ["OpenAI SDK for JavaScript"],
     steps: (target) => [
-      environment(target),
+      environmentStep(target),
       {
         title: "Point the client at the gateway",
         file: "hello.ts",
@@ -27,26 +30,26 @@ const answer = await client.chat.completions.create({
 console.log(answer.choices[0]?.message.content);`,
       },
       {
-        title: "Or without a change of code",
+        title: "Or use environment variables",
         code: `export OPENAI_BASE_URL=${target.origin}/v1\nexport OPENAI_API_KEY=$GATEWAY_KEY`,
       },
     ],
-    traps: [
+    pitfalls: [
       "baseURL ends with /v1.",
-      "An OPENAI_API_KEY in the environment is taken when apiKey is left out: it is not a key of the gateway.",
-      "The request id that the SDK shows as _request_id is the one of the request log.",
+      "Without apiKey, the SDK uses OPENAI_API_KEY from the environment, which is not a gateway key.",
+      "The SDK’s _request_id matches the ID in the request log.",
     ],
   },
   {
     id: "openai-python",
     title: "OpenAI SDK, Python",
     kind: "Libraries",
-    about: "The same in Python.",
-    speaks: "chat completions, responses",
+    about: "Chat completions, responses, embeddings, audio.",
+    apis: "chat completions, responses",
     base: "with /v1",
     app: ["OpenAI SDK for Python"],
     steps: (target) => [
-      environment(target),
+      environmentStep(target),
       {
         title: "Point the client at the gateway",
         file: "hello.py",
@@ -63,21 +66,18 @@ answer = client.chat.completions.create(
 print(answer.choices[0].message.content)`,
       },
     ],
-    traps: [
-      "base_url ends with /v1.",
-      "OPENAI_BASE_URL and OPENAI_API_KEY in the environment do the same without code.",
-    ],
+    pitfalls: ["base_url ends with /v1.", "Instead of changing code, you can set OPENAI_BASE_URL and OPENAI_API_KEY."],
   },
   {
     id: "anthropic",
     title: "Anthropic SDK",
     kind: "Libraries",
     about: "Messages, on any chat model.",
-    speaks: "messages",
+    apis: "messages",
     base: "without /v1",
     app: ["Anthropic SDK for JavaScript", "Anthropic SDK for Python"],
     steps: (target) => [
-      environment(target),
+      environmentStep(target),
       {
         title: "TypeScript",
         file: "hello.ts",
@@ -109,10 +109,10 @@ answer = client.messages.create(
 print(answer.content)`,
       },
     ],
-    traps: [
-      "The address is without /v1, unlike that of the OpenAI SDK.",
-      "An ANTHROPIC_API_KEY in the environment wins unless apiKey is null.",
-      "From version 1 on the SDK speaks API version 2026-10-21, where temperature and top_p are refused by Claude models.",
+    pitfalls: [
+      "Use the base URL without /v1, unlike with the OpenAI SDK.",
+      "ANTHROPIC_API_KEY in the environment takes precedence unless apiKey is null.",
+      "From version 1, the SDK uses API version 2026-10-21, with which Claude models reject temperature and top_p.",
     ],
   },
   {
@@ -120,13 +120,13 @@ print(answer.content)`,
     title: "Vercel AI SDK",
     kind: "Libraries",
     about: "Any of its three provider packages.",
-    speaks: "by package: responses, chat completions, messages",
+    apis: "responses, chat completions, messages",
     base: "with /v1",
     app: ["Vercel AI SDK"],
     steps: (target) => [
-      environment(target),
+      environmentStep(target),
       {
-        title: "A provider of your own",
+        title: "Create a provider",
         file: "hello.ts",
         code: `import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText } from "ai";
@@ -143,11 +143,11 @@ const { text } = await generateText({ model: gateway("${target.model}"), prompt:
 console.log(text);`,
       },
     ],
-    traps: [
-      "All three packages want the address with /v1, @ai-sdk/anthropic too: Anthropic’s own SDK does not.",
-      "Without includeUsage: true a stream shows no usage.",
-      "createOpenAI speaks responses unless .chat() is called. Under zero data retention set store: false in its provider options.",
-      "@ai-sdk/openai-compatible tries again even where the gateway says not to: maxRetries: 0 shows the first error.",
+    pitfalls: [
+      "All three packages need the base URL with /v1, including @ai-sdk/anthropic (unlike Anthropic’s own SDK).",
+      "Without includeUsage: true, streams report no usage.",
+      "createOpenAI uses the Responses API unless you call .chat(). With zero data retention, set store: false in its provider options.",
+      "@ai-sdk/openai-compatible retries errors that are not retryable. Set maxRetries: 0 to see the first error.",
     ],
   },
   {
@@ -155,11 +155,11 @@ console.log(text);`,
     title: "LangChain",
     kind: "Libraries",
     about: "ChatOpenAI or ChatAnthropic.",
-    speaks: "chat completions, responses, messages",
+    apis: "chat completions, responses, messages",
     base: "with /v1",
     app: ["LangChain", "OpenAI SDK for JavaScript", "OpenAI SDK for Python"],
     steps: (target) => [
-      environment(target),
+      environmentStep(target),
       {
         title: "TypeScript",
         file: "hello.ts",
@@ -183,9 +183,9 @@ chat = ChatOpenAI(model="${target.model}", api_key=os.environ["GATEWAY_KEY"], ba
 print(chat.invoke("Say hello").content)`,
       },
     ],
-    traps: [
-      "ChatOpenAI wants the address with /v1 under configuration; ChatAnthropic wants it without, as anthropicApiUrl.",
-      "Both try a failed request up to six times: maxRetries: 0 shows the first error.",
+    pitfalls: [
+      "ChatOpenAI takes the base URL with /v1 under configuration; ChatAnthropic takes it without /v1 as anthropicApiUrl.",
+      "Both retry a failed request up to six times. Set maxRetries: 0 to see the first error.",
     ],
   },
 ];

@@ -12,25 +12,25 @@ import { Callout } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { AuthCard } from "../sign-in/auth-card.tsx";
 
-/** The code that a command line or another client shows: it gets a session of its own when it is allowed. */
+/** Device authorization: approves the code that the CLI or another client shows. */
 export function Screen() {
   const search = useSearchParams();
   const code = search.get("user_code");
   return code === "" ? (
-    <Enter onCode={(typed) => search.set({ user_code: typed })} />
+    <CodeEntry onCode={(typed) => search.set({ user_code: typed })} />
   ) : (
-    <Decide code={code} onOther={() => search.set({ user_code: null })} />
+    <DeviceDecision code={code} onOther={() => search.set({ user_code: null })} />
   );
 }
 
-function Enter({ onCode }: { readonly onCode: (code: string) => void }) {
+function CodeEntry({ onCode }: { readonly onCode: (code: string) => void }) {
   const [typed, setTyped] = useState("");
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     onCode(typed.trim().toUpperCase());
   };
   return (
-    <AuthCard title="Connect a device" about="Enter the code that your command line or client shows.">
+    <AuthCard title="Connect device" about="Enter the code shown by the CLI or client.">
       <form onSubmit={submit} className="grid gap-4">
         <Field label="Code">
           <Input
@@ -48,41 +48,41 @@ function Enter({ onCode }: { readonly onCode: (code: string) => void }) {
           />
         </Field>
         <Button type="submit" look="primary">
-          Go on
+          Continue{" "}
         </Button>
       </form>
     </AuthCard>
   );
 }
 
-function Decide({ code, onOther }: { readonly code: string; readonly onOther: () => void }) {
+function DeviceDecision({ code, onOther }: { readonly code: string; readonly onOther: () => void }) {
   const me = useMe();
   const runReauthenticated = useReauthentication();
-  const asked = useQuery({ queryKey: ["device", code], queryFn: () => deviceCode(code), retry: false });
+  const deviceStatus = useQuery({ queryKey: ["device", code], queryFn: () => deviceCode(code), retry: false });
   const decide = useMutation({
     mutationFn: (decision: "approve" | "deny") => runReauthenticated(() => decideDevice(decision, code)),
-    onSuccess: () => asked.refetch(),
+    onSuccess: () => deviceStatus.refetch(),
   });
-  if (asked.isPending) return <SkeletonLines count={4} />;
+  if (deviceStatus.isPending) return <SkeletonLines count={4} />;
   const other = (
     <Button look="quiet" size="small" onClick={onOther}>
       Enter another code
     </Button>
   );
-  if (asked.error !== null)
+  if (deviceStatus.error !== null)
     return (
-      <AuthCard title="This code does not work" footer={other}>
-        <Callout tone="bad">{apiErrorOf(asked.error).message}</Callout>
+      <AuthCard title="Invalid code" footer={other}>
+        <Callout tone="bad">{apiErrorOf(deviceStatus.error).message}</Callout>
       </AuthCard>
     );
-  if (decide.data !== undefined || asked.data.status !== "pending") {
-    const isIn = decide.variables === "approve" || asked.data.status === "approved";
+  if (decide.data !== undefined || deviceStatus.data.status !== "pending") {
+    const isApproved = decide.variables === "approve" || deviceStatus.data.status === "approved";
     return (
-      <AuthCard title={isIn ? "The device is connected" : "The device was refused"} footer={other}>
-        <Callout tone={isIn ? "good" : "warn"}>
-          {isIn
-            ? "Go back to it: it goes on by itself. You find it among the sessions of your account."
-            : "It got nothing."}
+      <AuthCard title={isApproved ? "Device connected" : "Device rejected"} footer={other}>
+        <Callout tone={isApproved ? "good" : "warn"}>
+          {isApproved
+            ? "Return to the device, which continues automatically. It is listed under Sessions in your account."
+            : "The device has no access."}
         </Callout>
       </AuthCard>
     );
@@ -90,20 +90,18 @@ function Decide({ code, onOther }: { readonly code: string; readonly onOther: ()
   return (
     <AuthCard
       title="Connect this device?"
-      about={`It will act as ${me.data?.email ?? "you"}, with your roles, until you end its session.`}
+      about={`The device acts as ${me.data?.email ?? "you"}, with your roles, until you end its session.`}
       footer={other}
     >
       <p className="rounded-md border bg-sunken py-3 text-center font-mono text-xl tracking-[0.2em]">{code}</p>
-      <p className="text-soft">
-        Only go on if your own device shows this very code, and you asked it to sign in just now.
-      </p>
+      <p className="text-soft">Only connect if your device shows this code and you just started signing in on it.</p>
       <ErrorNote error={decide.error} />
       <div className="grid grid-cols-2 gap-2">
         <Button onClick={() => decide.mutate("deny")} disabled={decide.isPending}>
-          Refuse
+          Reject{" "}
         </Button>
         <Button look="primary" onClick={() => decide.mutate("approve")} busy={decide.isPending}>
-          Connect
+          Connect device{" "}
         </Button>
       </div>
     </AuthCard>

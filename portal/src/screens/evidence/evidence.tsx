@@ -11,13 +11,12 @@ import { Callout, Card, PageHeader, Stack, Stat, StatRow, Toolbar } from "../../
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
-import { Captures, PolicyVersions, Refused, Routers } from "./in-force.tsx";
+import { PolicyRejections, PolicyVersions, Routers, StoredContent } from "./in-force.tsx";
 import { PERIODS, type Span, usePeriod } from "./period.ts";
 import type { Report } from "./report.ts";
-import { Groups, ServedRows } from "./served.tsx";
+import { Groups, ServedEndpoints } from "./served.tsx";
 import { Sources } from "./sources.tsx";
 
-/** Who served the workspace in a period, where, and under which policy, with what each statement rests on. */
 export function Screen() {
   const { workspace } = useWorkspace();
   const span = usePeriod();
@@ -28,7 +27,7 @@ export function Screen() {
     <>
       <PageHeader
         title="Evidence report"
-        about="Who served this workspace, where, under which policy, and what proves it."
+        about="Which endpoints served this workspace, where and under which policy, with sources."
         actions={
           <>
             <CallButton calls={[{ id: "manageShowEvidence", args }]} />
@@ -75,7 +74,7 @@ function Downloads({ span }: { readonly span: Span }) {
 
 function Period() {
   const { get, set } = useSearchParams();
-  const isOwn = get("period") === "own";
+  const isCustom = get("period") === "custom";
   return (
     <div data-print="no">
       <Toolbar>
@@ -86,7 +85,7 @@ function Period() {
             onChange={(event) => set({ period: event.target.value, from: null, to: null })}
           />
         </Field>
-        {isOwn &&
+        {isCustom &&
           (["from", "to"] as const).map((name) => (
             <Field key={name} label={name === "from" ? "First day" : "Last day"} className="w-44">
               <Input type="date" value={get(name)} onChange={(event) => set({ [name]: event.target.value })} />
@@ -100,31 +99,27 @@ function Period() {
 function Page({ report }: { readonly report: Report }) {
   const { at } = useWorkspace();
   const { totals, period } = report;
-  // What was served and broke off stands on both sides: without a word the figures would not add up.
-  const inPart = totals.failed_in_part;
+  // Partially served requests count as served and as failed; the note explains the overlap.
+  const partiallyServed = totals.failed_in_part;
   const isCut = report.log_begins_at !== null && report.log_begins_at > period.from;
   if (totals.requests === 0)
     return (
       <Card>
-        <EmptyState
-          icon="seal"
-          title="No request in this period"
-          hint="Choose another period, or send a first request: the report then says who served it and where."
-        >
-          <LinkButton to={at("connect")}>Connect a client</LinkButton>
+        <EmptyState icon="seal" title="No requests in this period" hint="Choose another period or send a request.">
+          <LinkButton to={at("connect")}>Connect client</LinkButton>
         </EmptyState>
       </Card>
     );
   return (
     <Stack>
       <p className="text-soft">
-        <strong className="text-ink">{report.workspace.name}</strong>, from <Time at={period.from} as="short" /> to{" "}
-        <Time at={period.to} as="short" />. Made <Time at={report.generated_at} as="exact" /> from catalogue{" "}
+        <strong className="text-ink">{report.workspace.name}</strong>, <Time at={period.from} as="short" /> –{" "}
+        <Time at={period.to} as="short" />. Generated <Time at={report.generated_at} as="exact" /> from catalogue{" "}
         <span className="font-mono text-xs">{report.catalogue.version.slice(0, 12)}</span>.
       </p>
       {isCut && (
         <Callout tone="info">
-          The log begins <Time at={report.log_begins_at} as="short" />: of what is older nothing can be reported.
+          The log starts at <Time at={report.log_begins_at} as="short" />. Earlier requests are not included.
         </Callout>
       )}
       <StatRow>
@@ -132,19 +127,17 @@ function Page({ report }: { readonly report: Report }) {
         <Stat
           label="Served"
           value={<Num value={totals.served} />}
-          {...(totals.repeated > 0
-            ? { note: `${totals.repeated.toLocaleString()} more were repeated, not asked again` }
-            : {})}
+          {...(totals.repeated > 0 ? { note: `${totals.repeated.toLocaleString()} more were idempotent replays` } : {})}
         />
         <Stat
-          label="Refused by policy"
+          label="Rejected by policy"
           value={<Num value={totals.refused_by_policy} />}
           {...(totals.refused_by_policy > 0 ? { tone: "warn" as const } : {})}
         />
         <Stat
-          label="Failed otherwise"
+          label="Failed"
           value={<Num value={totals.failed} />}
-          {...(inPart > 0 ? { note: `${inPart.toLocaleString()} of them served in part` } : {})}
+          {...(partiallyServed > 0 ? { note: `${partiallyServed.toLocaleString()} partially served` } : {})}
         />
         <Stat label="Cost" value={<Money amount={totals.cost} currency={totals.currency} />} />
       </StatRow>
@@ -153,12 +146,12 @@ function Page({ report }: { readonly report: Report }) {
         <Groups title="By country" kind="country" rows={report.by_country} />
         <Groups title="By provider" kind="provider" rows={report.by_provider} />
       </div>
-      <ServedRows report={report} />
+      <ServedEndpoints report={report} />
       <PolicyVersions report={report} />
-      <Refused report={report} />
+      <PolicyRejections report={report} />
       <Routers report={report} />
       <Sources report={report} />
-      <Captures report={report} />
+      <StoredContent report={report} />
     </Stack>
   );
 }

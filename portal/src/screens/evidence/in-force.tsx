@@ -3,12 +3,12 @@ import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
-import { demandsOf } from "../request/policies.tsx";
+import { policyRequirements } from "../request/policies.tsx";
 import type { Report } from "./report.ts";
 
 type PolicyVersion = Report["policies"][number];
 
-function InForce({ from, until }: { readonly from: string; readonly until: string | null }) {
+function EffectivePeriod({ from, until }: { readonly from: string; readonly until: string | null }) {
   return (
     <span>
       <Time at={from} as="short" /> – {until === null ? "now" : <Time at={until} as="short" />}
@@ -19,28 +19,32 @@ function InForce({ from, until }: { readonly from: string; readonly until: strin
 const POLICY_COLUMNS: readonly Column<PolicyVersion>[] = [
   {
     id: "whose",
-    header: "Whose",
+    header: "Subject",
     cell: (row) =>
       row.subject === "workspace" ? (
         "Workspace"
       ) : (
-        <Logged text={`key ${row.key_name ?? row.key_id}`} className="max-w-40" />
+        <Logged text={`Key ${row.key_name ?? row.key_id}`} className="max-w-40" />
       ),
   },
   { id: "version", header: "Version", align: "end", cell: (row) => <Num value={row.version} /> },
-  { id: "time", header: "In force", cell: (row) => <InForce from={row.in_force_from} until={row.in_force_until} /> },
+  {
+    id: "time",
+    header: "Effective",
+    cell: (row) => <EffectivePeriod from={row.in_force_from} until={row.in_force_until} />,
+  },
   {
     id: "demands",
-    header: "Demands",
+    header: "Requirements",
     className: "min-w-48",
-    cell: (row) => <Logged text={demandsOf(row.policy).join("; ") || "nothing"} wrap />,
+    cell: (row) => <Logged text={policyRequirements(row.policy).join("; ") || "No restrictions"} wrap />,
   },
   {
     id: "excluded",
-    header: "Endpoints it keeps out",
+    header: "Excluded endpoints",
     cell: (row) =>
       row.excluded.length === 0 ? (
-        "none"
+        "None"
       ) : (
         <span className="grid gap-0.5">
           {row.excluded.map(({ rule, endpoints, providers }) => (
@@ -57,23 +61,23 @@ const POLICY_COLUMNS: readonly Column<PolicyVersion>[] = [
 export function PolicyVersions({ report }: { readonly report: Report }) {
   return (
     <section className="grid gap-3">
-      <h2 className="text-base">Policies in force</h2>
+      <h2 className="text-base">Policies</h2>
       <Table
-        label="Policies in force"
+        label="Policies"
         columns={POLICY_COLUMNS}
         rows={report.policies}
         keyOf={(row) => `${row.key_id} ${row.version}`}
-        empty={<p className="px-5 py-4 text-soft">No version of a policy was kept in this period.</p>}
+        empty={<p className="px-5 py-4 text-soft">No policy versions in this period.</p>}
       />
     </section>
   );
 }
 
-export function Refused({ report }: { readonly report: Report }) {
+export function PolicyRejections({ report }: { readonly report: Report }) {
   return (
-    <Card title="Refused by policy">
+    <Card title="Rejected by policy">
       {report.refused.length === 0 ? (
-        <p className="text-soft">No request was refused by a policy.</p>
+        <p className="text-soft">No requests were rejected by a policy.</p>
       ) : (
         <ul className="grid gap-2">
           {report.refused.map(({ policy_version, rule, requests }) => (
@@ -81,7 +85,7 @@ export function Refused({ report }: { readonly report: Report }) {
               <Num value={requests} className="font-semibold" />
               <span className="font-mono text-[0.8125rem]">{rule}</span>
               <span className="text-soft">
-                {policy_version === null ? <Unknown /> : `under version ${policy_version}`}
+                {policy_version === null ? <Unknown /> : `policy version ${policy_version}`}
               </span>
             </li>
           ))}
@@ -94,13 +98,13 @@ export function Refused({ report }: { readonly report: Report }) {
 export function Routers({ report }: { readonly report: Report }) {
   if (report.routers.length === 0) return null;
   return (
-    <Card title="Routers in force">
+    <Card title="Routers">
       <KeyValue
         rows={report.routers.map(({ slug, version, in_force_from, in_force_until, requests }) => ({
           name: `${slug}, version ${version}`,
           value: (
             <>
-              <InForce from={in_force_from} until={in_force_until} />, <Num value={requests} unit="requests" />
+              <EffectivePeriod from={in_force_from} until={in_force_until} />, <Num value={requests} unit="requests" />
             </>
           ),
         }))}
@@ -109,32 +113,32 @@ export function Routers({ report }: { readonly report: Report }) {
   );
 }
 
-/** When content was kept, and whether responses are. */
-export function Captures({ report }: { readonly report: Report }) {
+/** Capture windows and stored responses. */
+export function StoredContent({ report }: { readonly report: Report }) {
   const { capture_windows: windows, stored_responses: stored } = report;
   return (
-    <Card title="Content that was kept">
+    <Card title="Stored content">
       <div className="grid gap-3">
         <p>
           {stored.allowed
-            ? `Responses that callers ask to be stored are kept for ${stored.retention}.`
-            : "Stored responses are refused: the policy demands zero data retention."}
+            ? `Responses sent with store: true are kept for ${stored.retention}.`
+            : "Stored responses are disabled: the policy requires zero data retention."}
         </p>
         {windows.length === 0 ? (
-          <p className="text-soft">No capture window was open in this period.</p>
+          <p className="text-soft">No capture windows in this period.</p>
         ) : (
           <ul className="grid gap-2">
             {windows.map((window) => (
               <li key={window.id} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
-                <InForce from={window.opened_at} until={window.closed_at ?? window.closes_at} />
+                <EffectivePeriod from={window.opened_at} until={window.closed_at ?? window.closes_at} />
                 <span>
-                  <Num value={window.items} /> {window.items === 1 ? "call" : "calls"}
+                  <Num value={window.items} /> {window.items === 1 ? "request" : "requests"}
                 </span>
                 <span className="text-soft">
                   by <Logged text={window.opened_by} />
                 </span>
                 {window.reason !== null && <Logged text={window.reason} wrap className="text-soft" />}
-                {window.purged_at !== null && <Badge tone="info">purged</Badge>}
+                {window.purged_at !== null && <Badge tone="info">Purged</Badge>}
               </li>
             ))}
           </ul>

@@ -8,12 +8,12 @@ export const PERIODS = [
   { value: "last-month", label: "Last month" },
   { value: "quarter", label: "This quarter" },
   { value: "year", label: "This year" },
-  { value: "own", label: "From … to …" },
+  { value: "custom", label: "Custom range" },
 ] as const;
 
 export type Span = { readonly from: string; readonly to: string };
 
-/** Days in the reader's zone; the last one belongs to the period. */
+/** Days are in the reader's time zone; the last day is included. */
 export function spanOf(period: string, from: string, to: string, nowMs: number): Span {
   const now = new Date(nowMs);
   const [year, month] = [now.getFullYear(), now.getMonth()];
@@ -27,7 +27,7 @@ export function spanOf(period: string, from: string, to: string, nowMs: number):
       return span(new Date(year, month - (month % 3), 1), now);
     case "year":
       return span(new Date(year, 0, 1), now);
-    case "own": {
+    case "custom": {
       const start = dayOf(from) ?? new Date(nowMs - 30 * DAY_MS);
       const end = dayOf(to);
       return span(start, end === undefined ? now : new Date(end.getFullYear(), end.getMonth(), end.getDate() + 1));
@@ -42,7 +42,7 @@ function dayOf(text: string): Date | undefined {
   return Number.isNaN(day.getTime()) ? undefined : day;
 }
 
-/** The period in the address; it ends at the time at which it was chosen. */
+/** The period in the URL; open periods end at the time of selection. */
 export function usePeriod(): Span {
   const { get } = useSearchParams();
   const [period, from, to] = [get("period"), get("from"), get("to")];

@@ -8,10 +8,9 @@ import { Country, Money, Num, Unknown } from "../../ui/values.tsx";
 import type { Report } from "./report.ts";
 
 type Group = Report["by_level"][number];
-type Served = Report["served"][number];
+type ServedRow = Report["served"][number];
 type Kind = "level" | "country" | "provider";
 
-/** Shares of live traffic, as bars. */
 export function Groups({
   title,
   kind,
@@ -25,7 +24,7 @@ export function Groups({
   return (
     <Card title={title} about="Live traffic">
       {rows.length === 0 ? (
-        <p className="text-soft">Nothing was served live.</p>
+        <p className="text-soft">No live traffic.</p>
       ) : (
         <ul className="grid gap-3">
           {rows.map((row) => {
@@ -42,7 +41,7 @@ export function Groups({
                   <div className="h-full min-w-0.5 rounded-full bg-accent" style={{ width: `${percent}%` }} />
                 </div>
                 <p className="text-xs text-soft">
-                  <Num value={row.input_tokens} /> tokens in, <Num value={row.output_tokens} /> out,{" "}
+                  <Num value={row.input_tokens} /> input tokens, <Num value={row.output_tokens} /> output tokens,{" "}
                   <Money amount={row.cost} currency={row.currency} />
                 </p>
               </li>
@@ -54,7 +53,7 @@ export function Groups({
   );
 }
 
-/** A group of countries is named by all of them: the request may have been computed in any. */
+/** A group lists all its countries: the request may have run in any of them. */
 function GroupName({ kind, name }: { readonly kind: Kind; readonly name: string }) {
   if (kind === "level") return <LevelBadge level={name} />;
   if (kind === "provider") return <Logged text={name} className="font-medium" />;
@@ -65,22 +64,22 @@ function GroupName({ kind, name }: { readonly kind: Kind; readonly name: string 
   return <Logged text={isKnown ? codes.map(countryName).join(", ") : name} />;
 }
 
-export function ServedRows({ report }: { readonly report: Report }) {
+export function ServedEndpoints({ report }: { readonly report: Report }) {
   return (
     <section className="grid gap-3">
-      <h2 className="text-base">Who served what</h2>
+      <h2 className="text-base">Endpoints</h2>
       <Table
-        label="Who served what"
+        label="Endpoints"
         columns={COLUMNS}
         rows={report.served}
         keyOf={(row) => `${row.policy_version} ${row.environment} ${row.endpoint} ${row.model} ${row.level}`}
-        empty={<p className="px-5 py-4 text-soft">No endpoint served in this period.</p>}
+        empty={<p className="px-5 py-4 text-soft">No requests were served in this period.</p>}
       />
     </section>
   );
 }
 
-const COLUMNS: readonly Column<Served>[] = [
+const COLUMNS: readonly Column<ServedRow>[] = [
   {
     id: "model",
     header: "Model and endpoint",

@@ -8,12 +8,12 @@ import type { Report } from "./report.ts";
 type Evidence = Report["evidence"][number];
 type Source = NonNullable<Evidence["sources"]>[number];
 
-/** What the level of each endpoint that served rests on: where it was read, and when. */
+/** The sources behind the level of each serving endpoint. */
 export function Sources({ report }: { readonly report: Report }) {
   return (
     <section className="grid gap-3">
-      <h2 className="text-base">Where the levels were read</h2>
-      {report.evidence.length === 0 && <p className="text-soft">No endpoint served in this period.</p>}
+      <h2 className="text-base">Sources</h2>
+      {report.evidence.length === 0 && <p className="text-soft">No requests were served in this period.</p>}
       {report.evidence.map((one) => (
         <Endpoint key={one.endpoint} evidence={one} />
       ))}
@@ -23,13 +23,13 @@ export function Sources({ report }: { readonly report: Report }) {
 
 function Endpoint({ evidence }: { readonly evidence: Evidence }) {
   const levels = evidence.recorded_levels.map((level) => <LevelBadge key={level ?? ""} level={level} />);
-  const served = { name: "Level when it served", value: <span className="inline-flex gap-1.5">{levels}</span> };
+  const served = { name: "Level when served", value: <span className="inline-flex gap-1.5">{levels}</span> };
   const rows =
     evidence.level !== undefined
       ? [
           served,
           {
-            name: "Level now",
+            name: "Current level",
             value: (
               <>
                 <LevelBadge level={evidence.level} /> {evidence.reason}; confidence {evidence.confidence}
@@ -37,11 +37,11 @@ function Endpoint({ evidence }: { readonly evidence: Evidence }) {
             ),
           },
           { name: "Operated by", value: <Operator evidence={evidence} /> },
-          { name: "Computes in", value: <Places evidence={evidence} /> },
+          { name: "Countries", value: <ComputeCountries evidence={evidence} /> },
           { name: "Zero data retention", value: evidence.zero_data_retention ?? <Unknown /> },
           { name: "Trains on data", value: evidence.trains_on_data ?? <Unknown /> },
         ]
-      : [served, { name: "Today", value: evidence.own_node === true ? REMOVED_NODE : NOT_LISTED }];
+      : [served, { name: "Status", value: evidence.own_node === true ? REMOVED_NODE : NOT_LISTED }];
   return (
     <Card title={<Logged text={evidence.endpoint} mono wrap />}>
       <div className="grid gap-4">
@@ -58,8 +58,8 @@ function Endpoint({ evidence }: { readonly evidence: Evidence }) {
   );
 }
 
-const NOT_LISTED = "The catalogue has no such endpoint any more.";
-const REMOVED_NODE = "A machine of the workspace's own, which was removed since.";
+const NOT_LISTED = "No longer in the catalogue";
+const REMOVED_NODE = "A node of this workspace that has been removed";
 
 function Operator({ evidence }: { readonly evidence: Evidence }) {
   return (
@@ -70,15 +70,15 @@ function Operator({ evidence }: { readonly evidence: Evidence }) {
   );
 }
 
-function Places({ evidence }: { readonly evidence: Evidence }) {
+function ComputeCountries({ evidence }: { readonly evidence: Evidence }) {
   const countries = evidence.countries ?? [];
-  if (countries.length === 0) return "countries that are not known";
+  if (countries.length === 0) return "Unknown";
   return (
     <span className="flex flex-wrap gap-x-3 gap-y-1">
       {countries.map((code) => (
         <Country key={code} code={code} />
       ))}
-      {evidence.countries_kind === "upper_bound" && <span className="text-soft">at most these</span>}
+      {evidence.countries_kind === "upper_bound" && <span className="text-soft">At most these</span>}
     </span>
   );
 }
@@ -88,15 +88,15 @@ function SourceLine({ source }: { readonly source: Source }) {
     <li className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
       <Badge tone={source.kind === "primary" ? "good" : "neutral"}>{source.kind}</Badge>
       <span className="min-w-0">{source.claim}</span>
-      <Address url={source.url} />
-      <span className="text-xs whitespace-nowrap text-soft">read {source.read}</span>
-      {source.stale && <Badge tone="warn">old</Badge>}
+      <SourceLink url={source.url} />
+      <span className="text-xs whitespace-nowrap text-soft">Read {source.read}</span>
+      {source.stale && <Badge tone="warn">Stale</Badge>}
     </li>
   );
 }
 
-/** Only addresses of the web become links; anything else stays the text it is. */
-function Address({ url }: { readonly url: string }) {
+/** Only HTTP URLs become links. */
+function SourceLink({ url }: { readonly url: string }) {
   if (!/^https?:\/\//.test(url)) return <Logged text={url} wrap mono />;
   return (
     <OutLink href={url} target="_blank" className="min-w-0 [overflow-wrap:anywhere]">

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { remarksOf } from "./attention.ts";
+import { collectNotices } from "./attention.ts";
 
 const FACTS = {
   keys: [],
@@ -12,24 +12,24 @@ const FACTS = {
   at: (path = "") => path,
 };
 
-const texts = (facts: Partial<Parameters<typeof remarksOf>[0]>) =>
-  remarksOf({ ...FACTS, ...facts }).map(({ text }) => text);
+const texts = (facts: Partial<Parameters<typeof collectNotices>[0]>) =>
+  collectNotices({ ...FACTS, ...facts }).map(({ text }) => text);
 
-test("a workspace with nothing to say says nothing", () => {
+test("a healthy workspace has no notices", () => {
   expect(texts({})).toEqual([]);
-  // The balance of a workspace is not for plain members to see.
+  // Members don't see the balance.
   expect(texts({ balance: undefined, spent30Days: 1000 })).toEqual([]);
 });
 
-test("a balance is low by the pace of the last 30 days, not by its size", () => {
+test("a balance is low relative to the spend of the last 30 days", () => {
   expect(texts({ balance: "10.00", spent30Days: 40 })).toEqual([]);
   expect(texts({ balance: "10.00", spent30Days: 60 })).toEqual([
-    "At the pace of the last 30 days the balance lasts about 5 days.",
+    "At the current rate, the balance lasts about 5 days.",
   ]);
-  expect(texts({ balance: "0.00" })).toEqual(["The wallet is empty: requests that cost money are refused."]);
+  expect(texts({ balance: "0.00" })).toEqual(["The wallet is empty. Paid requests are rejected."]);
 });
 
-test("limits are named from nine tenths on", () => {
+test("a limit is reported from 90% usage", () => {
   const period = { spent: "0.00", held: "0.00", remaining: null, resets_at: "2026-12-01T00:00:00.000Z", limit: null };
   const limit = (spent: string) => ({
     of: "key" as const,
@@ -42,10 +42,10 @@ test("limits are named from nine tenths on", () => {
     month: { ...period, limit: "10.00", spent },
   });
   expect(texts({ limits: [limit("8.99")] })).toEqual([]);
-  expect(texts({ limits: [limit("9.00")] })).toEqual(["90% of the month's spend limit of backend is used."]);
+  expect(texts({ limits: [limit("9.00")] })).toEqual(["90% of the monthly spend limit for backend is used."]);
 });
 
-test("an account with a password alone is named to those who can do much", () => {
-  expect(texts({ hasNoSecondFactor: true })).toEqual(["Your account has neither a passkey nor a second factor."]);
+test("admins without a second factor get a notice", () => {
+  expect(texts({ hasNoSecondFactor: true })).toEqual(["Your account has no passkey and no two-factor authentication."]);
   expect(texts({ hasNoSecondFactor: true, isAdmin: false })).toEqual([]);
 });

@@ -7,7 +7,7 @@ export const DAYS = 30;
 
 type Sums = { readonly requests: number; readonly errors: number; readonly spend: number };
 
-/** Requests, errors and spend of some rows together. Spend is for reading: the ledger is what is exact. */
+/** Spend is a float for display; the ledger has the exact amounts. */
 export function sumOf(rows: readonly UsageRow[]): Sums {
   return rows.reduce(
     (sums, row) => ({
@@ -19,7 +19,7 @@ export function sumOf(rows: readonly UsageRow[]): Sums {
   );
 }
 
-/** One place for each of the last days, also for those on which nothing happened. */
+/** One entry per day, including days without requests. */
 export function byDay(rows: readonly UsageRow[], nowMs: number): { readonly dayMs: number; readonly sums: Sums }[] {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
   const found = Map.groupBy(rows, (row) => Date.parse(row.start));
@@ -29,7 +29,7 @@ export function byDay(rows: readonly UsageRow[], nowMs: number): { readonly dayM
   });
 }
 
-/** How many days the balance lasts at the pace of the last days; undefined: at this pace it does not end. */
+/** How many days the balance lasts at the average spend; undefined: nothing was spent. */
 export function daysLeft(balance: number, spent: number): number | undefined {
   return spent <= 0 ? undefined : Math.max(0, balance) / (spent / DAYS);
 }

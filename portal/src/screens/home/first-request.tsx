@@ -7,32 +7,38 @@ import { LinkButton } from "../../ui/link.tsx";
 import { Money, Time } from "../../ui/values.tsx";
 
 type Props = {
-  readonly arrived: Row<"manageListRequests"> | undefined;
+  readonly request: Row<"manageListRequests"> | undefined;
   readonly at: (path?: string) => string;
   readonly onDone: () => void;
 };
 
-/** Waits for the first request and turns green when it is there. What it says is read out. */
-export function FirstRequest({ arrived, at, onDone }: Props) {
-  const isFailed = arrived !== undefined && arrived.status >= 400;
+/** Waits for the first request; the result is announced to screen readers. */
+export function FirstRequest({ request, at, onDone }: Props) {
+  const isFailed = request !== undefined && request.status >= 400;
   return (
     <div
       className={cx(
         "rounded-md border px-4 py-3",
-        arrived === undefined && "border-dashed border-line-strong/60",
-        arrived !== undefined && (isFailed ? "border-warn/40 bg-warn-soft" : "border-good/40 bg-good-soft"),
+        request === undefined && "border-dashed border-line-strong/60",
+        request !== undefined && (isFailed ? "border-warn/40 bg-warn-soft" : "border-good/40 bg-good-soft"),
       )}
     >
       <div role="status" className="flex items-start gap-3">
-        {arrived === undefined ? <Waiting /> : isFailed ? <Failed request={arrived} /> : <Served request={arrived} />}
+        {request === undefined ? (
+          <WaitingNotice />
+        ) : isFailed ? (
+          <FailedNotice request={request} />
+        ) : (
+          <ServedNotice request={request} />
+        )}
       </div>
-      {arrived !== undefined && (
+      {request !== undefined && (
         <div className="mt-3 flex flex-wrap gap-2 pl-7">
-          <LinkButton to={at(`requests/${arrived.id}`)} size="small">
-            Look at it
+          <LinkButton to={at(`requests/${request.id}`)} size="small">
+            View request{" "}
           </LinkButton>
           <Button size="small" onClick={onDone}>
-            Go to the overview
+            Go to overview
           </Button>
         </div>
       )}
@@ -40,7 +46,7 @@ export function FirstRequest({ arrived, at, onDone }: Props) {
   );
 }
 
-function Waiting() {
+function WaitingNotice() {
   return (
     <>
       <span aria-hidden="true" className="relative mt-1.5 flex size-2.5">
@@ -49,20 +55,20 @@ function Waiting() {
       </span>
       <div>
         <p className="font-medium">Waiting for the first request</p>
-        <p className="text-soft">Run the snippet. It appears here the moment it arrives.</p>
+        <p className="text-soft">Run the snippet. Your request appears here as soon as it arrives.</p>
       </div>
     </>
   );
 }
 
-function Served({ request }: { readonly request: Row<"manageListRequests"> }) {
+function ServedNotice({ request }: { readonly request: Row<"manageListRequests"> }) {
   return (
     <>
       <Icon name="check" className="mt-0.5 text-good" />
       <div className="min-w-0">
-        <p className="font-medium text-good">The first request has arrived</p>
+        <p className="font-medium text-good">First request received</p>
         <p className="break-words">
-          {request.model ?? request.model_requested} answered <Time at={request.created_at} />, in{" "}
+          {request.model ?? request.model_requested} responded <Time at={request.created_at} /> in{" "}
           {durationText(request.total_ms)}
           {request.cost !== null && (
             <>
@@ -76,15 +82,15 @@ function Served({ request }: { readonly request: Row<"manageListRequests"> }) {
   );
 }
 
-function Failed({ request }: { readonly request: Row<"manageListRequests"> }) {
+function FailedNotice({ request }: { readonly request: Row<"manageListRequests"> }) {
   return (
     <>
       <Icon name="warning" className="mt-0.5 text-warn" />
       <div className="min-w-0">
-        <p className="font-medium text-warn">A request has arrived, but it was not served</p>
+        <p className="font-medium text-warn">Request received but not served</p>
         <p className="break-words">
-          It was answered {request.status} <code className="font-mono text-xs">{request.error_code}</code>. Look at it
-          to see why.
+          The gateway responded with {request.status} <code className="font-mono text-xs">{request.error_code}</code>.
+          View the request for details.
         </p>
       </div>
     </>

@@ -13,19 +13,19 @@ import { Link, LinkButton } from "../../ui/link.tsx";
 import { ShownOnce } from "../../ui/shown-once.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { FirstRequest } from "./first-request.tsx";
-import { firstRequest } from "./snippets.ts";
+import { firstRequestSnippets } from "./snippets.ts";
 
 type Props = {
   readonly workspace: string;
   readonly permissions: Permissions;
   readonly at: (path?: string) => string;
-  /** The newest request, once there is one. */
-  readonly arrived: Row<"manageListRequests"> | undefined;
+  /** The first request, once it was received. */
+  readonly firstRequest: Row<"manageListRequests"> | undefined;
   readonly onDone: () => void;
 };
 
-/** From nothing to the first answer in three steps; the last one watches for it. */
-export function Guide({ workspace, permissions, at, arrived, onDone }: Props) {
+/** Onboarding in three steps; the last one waits for the first request. */
+export function Guide({ workspace, permissions, at, firstRequest, onDone }: Props) {
   const [secret, setSecret] = useState<string>();
   const providers = useManage("manageListProviders", { query: { workspace } });
   const ready = (providers.data?.data ?? []).filter(({ connected, own_key }) => connected || own_key !== null);
@@ -33,11 +33,11 @@ export function Guide({ workspace, permissions, at, arrived, onDone }: Props) {
   const model = real.length > 0 ? "auto" : "sandbox/chat";
   return (
     <ol className="grid gap-4">
-      <Step number={1} title="Somebody who answers" isDone={ready.length > 0}>
+      <Step number={1} title="Connect a provider" isDone={ready.length > 0}>
         {providers.isPending ? (
           <SkeletonLines count={1} />
         ) : (
-          <Answerers
+          <ConnectedProviders
             real={real.map(({ name }) => name)}
             hasSandbox={ready.length > real.length}
             at={at}
@@ -45,29 +45,29 @@ export function Guide({ workspace, permissions, at, arrived, onDone }: Props) {
           />
         )}
       </Step>
-      <Step number={2} title="A key" isDone={secret !== undefined || arrived !== undefined}>
-        <FirstKey workspace={workspace} permissions={permissions} at={at} secret={secret} onMade={setSecret} />
+      <Step number={2} title="Create a key" isDone={secret !== undefined || firstRequest !== undefined}>
+        <FirstKey workspace={workspace} permissions={permissions} at={at} secret={secret} onCreated={setSecret} />
       </Step>
-      <Step number={3} title="The first request" isDone={arrived !== undefined}>
+      <Step number={3} title="Send a request" isDone={firstRequest !== undefined}>
         <p className="text-soft">
           {secret === undefined
-            ? "Pick your client. Put your key where $GATEWAY_KEY stands, or make one above and it is filled in."
-            : "Pick your client. Your key is filled in."}
+            ? "Choose your client. Replace $GATEWAY_KEY with your key, or create a key above to fill it in."
+            : "Choose your client. Your key is filled in."}
         </p>
         <CodeTabs
           label="First request"
-          snippets={firstRequest({ origin: location.origin, model, key: secret ?? "$GATEWAY_KEY" })}
+          snippets={firstRequestSnippets({ origin: location.origin, model, key: secret ?? "$GATEWAY_KEY" })}
         />
-        {arrived === undefined && permissions.isAdmin && (
+        {firstRequest === undefined && permissions.isAdmin && (
           <EmptyWallet workspace={workspace} at={at} permissions={permissions} />
         )}
-        <FirstRequest arrived={arrived} at={at} onDone={onDone} />
+        <FirstRequest request={firstRequest} at={at} onDone={onDone} />
       </Step>
     </ol>
   );
 }
 
-/** Without credit the first request would be refused: better said before than after. */
+/** Warns before the first request fails for lack of funds. */
 function EmptyWallet({ workspace, at, permissions }: Pick<Props, "workspace" | "at" | "permissions">) {
   const wallet = useManage("manageShowWallet", { params: { workspace } }).data;
   if (wallet === undefined || Number(wallet.balance) > 0) return null;
@@ -77,11 +77,11 @@ function EmptyWallet({ workspace, at, permissions }: Pick<Props, "workspace" | "
       title="The wallet is empty"
       action={
         <LinkButton size="small" to={permissions.isOperator ? "/app/operator/workspaces" : at("wallet")}>
-          {permissions.isOperator ? "Put money in" : "Top up"}
+          Add funds
         </LinkButton>
       }
     >
-      Requests that cost something are refused with 402 until there is credit in it.
+      Paid requests are rejected with 402 until you add funds.
     </Callout>
   );
 }
@@ -106,7 +106,7 @@ function Step({
         )}
       >
         {isDone ? <Icon name="check" /> : number}
-        {isDone && <span className="sr-only">done</span>}
+        {isDone && <span className="sr-only">Done</span>}
       </span>
       <div className="grid min-w-0 gap-3">
         <h2 className="text-base leading-7">{title}</h2>
@@ -116,7 +116,7 @@ function Step({
   );
 }
 
-function Answerers({
+function ConnectedProviders({
   real,
   hasSandbox,
   at,
@@ -138,18 +138,18 @@ function Answerers({
     <>
       <p className="text-soft">
         {hasSandbox
-          ? "The sandbox answers: simulated providers, for trying everything out without a real one."
-          : "No provider is connected yet, and the sandbox is switched off."}
+          ? "The sandbox is active: simulated providers for trying things out without a real provider."
+          : "No provider is connected and the sandbox is off."}
       </p>
       {permissions.isAdmin && (
         <p>
-          <Link to={at("provider-keys")}>Bring your own key of a provider</Link>
+          <Link to={at("provider-keys")}>Add your own provider key</Link>
           {permissions.isOperator && (
             <>
-              , or <Link to="/app/operator/providers">connect one for everybody</Link>
+              , or <Link to="/app/operator/providers">connect a provider for all workspaces</Link>
             </>
           )}
-          {hasSandbox && ", when you want real answers"}.
+          {hasSandbox && " to use real models"}.
         </p>
       )}
     </>
@@ -158,41 +158,41 @@ function Answerers({
 
 type KeyProps = Pick<Props, "workspace" | "permissions" | "at"> & {
   readonly secret: string | undefined;
-  readonly onMade: (secret: string) => void;
+  readonly onCreated: (secret: string) => void;
 };
 
-function FirstKey({ workspace, permissions, at, secret, onMade }: KeyProps) {
+function FirstKey({ workspace, permissions, at, secret, onCreated }: KeyProps) {
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }).data;
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 100 } }).data?.data ?? [];
   const create = useManageMutation("manageCreateKey", {
     stale: ["manageListKeys"],
-    onDone: ({ key }) => onMade(key),
+    onDone: ({ key }) => onCreated(key),
   });
   if (secret !== undefined)
     return (
       <>
-        <ShownOnce secret={secret} label="key of the guide" />
+        <ShownOnce secret={secret} label="Onboarding key" />
         {!permissions.isAdmin && policy?.approval === true && (
-          <Callout tone="warn" title="It waits for approval">
-            An admin or an owner has to approve it before it works.
+          <Callout tone="warn" title="Waiting for approval">
+            An admin or owner needs to approve this key before it works.
           </Callout>
         )}
       </>
     );
   if (!permissions.isAdmin && policy?.personal_keys === false)
     return (
-      <Callout title="Personal keys are switched off here">
-        Ask an admin or an owner for a key of the workspace, or to switch personal keys on.
+      <Callout title="Personal keys are off">
+        Ask an admin or owner for a workspace key, or to turn on personal keys.
       </Callout>
     );
-  const working = keys.filter(({ state }) => state === "active").length;
-  const body = { name: "key of the guide", ...(permissions.isAdmin ? {} : { member: permissions.email }) };
+  const activeKeys = keys.filter(({ state }) => state === "active").length;
+  const body = { name: "Onboarding key", ...(permissions.isAdmin ? {} : { member: permissions.email }) };
   return (
     <>
       <p className="text-soft">
-        {working === 0
-          ? "A key is what a program sends with every request. It is shown once."
-          : `There ${working === 1 ? "is a key" : `are ${working} keys`} already. Keys are shown once, so make another one to have it filled in below.`}
+        {activeKeys === 0
+          ? "API keys authenticate requests. A key is shown once."
+          : `You have ${activeKeys === 1 ? "1 active key" : `${activeKeys} active keys`}. Keys are shown once; create another one to fill it in below.`}
       </p>
       <div className="flex flex-wrap gap-2">
         <Button
@@ -201,9 +201,9 @@ function FirstKey({ workspace, permissions, at, secret, onMade }: KeyProps) {
           busy={create.isPending}
           onClick={() => create.mutate({ params: { workspace }, body })}
         >
-          Create a key
+          Create key{" "}
         </Button>
-        <LinkButton to={at("keys?new=1")}>With more settings</LinkButton>
+        <LinkButton to={at("keys?new=1")}>More options</LinkButton>
       </div>
       <ErrorNote error={create.error} />
     </>

@@ -10,26 +10,26 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Guide } from "./guide.tsx";
 import { Overview } from "./overview.tsx";
 
-const RECENT = 6;
-const WATCH_MS = 1500;
-const LOOK_MS = 15_000;
+const RECENT_ROWS = 6;
+const GUIDE_REFETCH_MS = 1500;
+const REFETCH_MS = 15_000;
 
-/** The way to the first request while there is none, and how things stand afterwards. */
+/** Onboarding until the first request, then the overview. */
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const search = useSearchParams();
   const permissions = usePermissions(workspace);
   const about = useManage("manageShowWorkspace", { params: { workspace } }).data;
   const [wasEmpty, setWasEmpty] = useState(false);
-  const isAsked = search.get("guide") === "1";
-  const isGuide = isAsked || wasEmpty;
-  const asked = { params: { workspace }, query: { limit: RECENT } };
-  const requests = useManage("manageListRequests", asked, { refetchMs: isGuide ? WATCH_MS : LOOK_MS });
+  const isGuideRequested = search.get("guide") === "1";
+  const isGuide = isGuideRequested || wasEmpty;
+  const requestArgs = { params: { workspace }, query: { limit: RECENT_ROWS } };
+  const requests = useManage("manageListRequests", requestArgs, { refetchMs: isGuide ? GUIDE_REFETCH_MS : REFETCH_MS });
   const rows = requests.data?.data;
-  // Whoever began with the guide sees it turn green, and leaves it by hand.
+  // The guide stays open after the first request until the reader leaves it.
   if (rows?.length === 0 && !wasEmpty) setWasEmpty(true);
   const [since] = useState(() => Date.now());
-  const arrived = rows?.find(({ created_at }) => !isAsked || Date.parse(created_at) >= since);
+  const firstRequest = rows?.find(({ created_at }) => !isGuideRequested || Date.parse(created_at) >= since);
   const leave = () => {
     setWasEmpty(false);
     search.set({ guide: null });
@@ -37,19 +37,19 @@ export function Screen() {
   return (
     <>
       <PageHeader
-        title={isGuide ? "Your first request" : (about?.name ?? workspace)}
-        about={isGuide ? `Three steps, about a minute. Everything here can be changed later.` : undefined}
+        title={isGuide ? "Send your first request" : (about?.name ?? workspace)}
+        about={isGuide ? "Three steps, about a minute. You can change everything later." : undefined}
         actions={
           <>
             <CallButton
               calls={[
-                { id: "manageListRequests", args: asked, says: "The newest requests" },
-                { id: "manageShowUsage", args: { params: { workspace } }, says: "Usage by day" },
+                { id: "manageListRequests", args: requestArgs, says: "List recent requests" },
+                { id: "manageShowUsage", args: { params: { workspace } }, says: "Show usage by day" },
               ]}
             />
             {!isGuide && rows !== undefined && (
               <Button icon="spark" onClick={() => search.set({ guide: "1" })}>
-                First-request guide
+                Setup guide
               </Button>
             )}
           </>
@@ -60,7 +60,7 @@ export function Screen() {
       ) : rows === undefined ? (
         <SkeletonLines count={8} />
       ) : isGuide ? (
-        <Guide {...{ workspace, permissions, at, arrived }} onDone={leave} />
+        <Guide {...{ workspace, permissions, at, firstRequest }} onDone={leave} />
       ) : (
         <Overview {...{ workspace, permissions, at }} currency={about?.currency ?? "EUR"} requests={rows} />
       )}

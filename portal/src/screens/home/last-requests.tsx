@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<Request>[] = [
     phone: "title",
     className: "md:min-w-44",
     cell: ({ model, model_requested }) => (
-      <span className="font-mono text-xs break-all">{model ?? model_requested ?? "none"}</span>
+      <span className="font-mono text-xs break-all">{model ?? model_requested ?? "None"}</span>
     ),
   },
   {
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Request>[] = [
   },
   {
     id: "took",
-    header: "Took",
+    header: "Duration",
     align: "end",
     cell: ({ total_ms }) => <span className="figures whitespace-nowrap">{durationText(total_ms)}</span>,
   },
@@ -46,11 +46,10 @@ const COLUMNS: readonly Column<Request>[] = [
     align: "end",
     cell: ({ cost, currency }) => <Money amount={cost} currency={currency} />,
   },
-  { id: "at", header: "When", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
+  { id: "at", header: "Time", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
-/** The newest requests, each with a way to all that is known of it. */
-export function LastRequests({
+export function RecentRequests({
   requests,
   at,
 }: {
@@ -61,17 +60,17 @@ export function LastRequests({
     <section aria-labelledby="last-requests" className="grid gap-2">
       <div className="flex items-baseline justify-between gap-4">
         <h2 id="last-requests" className="text-sm">
-          Last requests
+          Recent requests
         </h2>
-        <Link to={at("requests")}>All requests</Link>
+        <Link to={at("requests")}>View all</Link>
       </div>
       <Table
-        label="Last requests"
+        label="Recent requests"
         columns={COLUMNS}
         rows={requests}
         keyOf={({ id }) => id}
         linkOf={({ id }) => at(`requests/${id}`)}
-        empty={<EmptyState title="No request yet" hint="The guide shows how to send the first one." />}
+        empty={<EmptyState title="No requests yet" hint="The setup guide shows how to send one." />}
       />
     </section>
   );

@@ -16,9 +16,9 @@ import { Link } from "../../ui/link.tsx";
 import { Skeleton, SkeletonLines } from "../../ui/skeleton.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { Money, useNow } from "../../ui/values.tsx";
-import { remarksOf } from "./attention.ts";
+import { collectNotices } from "./attention.ts";
 import { byDay, DAYS, sumOf } from "./figures.ts";
-import { LastRequests } from "./last-requests.tsx";
+import { RecentRequests } from "./last-requests.tsx";
 
 type Props = {
   readonly workspace: string;
@@ -28,20 +28,19 @@ type Props = {
   readonly requests: readonly Row<"manageListRequests">[];
 };
 
-const OFTEN_MS = 20_000;
+const REFETCH_MS = 20_000;
 
-/** How a workspace stands: money, traffic, what needs somebody. */
 export function Overview({ workspace, currency, permissions, at, requests }: Props) {
   const params = { workspace };
-  // Today is the reader's own day; the 30 days are days of UTC, as statements have them.
+  // Today is in the reader's time zone; the 30 days are UTC days, as in statements.
   const midnight = useMemo(() => new Date(new Date().setHours(0, 0, 0, 0)).toISOString(), []);
-  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { refetchMs: OFTEN_MS });
+  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { refetchMs: REFETCH_MS });
   const today = useManage(
     "manageShowUsage",
     { params, query: { by: "hour", env: "all", from: midnight } },
-    { refetchMs: OFTEN_MS },
+    { refetchMs: REFETCH_MS },
   );
-  const wallet = useManage("manageShowWallet", { params }, { enabled: permissions.isAdmin, refetchMs: OFTEN_MS });
+  const wallet = useManage("manageShowWallet", { params }, { enabled: permissions.isAdmin, refetchMs: REFETCH_MS });
   if (days.error !== null && days.data === undefined)
     return <ErrorState error={days.error} onRetry={() => void days.refetch()} />;
   const all = sumOf(days.data?.data ?? []);
@@ -59,23 +58,23 @@ export function Overview({ workspace, currency, permissions, at, requests }: Pro
                 <Money amount={wallet.data.balance} currency={wallet.data.currency} as="balance" />
               )
             }
-            note={<Link to={at("wallet")}>Wallet</Link>}
+            note={<Link to={at("wallet")}>View wallet</Link>}
           />
         )}
-        <Figure
+        <PendingStat
           label="Spend today"
           isPending={today.isPending}
           value={moneyText(String(now.spend), currency)}
           note={`${moneyText(String(all.spend), currency)} in ${DAYS} days`}
         />
-        <Figure
+        <PendingStat
           label="Requests today"
           isPending={today.isPending}
           value={numberText(now.requests)}
           note={`${numberText(all.requests)} in ${DAYS} days`}
         />
-        <Figure
-          label="Errors today"
+        <PendingStat
+          label="Error rate today"
           isPending={today.isPending}
           value={now.requests === 0 ? "–" : percentText(now.errors / now.requests)}
           note={`${all.requests === 0 ? "–" : percentText(all.errors / all.requests)} in ${DAYS} days`}
@@ -83,13 +82,13 @@ export function Overview({ workspace, currency, permissions, at, requests }: Pro
         />
       </div>
       <Attention {...{ workspace, permissions, at }} balance={wallet.data?.balance} spent30Days={all.spend} />
-      <Days rows={days.data?.data} currency={currency} at={at} />
-      <LastRequests requests={requests} at={at} />
+      <DailyChart rows={days.data?.data} currency={currency} at={at} />
+      <RecentRequests requests={requests} at={at} />
     </Stack>
   );
 }
 
-function Figure({
+function PendingStat({
   isPending,
   value,
   ...rest
@@ -103,8 +102,7 @@ function Figure({
   return <Stat {...rest} value={isPending ? <Skeleton className="h-6 w-20" /> : value} />;
 }
 
-/** Spend or requests of the last days as bars. */
-function Days({
+function DailyChart({
   rows,
   currency,
   at,
@@ -124,7 +122,7 @@ function Days({
       actions={
         <>
           <Segments
-            label="What the chart shows"
+            label="Metric"
             value={isSpend ? "spend" : "requests"}
             onChange={show}
             options={[
@@ -132,7 +130,7 @@ function Days({
               { value: "spend", label: "Spend" },
             ]}
           />
-          <Link to={at("usage")}>More</Link>
+          <Link to={at("usage")}>View usage</Link>
         </>
       }
     >
@@ -158,7 +156,6 @@ function Days({
   );
 }
 
-/** What needs somebody; nothing is drawn when nothing does. */
 function Attention({
   workspace,
   permissions,
@@ -177,7 +174,7 @@ function Attention({
     { params: { workspace }, query: { limit: 1000 } },
     { enabled: permissions.isAdmin },
   ).data?.data;
-  const remarks = remarksOf({
+  const notices = collectNotices({
     keys,
     balance,
     spent30Days,
@@ -187,11 +184,11 @@ function Attention({
     nowMs,
     at,
   });
-  if (remarks.length === 0) return null;
+  if (notices.length === 0) return null;
   return (
     <Card title="Needs attention" flush>
       <ul>
-        {remarks.map(({ id, icon, tone, text, action, to }) => (
+        {notices.map(({ id, icon, tone, text, action, to }) => (
           <li key={id} className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b px-5 py-2.5 last:border-0">
             <Icon name={icon} className={cx(tone === "bad" ? "text-bad" : "text-warn")} />
             <span className="min-w-0 flex-1 basis-52 break-words">{text}</span>

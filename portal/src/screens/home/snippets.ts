@@ -1,17 +1,17 @@
 import type { Snippet } from "../../ui/code-block.tsx";
 
 type Target = {
-  /** Where the gateway is: `https://gateway.example.eu`. */
+  /** `https://gateway.example.eu`, without a path. */
   readonly origin: string;
   readonly model: string;
-  /** The key itself, or a name that stands for it. */
+  /** The key, or a placeholder. */
   readonly key: string;
 };
 
 const QUESTION = "Say hello in French.";
 
-/** The same first request for each client that people come with. */
-export function firstRequest(target: Target): Snippet[] {
+/** The same first request for each supported client. */
+export function firstRequestSnippets(target: Target): Snippet[] {
   return [
     { id: "curl", label: "curl", code: curl(target) },
     { id: "openai-ts", label: "OpenAI SDK, TypeScript", code: openaiTypeScript(target) },
@@ -55,7 +55,7 @@ print(answer.choices[0].message.content)`;
 function anthropic({ origin, model, key }: Target): string {
   return `import Anthropic from "@anthropic-ai/sdk";
 
-// The address has no /v1 here: the SDK adds it.
+// Base URL without /v1: the SDK adds it.
 const client = new Anthropic({ baseURL: "${origin}", authToken: "${key}", apiKey: null });
 const answer = await client.messages.create({
   model: "${model}",

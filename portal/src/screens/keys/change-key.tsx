@@ -8,20 +8,19 @@ import { Callout } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { changeBody, draftOf } from "./draft.ts";
 import type { Key } from "./key.ts";
-import { KeySettingsFields, NEW_EXPIRIES, wrongIn } from "./key-fields.tsx";
+import { fieldErrorOf, KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
 
 type Props = { readonly subject: Key; readonly isAdmin: boolean; readonly onClose: () => void };
 
-/** Changes a key's settings; they hold from its next request on. */
-export function ChangeKey({ subject, isAdmin, onClose }: Props) {
+export function EditKey({ subject, isAdmin, onClose }: Props) {
   const [draft, setDraft] = useState(() => draftOf(subject));
   const { workspace, state } = subject;
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: !isAdmin }).data;
-  // What an admin looked at, or is looking at, is not a member's to change.
-  const isFixed = !isAdmin && (state === "pending" || policy?.approval === true);
+  // Members can't change settings that an admin approves.
+  const isLocked = !isAdmin && (state === "pending" || policy?.approval === true);
   const save = useManageMutation("manageChangeKey", {
     onDone: () => {
-      toast(`The settings of ${draft.name} hold from its next request on.`);
+      toast(`${draft.name} updated`);
       onClose();
     },
   });
@@ -31,18 +30,18 @@ export function ChangeKey({ subject, isAdmin, onClose }: Props) {
   const expiries =
     expires_at === null
       ? NEW_EXPIRIES
-      : [{ value: "same", label: `As it is: ${dayText(Date.parse(expires_at))}` }, ...NEW_EXPIRIES];
+      : [{ value: "same", label: `Unchanged: ${dayText(Date.parse(expires_at))}` }, ...NEW_EXPIRIES];
   return (
     <FormDialog
       open
       onClose={onClose}
-      title={`Settings of ${subject.name}`}
+      title={`Edit ${subject.name}`}
       onSubmit={() => isChanged && save.mutate({ params: { id: subject.id }, body })}
-      action="Save"
+      action="Save key"
       busy={save.isPending}
       disabled={!isChanged}
     >
-      <Field label="Name" error={wrongIn(save.error, "name")}>
+      <Field label="Name" error={fieldErrorOf(save.error, "name")}>
         <Input
           required
           maxLength={100}
@@ -50,10 +49,10 @@ export function ChangeKey({ subject, isAdmin, onClose }: Props) {
           onChange={(event) => setDraft({ ...draft, name: event.target.value })}
         />
       </Field>
-      {isFixed ? (
+      {isLocked ? (
         <Callout>
-          What it may call, from where and until when is what an admin approves. To ask for something else, revoke it
-          and make another.
+          An admin approves a key's permissions, IP allowlist and expiry. To change them, revoke this key and create
+          another one.
         </Callout>
       ) : (
         <KeySettingsFields

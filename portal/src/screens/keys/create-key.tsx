@@ -12,7 +12,7 @@ import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { ShownOnce } from "../../ui/shown-once.tsx";
 import { createBody, type KeyDraft, NEW_KEY } from "./draft.ts";
-import { KeySettingsFields, NEW_EXPIRIES, wrongIn } from "./key-fields.tsx";
+import { fieldErrorOf, KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
 
 type Props = {
   readonly workspace: string;
@@ -21,27 +21,31 @@ type Props = {
   readonly onClose: () => void;
 };
 
-/** Makes a key and shows it this once. */
 export function CreateKey({ workspace, permissions, open, onClose }: Props) {
   const [draft, setDraft] = useState<KeyDraft>(NEW_KEY);
-  const [made, setMade] = useState<ApiResponse<"manageCreateKey">>();
+  const [createdKey, setCreatedKey] = useState<ApiResponse<"manageCreateKey">>();
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: open }).data;
-  const create = useManageMutation("manageCreateKey", { onDone: setMade });
-  // A member makes personal keys for themselves and nothing else.
+  const create = useManageMutation("manageCreateKey", { onDone: setCreatedKey });
+  // Members can only create personal keys for themselves.
   const member = permissions.isAdmin ? draft.member : permissions.email;
   const close = () => {
     onClose();
     setDraft(NEW_KEY);
-    setMade(undefined);
+    setCreatedKey(undefined);
     create.reset();
   };
-  if (made !== undefined)
-    return <Made {...{ workspace, open, close, made }} waits={member !== "" && policy?.approval === true} />;
+  if (createdKey !== undefined)
+    return (
+      <KeyCreated
+        {...{ workspace, open, close, createdKey }}
+        needsApproval={member !== "" && policy?.approval === true}
+      />
+    );
   if (!permissions.isAdmin && policy?.personal_keys === false)
     return (
-      <Dialog open={open} onClose={close} title="Create a key" footer={<Button onClick={close}>Close</Button>}>
-        <Callout title="Personal keys are switched off here">
-          Ask an admin or an owner: they switch personal keys on, or make a workspace key for your work.
+      <Dialog open={open} onClose={close} title="Create key" footer={<Button onClick={close}>Close</Button>}>
+        <Callout title="Personal keys are off">
+          Ask an admin or owner to turn on personal keys or to create a workspace key for you.
         </Callout>
       </Dialog>
     );
@@ -51,18 +55,22 @@ export function CreateKey({ workspace, permissions, open, onClose }: Props) {
     <FormDialog
       open={open}
       onClose={close}
-      title="Create a key"
+      title="Create key"
       onSubmit={() => create.mutate({ params: { workspace }, body })}
-      action="Create the key"
+      action="Create key"
       busy={create.isPending}
     >
-      <Basics {...{ draft, change }} error={create.error} />
+      <BasicFields {...{ draft, change }} error={create.error} />
       {permissions.isAdmin ? (
-        <Owner {...{ workspace, draft, change }} mayBePersonal={policy?.personal_keys === true} error={create.error} />
+        <OwnerField
+          {...{ workspace, draft, change }}
+          mayBePersonal={policy?.personal_keys === true}
+          error={create.error}
+        />
       ) : (
         <p className="text-soft">
-          A personal key of yours. It ends when you leave the workspace
-          {policy?.approval === true && ", and works once an admin has approved it"}.
+          A personal key. It is revoked when you leave the workspace
+          {policy?.approval === true && " and works after an admin has approved it"}.
         </p>
       )}
       <KeySettingsFields
@@ -76,16 +84,16 @@ export function CreateKey({ workspace, permissions, open, onClose }: Props) {
   );
 }
 
-type PartProps = {
+type KeyFieldsProps = {
   readonly draft: KeyDraft;
   readonly change: (change: Partial<KeyDraft>) => void;
   readonly error: ApiError | null;
 };
 
-function Basics({ draft, change, error }: PartProps) {
+function BasicFields({ draft, change, error }: KeyFieldsProps) {
   return (
     <div className="grid gap-4 sm:grid-cols-2">
-      <Field label="Name" hint="Where it is used: backend, notebook." error={wrongIn(error, "name")}>
+      <Field label="Name" hint="For example, where you use it: backend, notebook." error={fieldErrorOf(error, "name")}>
         <Input
           autoFocus
           required
@@ -96,7 +104,7 @@ function Basics({ draft, change, error }: PartProps) {
       </Field>
       <Field
         label="Environment"
-        hint={draft.environment === "live" ? "Real traffic." : "Counted apart from real traffic."}
+        hint={draft.environment === "live" ? "For production traffic." : "Reported separately from live traffic."}
       >
         <Select
           value={draft.environment}
@@ -111,30 +119,29 @@ function Basics({ draft, change, error }: PartProps) {
   );
 }
 
-/** Whose key it is, and what becomes of it when somebody leaves. */
-function Owner({
+function OwnerField({
   workspace,
   draft,
   change,
   error,
   mayBePersonal,
-}: PartProps & { readonly workspace: string; readonly mayBePersonal: boolean }) {
+}: KeyFieldsProps & { readonly workspace: string; readonly mayBePersonal: boolean }) {
   const members = useManage("manageListMembers", { params: { workspace }, query: { limit: 1000 } });
   const emails = (members.data?.data ?? []).map(({ email }) => email).toSorted();
   const hint =
     draft.member !== ""
-      ? "A personal key ends the moment its member leaves the workspace."
+      ? "A personal key is revoked when its member leaves the workspace."
       : mayBePersonal
-        ? "A workspace key goes on when people leave. A personal key ends with its member."
-        : "A workspace key goes on when people leave. Personal keys are switched off in the settings.";
+        ? "Workspace keys keep working when members leave. Personal keys are revoked."
+        : "Workspace keys keep working when members leave. Personal keys are turned off in Settings.";
   return (
-    <Field label="Whose key" hint={hint} error={wrongIn(error, "member")}>
+    <Field label="Owner" hint={hint} error={fieldErrorOf(error, "member")}>
       <Select
         value={draft.member}
         disabled={!mayBePersonal}
         onChange={(event) => change({ member: event.target.value })}
         options={[
-          { value: "", label: "The workspace's" },
+          { value: "", label: "Workspace" },
           ...emails.map((email) => ({ value: email, label: `Personal: ${email}` })),
         ]}
       />
@@ -142,33 +149,33 @@ function Owner({
   );
 }
 
-function Made({
+function KeyCreated({
   workspace,
   open,
   close,
-  made,
-  waits,
+  createdKey,
+  needsApproval,
 }: {
   readonly workspace: string;
   readonly open: boolean;
   readonly close: () => void;
-  readonly made: ApiResponse<"manageCreateKey">;
-  readonly waits: boolean;
+  readonly createdKey: ApiResponse<"manageCreateKey">;
+  readonly needsApproval: boolean;
 }) {
   const footer = (
     <>
-      <LinkButton to={pathIn(workspace, "connect")}>Connect a client</LinkButton>
+      <LinkButton to={pathIn(workspace, "connect")}>Connect client</LinkButton>
       <Button look="primary" onClick={close}>
-        I have copied it
+        I copied the key
       </Button>
     </>
   );
   return (
-    <Dialog open={open} onClose={close} title={`Your new key: ${made.name}`} footer={footer}>
-      <ShownOnce secret={made.key} label={made.name} />
-      {waits && (
-        <Callout tone="warn" title="It waits for approval">
-          Calls with it are refused until an admin or an owner approves it. They see it on their Keys screen.
+    <Dialog open={open} onClose={close} title={`Key created: ${createdKey.name}`} footer={footer}>
+      <ShownOnce secret={createdKey.key} label={createdKey.name} />
+      {needsApproval && (
+        <Callout tone="warn" title="Waiting for approval">
+          Requests with this key are rejected until an admin or owner approves it under Keys.
         </Callout>
       )}
     </Dialog>

@@ -27,10 +27,16 @@ const KEY: Key = {
   currency: "EUR",
 };
 
-test("a new key is asked for with nothing but what was said", () => {
+test("a create request only contains changed settings", () => {
   expect(createBody({ ...NEW_KEY, name: " backend " }, true, NOW_MS)).toEqual({ name: "backend", environment: "live" });
-  const said = { ...NEW_KEY, environment: "test", expiry: "30", addresses: "10.0.0.1, 10.0.0.2\n", rpm: "60" } as const;
-  expect(createBody(said, true, NOW_MS)).toEqual({
+  const draft = {
+    ...NEW_KEY,
+    environment: "test",
+    expiry: "30",
+    addresses: "10.0.0.1, 10.0.0.2\n",
+    rpm: "60",
+  } as const;
+  expect(createBody(draft, true, NOW_MS)).toEqual({
     environment: "test",
     expires_at: "2026-12-15T12:00:00.000Z",
     ip_allowlist: ["10.0.0.1", "10.0.0.2"],
@@ -38,16 +44,16 @@ test("a new key is asked for with nothing but what was said", () => {
   });
 });
 
-test("a member's form sends neither speed nor policy", () => {
-  const said = { ...NEW_KEY, member: "ada@example.eu", rpm: "60", policy: { ...NEW_KEY.policy, noTraining: true } };
-  expect(createBody(said, false, NOW_MS)).toEqual({ environment: "live", member: "ada@example.eu" });
+test("a member's form sends neither rate limit nor policy", () => {
+  const draft = { ...NEW_KEY, member: "ada@example.eu", rpm: "60", policy: { ...NEW_KEY.policy, noTraining: true } };
+  expect(createBody(draft, false, NOW_MS)).toEqual({ environment: "live", member: "ada@example.eu" });
 });
 
-test("a form that was opened and not touched changes nothing", () => {
+test("an unchanged form changes nothing", () => {
   expect(changeBody(KEY, draftOf(KEY), true, NOW_MS)).toEqual({});
 });
 
-test("what is emptied is lifted, and a chosen day is the key's last whole one", () => {
+test("an emptied field removes the restriction, and a date is the key's last full day", () => {
   const draft = { ...draftOf(KEY), scopes: [], addresses: "", rpm: "", expiry: "date", lastDay: "2026-12-24" };
   expect(changeBody(KEY, draft, true, NOW_MS)).toEqual({
     scopes: null,

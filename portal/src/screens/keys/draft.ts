@@ -2,19 +2,19 @@ import type { Args } from "../../api/client.ts";
 import { DAY_MS } from "../../format/time.ts";
 import type { Key, Scope } from "./key.ts";
 
-/** A key's settings as they are typed. */
+/** The form state of a key. */
 export type KeyDraft = {
   readonly name: string;
   readonly environment: "live" | "test";
-  /** E-mail of the owner of a personal key; empty: the workspace's. */
+  /** Email of a personal key's owner; empty: workspace key. */
   readonly member: string;
-  /** Empty: everything. */
+  /** Empty: all scopes. */
   readonly scopes: readonly Scope[];
-  /** One on each line, or with commas; empty: from everywhere. */
+  /** Separated by lines or commas; empty: any address. */
   readonly addresses: string;
-  /** "never", a number of days, "date", or "same": as it is. */
+  /** "never", a number of days, "date", or "same" for unchanged. */
   readonly expiry: string;
-  /** A day in the reader's zone: the key's last one. */
+  /** The key's last full day, in the reader's time zone. */
   readonly lastDay: string;
   readonly rpm: string;
   readonly policy: PolicyDraft;
@@ -29,7 +29,7 @@ export type PolicyDraft = {
   readonly blocked: string;
 };
 
-const OPEN: PolicyDraft = {
+const EMPTY_POLICY: PolicyDraft = {
   floor: "none",
   countries: "",
   zeroDataRetention: false,
@@ -47,7 +47,7 @@ export const NEW_KEY: KeyDraft = {
   expiry: "never",
   lastDay: "",
   rpm: "",
-  policy: OPEN,
+  policy: EMPTY_POLICY,
 };
 
 export function draftOf(key: Key): KeyDraft {
@@ -63,7 +63,7 @@ export function draftOf(key: Key): KeyDraft {
     rpm: key.rpm === null ? "" : String(key.rpm),
     policy:
       policy === null
-        ? OPEN
+        ? EMPTY_POLICY
         : {
             floor: policy.floor ?? "none",
             countries: (policy.countries ?? []).join(", "),
@@ -78,32 +78,32 @@ export function draftOf(key: Key): KeyDraft {
 type CreateBody = NonNullable<Args<"manageCreateKey">["body"]>;
 type ChangeBody = NonNullable<Args<"manageChangeKey">["body"]>;
 
-/** What is sent to make a key: only what was said. Speed and policy are for admins to set. */
+/** Only changed settings are sent. Rate limit and policy are for admins. */
 export function createBody(draft: KeyDraft, isAdmin: boolean, nowMs: number): CreateBody {
   const { name, environment, member } = draft;
   return {
     ...(name.trim() === "" ? {} : { name: name.trim() }),
     environment,
     ...(member === "" ? {} : { member }),
-    ...changed(NEW_KEY, { ...draft, name: "", environment: NEW_KEY.environment, member: "" }, isAdmin, nowMs),
+    ...changedSettings(NEW_KEY, { ...draft, name: "", environment: NEW_KEY.environment, member: "" }, isAdmin, nowMs),
   };
 }
 
-/** What is sent to change one: only what is different. */
+/** Only changed settings are sent. */
 export function changeBody(key: Key, draft: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
-  return changed(draftOf(key), draft, isAdmin, nowMs);
+  return changedSettings(draftOf(key), draft, isAdmin, nowMs);
 }
 
-function changed(before: KeyDraft, after: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
-  const isOther = (field: keyof KeyDraft) => JSON.stringify(before[field]) !== JSON.stringify(after[field]);
+function changedSettings(before: KeyDraft, after: KeyDraft, isAdmin: boolean, nowMs: number): ChangeBody {
+  const isChanged = (field: keyof KeyDraft) => JSON.stringify(before[field]) !== JSON.stringify(after[field]);
   const expires = expiryOf(after, nowMs);
   return {
-    ...(isOther("name") ? { name: after.name.trim() } : {}),
-    ...(isOther("scopes") ? { scopes: after.scopes.length === 0 ? null : [...after.scopes] } : {}),
-    ...(isOther("addresses") ? { ip_allowlist: listed(after.addresses) } : {}),
-    ...(isOther("expiry") && expires !== undefined ? { expires_at: expires } : {}),
-    ...(isAdmin && isOther("rpm") ? { rpm: after.rpm.trim() === "" ? null : Number(after.rpm) } : {}),
-    ...(isAdmin && isOther("policy") ? { policy: policyBody(after.policy) } : {}),
+    ...(isChanged("name") ? { name: after.name.trim() } : {}),
+    ...(isChanged("scopes") ? { scopes: after.scopes.length === 0 ? null : [...after.scopes] } : {}),
+    ...(isChanged("addresses") ? { ip_allowlist: splitList(after.addresses) } : {}),
+    ...(isChanged("expiry") && expires !== undefined ? { expires_at: expires } : {}),
+    ...(isAdmin && isChanged("rpm") ? { rpm: after.rpm.trim() === "" ? null : Number(after.rpm) } : {}),
+    ...(isAdmin && isChanged("policy") ? { policy: policyBody(after.policy) } : {}),
   };
 }
 
@@ -112,21 +112,21 @@ const FLOORS = ["none", "L0", "L1", "L2", "L3", "L4"] as const;
 function policyBody(policy: PolicyDraft): ChangeBody["policy"] {
   return {
     floor: FLOORS.find((floor) => floor === policy.floor) ?? "none",
-    countries: listed(policy.countries)?.map((code) => code.toUpperCase()) ?? null,
+    countries: splitList(policy.countries)?.map((code) => code.toUpperCase()) ?? null,
     zero_data_retention: policy.zeroDataRetention,
     no_training: policy.noTraining,
-    allowed_models: listed(policy.models),
-    blocked_providers: listed(policy.blocked),
+    allowed_models: splitList(policy.models),
+    blocked_providers: splitList(policy.blocked),
   };
 }
 
-/** Words between commas, spaces and line ends; null: there are none. */
-function listed(text: string): string[] | null {
+/** Splits at commas, spaces and line breaks; null: empty. */
+function splitList(text: string): string[] | null {
   const words = text.split(/[\s,;]+/).filter((word) => word !== "");
   return words.length === 0 ? null : words;
 }
 
-/** Undefined: it stays as it is. A chosen day is the last whole one, in the reader's zone. */
+/** Undefined: unchanged. A date is the key's last full day, in the reader's time zone. */
 function expiryOf({ expiry, lastDay }: KeyDraft, nowMs: number): string | null | undefined {
   if (expiry === "never") return null;
   if (expiry === "same") return undefined;

@@ -17,37 +17,37 @@ type Props = { readonly subject: Key; readonly onClose: () => void };
 
 const RECENTLY_MS = 86_400_000;
 
-/** Ends a key. Says who would notice. */
+/** Warns if the key was used recently. */
 export function RevokeKey({ subject, onClose }: Props) {
-  const isWaiting = subject.state === "pending";
+  const isPending = subject.state === "pending";
   const revoke = useManageMutation("manageRevokeKey", {
     onDone: () => {
-      toast(isWaiting ? `${subject.name} is declined.` : `${subject.name} is revoked.`);
+      toast(isPending ? `${subject.name} declined` : `${subject.name} revoked`);
       onClose();
     },
   });
   const { last_used_at } = subject;
-  const isInUse = last_used_at !== null && Date.now() - Date.parse(last_used_at) < RECENTLY_MS;
+  const wasUsedRecently = last_used_at !== null && Date.now() - Date.parse(last_used_at) < RECENTLY_MS;
   return (
     <Confirm
       open
       danger
       onClose={onClose}
-      title={isWaiting ? `Decline ${subject.name}?` : `Revoke ${subject.name}?`}
-      action={isWaiting ? "Decline the key" : "Revoke the key"}
+      title={isPending ? `Decline ${subject.name}?` : `Revoke ${subject.name}?`}
+      action={isPending ? "Decline key" : "Revoke key"}
       busy={revoke.isPending}
       error={revoke.error}
       onConfirm={() => revoke.mutate({ params: { id: subject.id } })}
     >
-      {isWaiting ? (
-        <p>It never works, and this cannot be undone. {subject.member ?? "Its member"} can ask for another one.</p>
+      {isPending ? (
+        <p>The key will never work. This can't be undone. {subject.member ?? "The member"} can request another key.</p>
       ) : (
-        <p>It stops on the next request, and it cannot be brought back. What it did stays in the log.</p>
+        <p>The key stops working with the next request and can't be restored. Its requests stay in the log.</p>
       )}
-      {isInUse && (
+      {wasUsedRecently && (
         <p className="font-medium text-warn">
-          It was used <Time at={last_used_at} />. Whoever uses it is refused from then on. To change it without a break,
-          rotate it instead.
+          This key was used <Time at={last_used_at} />. Clients that use it will get errors. To replace it without
+          downtime, rotate it instead.
         </p>
       )}
     </Confirm>
@@ -55,43 +55,43 @@ export function RevokeKey({ subject, onClose }: Props) {
 }
 
 const GRACES = [
-  { value: "0s", label: "Not at all: it stops at once" },
-  { value: "1h", label: "One hour" },
-  { value: "24h", label: "One day" },
-  { value: "7d", label: "Seven days" },
-  { value: "30d", label: "Thirty days" },
+  { value: "0s", label: "Expire immediately" },
+  { value: "1h", label: "1 hour" },
+  { value: "24h", label: "1 day" },
+  { value: "7d", label: "7 days" },
+  { value: "30d", label: "30 days" },
 ];
 
-/** A new key with the same settings; the old one goes on for a while. */
+/** Creates a key with the same settings; the old one keeps working for a grace period. */
 export function RotateKey({ subject, onClose }: Props) {
   const [grace, setGrace] = useState("7d");
-  const [made, setMade] = useState<ApiResponse<"manageRotateKey">>();
+  const [rotatedKey, setRotatedKey] = useState<ApiResponse<"manageRotateKey">>();
   const [until, setUntil] = useState("");
   const rotate = useManageMutation("manageRotateKey", {
     onDone: (issued) => {
       setUntil(new Date(Date.now() + graceMs(grace)).toISOString());
-      setMade(issued);
+      setRotatedKey(issued);
     },
   });
-  if (made !== undefined)
+  if (rotatedKey !== undefined)
     return (
       <Dialog
         open
         onClose={onClose}
-        title={`The new key of ${subject.name}`}
+        title={`New key for ${subject.name}`}
         footer={
           <Button look="primary" onClick={onClose}>
-            I have copied it
+            I copied the key
           </Button>
         }
       >
-        <ShownOnce secret={made.key} label={made.name} />
-        <Callout tone="info" title="The old key">
+        <ShownOnce secret={rotatedKey.key} label={rotatedKey.name} />
+        <Callout tone="info" title="Old key">
           {grace === "0s" ? (
-            "It has stopped."
+            "The old key has expired."
           ) : (
             <>
-              It works for another <Countdown until={until} />. Put the new one in its place before then.
+              The old key works for another <Countdown until={until} />. Replace it before then.
             </>
           )}
         </Callout>
@@ -103,11 +103,11 @@ export function RotateKey({ subject, onClose }: Props) {
       onClose={onClose}
       title={`Rotate ${subject.name}`}
       onSubmit={() => rotate.mutate({ params: { id: subject.id }, body: { grace } })}
-      action="Rotate the key"
+      action="Rotate key"
       busy={rotate.isPending}
     >
-      <p className="text-soft">A new key takes over its name, settings and spend limits.</p>
-      <Field label="How long the old one keeps working">
+      <p className="text-soft">Creates a new key with the same name, settings and spend limits.</p>
+      <Field label="Grace period for the old key">
         <Select value={grace} onChange={(event) => setGrace(event.target.value)} options={GRACES} />
       </Field>
       <ErrorNote error={rotate.error} />

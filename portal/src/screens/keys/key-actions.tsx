@@ -5,73 +5,71 @@ import { Icon } from "../../ui/icon.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { ChangeKey } from "./change-key.tsx";
+import { EditKey } from "./change-key.tsx";
 import { RevokeKey, RotateKey } from "./end-key.tsx";
-import { isEnded, type Key } from "./key.ts";
+import { isInactive, type Key } from "./key.ts";
 
-/** What is being done with a key, in a dialog. */
-export type Doing = { readonly is: "change" | "rotate" | "revoke"; readonly subject: Key };
+/** The open dialog of a key. */
+export type KeyAction = { readonly kind: "change" | "rotate" | "revoke"; readonly subject: Key };
 
 export function KeyDialog({
-  doing,
+  action,
   isAdmin,
   onClose,
 }: {
-  readonly doing: Doing;
+  readonly action: KeyAction;
   readonly isAdmin: boolean;
   readonly onClose: () => void;
 }) {
-  switch (doing.is) {
+  switch (action.kind) {
     case "change":
-      return <ChangeKey subject={doing.subject} isAdmin={isAdmin} onClose={onClose} />;
+      return <EditKey subject={action.subject} isAdmin={isAdmin} onClose={onClose} />;
     case "rotate":
-      return <RotateKey subject={doing.subject} onClose={onClose} />;
+      return <RotateKey subject={action.subject} onClose={onClose} />;
     case "revoke":
-      return <RevokeKey subject={doing.subject} onClose={onClose} />;
+      return <RevokeKey subject={action.subject} onClose={onClose} />;
   }
 }
 
-/** What can be done with a key, behind three dots. */
-export function KeyMenu({ subject, act }: { readonly subject: Key; readonly act: (doing: Doing) => void }) {
-  if (isEnded(subject)) return null;
+export function KeyMenu({ subject, act }: { readonly subject: Key; readonly act: (action: KeyAction) => void }) {
+  if (isInactive(subject)) return null;
   return (
     <Menu
       label={`Actions for ${subject.name}`}
       className="relative z-1 inline-flex size-8 items-center justify-center rounded-md text-soft hover:bg-hover hover:text-ink"
       items={[
-        { label: "Settings", icon: "edit", onSelect: () => act({ is: "change", subject }) },
+        { label: "Edit", icon: "edit", onSelect: () => act({ kind: "change", subject }) },
         ...(subject.state === "active"
-          ? [{ label: "Rotate", icon: "refresh" as const, onSelect: () => act({ is: "rotate", subject }) }]
+          ? [{ label: "Rotate", icon: "refresh" as const, onSelect: () => act({ kind: "rotate", subject }) }]
           : []),
-        { label: "Revoke", icon: "trash", danger: true, onSelect: () => act({ is: "revoke", subject }) },
+        { label: "Revoke", icon: "trash", danger: true, onSelect: () => act({ kind: "revoke", subject }) },
       ]}
     />
   );
 }
 
-/** Personal keys that wait: an admin decides here, a member sees that they wait. */
-export function Waiting({
+export function PendingKeys({
   keys,
   isAdmin,
   act,
 }: {
   readonly keys: readonly Key[];
   readonly isAdmin: boolean;
-  readonly act: (doing: Doing) => void;
+  readonly act: (action: KeyAction) => void;
 }) {
-  const approve = useManageMutation("manageApproveKey", { onDone: ({ name }) => toast(`${name} works from now on.`) });
+  const approve = useManageMutation("manageApproveKey", { onDone: ({ name }) => toast(`${name} approved`) });
   if (keys.length === 0) return null;
   return (
-    <section aria-label="Keys that wait for approval" className="mb-5 rounded-lg border border-warn/40 bg-warn-soft">
+    <section aria-label="Keys waiting for approval" className="mb-5 rounded-lg border border-warn/40 bg-warn-soft">
       <h2 className="flex items-center gap-2 px-4 pt-3 text-sm text-warn">
         <Icon name="clock" />
-        {keys.length === 1 ? "One personal key waits" : `${keys.length} personal keys wait`} for approval
+        {keys.length === 1 ? "1 personal key is" : `${keys.length} personal keys are`} waiting for approval
       </h2>
       <ul className="grid px-4 pb-3">
         {keys.map((subject) => (
           <li key={subject.id} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 py-1.5">
             <span className="min-w-0 break-words">
-              <span className="font-medium">{subject.name}</span> of {subject.member}, asked for{" "}
+              <span className="font-medium">{subject.name}</span> for {subject.member}, requested{" "}
               <Time at={subject.created_at} />
             </span>
             {isAdmin ? (
@@ -83,12 +81,12 @@ export function Waiting({
                 >
                   Approve
                 </Button>
-                <Button size="small" look="danger" onClick={() => act({ is: "revoke", subject })}>
+                <Button size="small" look="danger" onClick={() => act({ kind: "revoke", subject })}>
                   Decline
                 </Button>
               </span>
             ) : (
-              <span className="text-soft">An admin or an owner has to approve it.</span>
+              <span className="text-soft">An admin or owner needs to approve this key.</span>
             )}
           </li>
         ))}

@@ -2,15 +2,15 @@ import { Badge } from "../../ui/badge.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, useNow } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { type Key, type Limits, restrictionsOf, STATES, stopsAt, stopsSoon, unusedText } from "./key.ts";
-import { type Doing, KeyMenu } from "./key-actions.tsx";
+import { expiresSoon, expiryOf, type Key, type Limits, restrictionsOf, STATES, unusedText } from "./key.ts";
+import { type KeyAction, KeyMenu } from "./key-actions.tsx";
 
 export function keyColumns({
   limits,
   act,
 }: {
   readonly limits: ReadonlyMap<string, Limits>;
-  readonly act: (doing: Doing) => void;
+  readonly act: (action: KeyAction) => void;
 }): Column<Key>[] {
   return [
     { id: "name", header: "Name", sortable: true, phone: "title", cell: (key) => <Name subject={key} /> },
@@ -21,7 +21,7 @@ export function keyColumns({
       className: "md:max-w-44",
       cell: ({ member }) =>
         member === null ? (
-          <span className="text-soft">workspace</span>
+          <span className="text-soft">Workspace</span>
         ) : (
           <span className="block truncate" title={member}>
             {member}
@@ -41,10 +41,10 @@ export function keyColumns({
       sortable: true,
       cell: (key) => <Time at={key.last_used_at} none={unusedText(key, Date.now())} />,
     },
-    { id: "stops", header: "Ends", sortable: true, cell: (key) => <Stops subject={key} /> },
+    { id: "stops", header: "Expires", sortable: true, cell: (key) => <Expiry subject={key} /> },
     {
       id: "limits",
-      header: "Limits",
+      header: "Restrictions",
       sortable: true,
       cell: (key) => <Restrictions all={restrictionsOf(key, limits.get(key.id))} />,
     },
@@ -72,25 +72,25 @@ export function keyColumns({
 }
 
 function Name({ subject }: { readonly subject: Key }) {
-  const { word, tone, says } = STATES[subject.state];
+  const { label, tone, says } = STATES[subject.state];
   return (
     <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
       <span className="max-w-44 truncate max-md:max-w-full" title={subject.name}>
         {subject.name}
       </span>
-      {subject.environment === "test" && <Badge>test</Badge>}
+      {subject.environment === "test" && <Badge>Test</Badge>}
       {subject.state !== "active" && (
         <Badge tone={tone} title={says}>
-          {word}
+          {label}
         </Badge>
       )}
     </span>
   );
 }
 
-function Stops({ subject }: { readonly subject: Key }) {
+function Expiry({ subject }: { readonly subject: Key }) {
   const nowMs = useNow();
-  const at = stopsAt(subject);
+  const at = expiryOf(subject);
   if (subject.state === "deprecated" && at !== null)
     return (
       <span className="text-warn">
@@ -98,8 +98,8 @@ function Stops({ subject }: { readonly subject: Key }) {
       </span>
     );
   return (
-    <span className={stopsSoon(subject, nowMs) ? "text-warn" : undefined}>
-      <Time at={at} as={stopsSoon(subject, nowMs) ? "relative" : "day"} />
+    <span className={expiresSoon(subject, nowMs) ? "text-warn" : undefined}>
+      <Time at={at} as={expiresSoon(subject, nowMs) ? "relative" : "day"} />
     </span>
   );
 }
@@ -107,7 +107,7 @@ function Stops({ subject }: { readonly subject: Key }) {
 const RESTRICTIONS_SHOWN = 2;
 
 function Restrictions({ all }: { readonly all: readonly string[] }) {
-  if (all.length === 0) return <span className="text-faint">none</span>;
+  if (all.length === 0) return <span className="text-faint">None</span>;
   const rest = all.length - RESTRICTIONS_SHOWN;
   return (
     <span className="text-xs text-soft" title={all.join(", ")}>

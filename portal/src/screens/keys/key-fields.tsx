@@ -7,26 +7,26 @@ type Props = {
   readonly draft: KeyDraft;
   readonly change: (change: Partial<KeyDraft>) => void;
   readonly error: ApiError | null;
-  /** Speed and policy are for admins to set. */
+  /** Rate limit and policy are for admins. */
   readonly isAdmin: boolean;
   readonly expiries: readonly { readonly value: string; readonly label: string }[];
 };
 
-/** What a refusal says of one field. */
-export function wrongIn(error: ApiError | null, ...params: readonly string[]): string | undefined {
-  const isHere = error !== null && error.param !== null && params.some((param) => error.param?.startsWith(param));
-  return isHere ? error.message : undefined;
+/** The error message of one field. */
+export function fieldErrorOf(error: ApiError | null, ...params: readonly string[]): string | undefined {
+  const isAffected = error !== null && error.param !== null && params.some((param) => error.param?.startsWith(param));
+  return isAffected ? error.message : undefined;
 }
 
 export const NEW_EXPIRIES = [
   { value: "never", label: "Never" },
   { value: "30", label: "In 30 days" },
   { value: "90", label: "In 90 days" },
-  { value: "365", label: "In a year" },
-  { value: "date", label: "After a day of my choice" },
+  { value: "365", label: "In 1 year" },
+  { value: "date", label: "Custom date" },
 ] as const;
 
-/** The settings that a new key and a changed one share. */
+/** Fields shared by the create and edit forms. */
 export function KeySettingsFields(props: Props) {
   const { draft, change, error, isAdmin } = props;
   return (
@@ -34,8 +34,8 @@ export function KeySettingsFields(props: Props) {
       <Expiry {...props} />
       <fieldset className="grid gap-2">
         <legend className="mb-1 font-medium">
-          What it may call
-          <span className="block text-xs font-normal text-soft">Nothing ticked: everything.</span>
+          Permissions
+          <span className="block text-xs font-normal text-soft">Leave empty for all.</span>
         </legend>
         <div className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
           {SCOPES.map(({ value, label, hint }) => (
@@ -52,9 +52,9 @@ export function KeySettingsFields(props: Props) {
         </div>
       </fieldset>
       <Field
-        label="From which addresses"
-        hint="IP addresses or blocks such as 203.0.113.0/24, one on each line. Empty: from everywhere."
-        error={wrongIn(error, "ip_allowlist")}
+        label="IP allowlist"
+        hint="IP addresses or CIDR blocks such as 203.0.113.0/24, one per line. Leave empty to allow all."
+        error={fieldErrorOf(error, "ip_allowlist")}
         optional
       >
         <Textarea
@@ -67,9 +67,9 @@ export function KeySettingsFields(props: Props) {
       </Field>
       {isAdmin && (
         <Field
-          label="Requests a minute"
-          hint="Empty: the usual number of its environment."
-          error={wrongIn(error, "rpm")}
+          label="Rate limit (RPM)"
+          hint="Requests per minute. Leave empty for the default of the environment."
+          error={fieldErrorOf(error, "rpm")}
           optional
         >
           <Input
@@ -96,7 +96,7 @@ export function KeySettingsFields(props: Props) {
 function Expiry({ draft, change, error, expiries }: Props) {
   return (
     <div className="grid gap-x-4 gap-y-4 sm:grid-cols-2">
-      <Field label="Ends" error={wrongIn(error, "expires_at")}>
+      <Field label="Expires" error={fieldErrorOf(error, "expires_at")}>
         <Select
           value={draft.expiry}
           onChange={(event) => change({ expiry: event.target.value })}
@@ -104,7 +104,7 @@ function Expiry({ draft, change, error, expiries }: Props) {
         />
       </Field>
       {draft.expiry === "date" && (
-        <Field label="Last day" hint="It works until the end of this day.">
+        <Field label="Last day" hint="The key works until the end of this day.">
           <Input
             type="date"
             required
@@ -118,7 +118,7 @@ function Expiry({ draft, change, error, expiries }: Props) {
 }
 
 const FLOORS = [
-  { value: "none", label: "As the workspace" },
+  { value: "none", label: "Same as workspace" },
   ...["L0", "L1", "L2", "L3", "L4"].map((level) => ({ value: level, label: `At least ${level}` })),
 ];
 
@@ -131,24 +131,24 @@ function PolicyFields({
   readonly error: ApiError | null;
   readonly change: (policy: Partial<PolicyDraft>) => void;
 }) {
-  const isWrong = error?.param?.startsWith("policy") === true;
+  const hasError = error?.param?.startsWith("policy") === true;
   return (
-    <details className="rounded-md border" open={isWrong || undefined}>
+    <details className="rounded-md border" open={hasError || undefined}>
       <summary className="rounded-md px-4 py-2.5 font-medium hover:bg-hover">
-        A policy of its own
+        Key policy
         <span className="block text-xs font-normal text-soft">
-          On top of the workspace's: it can only be stricter, never looser.
+          Applies in addition to the workspace policy and can only be stricter.
         </span>
       </summary>
       <div className="grid gap-4 border-t px-4 py-4">
         <div className="grid gap-4 sm:grid-cols-2">
-          <Field label="Sovereignty" error={wrongIn(error, "policy.floor")}>
+          <Field label="Sovereignty floor" error={fieldErrorOf(error, "policy.floor")}>
             <Select value={policy.floor} onChange={(event) => change({ floor: event.target.value })} options={FLOORS} />
           </Field>
           <Field
-            label="Only these countries"
-            hint="Such as DE, FR."
-            error={wrongIn(error, "policy.countries")}
+            label="Allowed countries"
+            hint="Country codes, for example DE, FR."
+            error={fieldErrorOf(error, "policy.countries")}
             optional
           >
             <Input value={policy.countries} onChange={(event) => change({ countries: event.target.value })} />
@@ -156,20 +156,20 @@ function PolicyFields({
         </div>
         <Checkbox
           label="Zero data retention"
-          hint="Only where nothing is kept."
+          hint="Only endpoints that retain no data."
           checked={policy.zeroDataRetention}
           onChange={(zeroDataRetention) => change({ zeroDataRetention })}
         />
         <Checkbox
           label="No training"
-          hint="Only where nothing is trained on."
+          hint="Only endpoints that don't train on data."
           checked={policy.noTraining}
           onChange={(noTraining) => change({ noTraining })}
         />
         <Field
-          label="Only these models"
-          hint="Ids of the catalogue, one on each line."
-          error={wrongIn(error, "policy.allowed_models")}
+          label="Allowed models"
+          hint="Model IDs, one per line."
+          error={fieldErrorOf(error, "policy.allowed_models")}
           optional
         >
           <Textarea
@@ -181,9 +181,9 @@ function PolicyFields({
           />
         </Field>
         <Field
-          label="Never these providers"
-          hint="Their short names, one on each line."
-          error={wrongIn(error, "policy.blocked_providers")}
+          label="Blocked providers"
+          hint="Provider slugs, one per line."
+          error={fieldErrorOf(error, "policy.blocked_providers")}
           optional
         >
           <Textarea

@@ -10,7 +10,7 @@ const key = (id: string, own: Partial<Key>): Key => ({
   ...own,
 });
 
-test("PORTAL-03 keys of one name are told apart by environment, state and when they were made; others have their name", () => {
+test("PORTAL-03 labels of keys with the same name add environment, state and creation time", () => {
   const at = shortText(Date.UTC(2026, 10, 15, 12));
   const labels = keyLabels([
     key("a", {}),
@@ -21,7 +21,7 @@ test("PORTAL-03 keys of one name are told apart by environment, state and when t
   expect([...labels.values()]).toEqual([
     `backend (live, ${at})`,
     `backend (test, ${at})`,
-    `backend (live, rotated, ${at})`,
+    `backend (live, Rotated, ${at})`,
     "nightly",
   ]);
 });

@@ -8,65 +8,65 @@ export type Key = Row<"manageListKeys">;
 export type Limits = ApiResponse<"manageShowLimits">;
 type KeyState = Key["state"];
 
-/** What each state is called and looks like. */
-export const STATES: Readonly<Record<KeyState, { readonly word: string; readonly tone: Tone; readonly says: string }>> =
-  {
-    active: { word: "active", tone: "good", says: "It works." },
-    pending: { word: "waits", tone: "warn", says: "It waits until an admin or an owner approves it." },
-    deprecated: { word: "rotated", tone: "info", says: "A new key took its place; it works until its grace ends." },
-    expired: { word: "expired", tone: "neutral", says: "Its time is over. It does not work any more." },
-    revoked: { word: "revoked", tone: "bad", says: "It was ended by hand. It does not work any more." },
-  };
+export const STATES: Readonly<
+  Record<KeyState, { readonly label: string; readonly tone: Tone; readonly says: string }>
+> = {
+  active: { label: "Active", tone: "good", says: "This key works." },
+  pending: { label: "Pending", tone: "warn", says: "An admin or owner needs to approve this key." },
+  deprecated: { label: "Rotated", tone: "info", says: "Replaced by a new key. Works until its grace period ends." },
+  expired: { label: "Expired", tone: "neutral", says: "This key has expired and no longer works." },
+  revoked: { label: "Revoked", tone: "bad", says: "This key was revoked and no longer works." },
+};
 
 export const SCOPES = [
   { value: "inference:chat", label: "Chat", hint: "Chat completions and responses" },
-  { value: "inference:messages", label: "Messages", hint: "The Anthropic messages API" },
-  { value: "inference:embeddings", label: "Embeddings", hint: "Vectors of texts" },
+  { value: "inference:messages", label: "Messages", hint: "Anthropic Messages API" },
+  { value: "inference:embeddings", label: "Embeddings", hint: "Text embeddings" },
   { value: "inference:audio", label: "Audio", hint: "Speech and transcriptions" },
-  { value: "inference:models", label: "Models", hint: "The list of models" },
-  { value: "inference:decisions", label: "Decisions", hint: "Typed questions and answers" },
+  { value: "inference:models", label: "Models", hint: "Model list" },
+  { value: "inference:decisions", label: "Decisions", hint: "Typed decisions" },
 ] as const;
 export type Scope = (typeof SCOPES)[number]["value"];
 
-/** What a key is called in a list to choose from: where a name repeats, with what tells it apart. */
+/** Option labels; keys with the same name get environment, state and creation time. */
 export function keyLabels(keys: readonly Key[]): ReadonlyMap<string, string> {
-  const named = Map.groupBy(keys, ({ name }) => name);
-  return new Map(keys.map((key) => [key.id, named.get(key.name)?.length === 1 ? key.name : apartOf(key)]));
+  const byName = Map.groupBy(keys, ({ name }) => name);
+  return new Map(keys.map((key) => [key.id, byName.get(key.name)?.length === 1 ? key.name : distinctLabelOf(key)]));
 }
 
-function apartOf({ name, environment, state, created_at }: Key): string {
-  const word = state === "active" ? [] : [STATES[state].word];
-  return `${name} (${[environment, ...word, shortText(Date.parse(created_at))].join(", ")})`;
+function distinctLabelOf({ name, environment, state, created_at }: Key): string {
+  const label = state === "active" ? [] : [STATES[state].label];
+  return `${name} (${[environment, ...label, shortText(Date.parse(created_at))].join(", ")})`;
 }
 
-export function isEnded({ state }: Pick<Key, "state">): boolean {
+export function isInactive({ state }: Pick<Key, "state">): boolean {
   return state === "revoked" || state === "expired";
 }
 
 const SOON_MS = 14 * DAY_MS;
 
-/** When a key stops by itself; null: never. */
-export function stopsAt({ state, expires_at, grace_until }: Key): string | null {
+/** When a key expires or its grace period ends; null: never. */
+export function expiryOf({ state, expires_at, grace_until }: Key): string | null {
   if (state !== "deprecated" || grace_until === null) return expires_at;
   return expires_at !== null && expires_at < grace_until ? expires_at : grace_until;
 }
 
-export function stopsSoon(key: Key, nowMs: number): boolean {
-  const at = stopsAt(key);
-  return at !== null && !isEnded(key) && Date.parse(at) - nowMs < SOON_MS;
+export function expiresSoon(key: Key, nowMs: number): boolean {
+  const at = expiryOf(key);
+  return at !== null && !isInactive(key) && Date.parse(at) - nowMs < SOON_MS;
 }
 
-const YOUNG_MS = 30 * DAY_MS;
+const RECENT_MS = 30 * DAY_MS;
 
-/** A key that the log has no request of: a young one was not used yet, of an older one the log may not know any more. */
+/** Requests of older keys may have left the log, so only a young key is known to be unused. */
 export function unusedText({ created_at }: Key, nowMs: number): string {
-  return nowMs - Date.parse(created_at) < YOUNG_MS ? "not yet" : "not in the log";
+  return nowMs - Date.parse(created_at) < RECENT_MS ? "Never" : "Not in the log";
 }
 
-/** Which keys a list shows. */
+/** Filters of the key list. */
 export const VIEWS = {
-  current: { label: "In use", has: (key: Key) => !isEnded(key) },
-  ended: { label: "Ended", has: isEnded },
+  current: { label: "Active", has: (key: Key) => !isInactive(key) },
+  ended: { label: "Expired or revoked", has: isInactive },
   all: { label: "All", has: (_: Key) => true },
 } as const;
 type ViewName = keyof typeof VIEWS;
@@ -75,17 +75,16 @@ export function isView(name: string): name is ViewName {
   return name in VIEWS;
 }
 
-/** Whether a key is meant by the words somebody typed: each of them stands in one of its fields. */
-export function isMeant(key: Key, typed: string): boolean {
-  const fields = [key.name, key.prefix, key.member ?? "workspace", key.environment, STATES[key.state].word, key.id];
+/** Matches a key if every typed word occurs in one of its fields. */
+export function matchesSearch(key: Key, typed: string): boolean {
+  const fields = [key.name, key.prefix, key.member ?? "workspace", key.environment, STATES[key.state].label, key.id];
   const text = fields.join(" ").toLowerCase();
   return typed
     .toLowerCase()
     .split(/\s+/)
-    .every((word) => text.includes(word));
+    .every((label) => text.includes(label));
 }
 
-/** What a column sorts by. */
 export function sortValueOf(key: Key, by: string, limits: ReadonlyMap<string, Limits>): string | number | null {
   switch (by) {
     case "name":
@@ -99,7 +98,7 @@ export function sortValueOf(key: Key, by: string, limits: ReadonlyMap<string, Li
     case "used":
       return key.last_used_at === null ? null : Date.parse(key.last_used_at);
     case "stops": {
-      const at = stopsAt(key);
+      const at = expiryOf(key);
       return at === null ? null : Date.parse(at);
     }
     case "limits":
@@ -111,23 +110,23 @@ export function sortValueOf(key: Key, by: string, limits: ReadonlyMap<string, Li
   }
 }
 
-/** What a key is held to, in a few words each. */
+/** Short texts of a key's restrictions. */
 export function restrictionsOf({ rpm, scopes, ip_allowlist, policy }: Key, limits: Limits | undefined): string[] {
   return [
     ...spendTexts(limits),
-    ...(rpm === null ? [] : [`${rpm.toLocaleString()} rpm`]),
+    ...(rpm === null ? [] : [`${rpm.toLocaleString()} RPM`]),
     ...(scopes === null ? [] : [counted(scopes.length, "scope")]),
     ...(ip_allowlist === null ? [] : [counted(ip_allowlist.length, "address", "addresses")]),
-    ...(policy === null ? [] : ["own policy"]),
+    ...(policy === null ? [] : ["key policy"]),
   ];
 }
 
-/** What a key may spend: `€5.00 a day`. */
+/** `€5.00 per day`. */
 export function spendTexts(limits: Limits | undefined): string[] {
   if (limits === undefined) return [];
   const { day, month, currency } = limits;
   return [
-    ...(day.limit === null ? [] : [`${moneyText(day.limit, currency)} a day`]),
-    ...(month.limit === null ? [] : [`${moneyText(month.limit, currency)} a month`]),
+    ...(day.limit === null ? [] : [`${moneyText(day.limit, currency)} per day`]),
+    ...(month.limit === null ? [] : [`${moneyText(month.limit, currency)} per month`]),
   ];
 }

@@ -11,14 +11,14 @@ import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { CreateKey } from "./create-key.tsx";
-import { isMeant, isView, type Key, sortValueOf, VIEWS } from "./key.ts";
-import { type Doing, KeyDialog, Waiting } from "./key-actions.tsx";
+import { isView, type Key, matchesSearch, sortValueOf, VIEWS } from "./key.ts";
+import { type KeyAction, KeyDialog, PendingKeys } from "./key-actions.tsx";
 import { keyColumns } from "./key-columns.tsx";
 import { KeyDetail } from "./key-detail.tsx";
 
 const SHOWN_STEP = 100;
 
-/** Every key that one may see: they are searched and sorted here, so all of them are loaded. */
+/** Loads all keys: search and sorting run in the browser. */
 function useKeys(workspace: string) {
   const keys = usePages("manageListKeys", { params: { workspace }, query: { limit: 1000 } });
   const { hasMore, isLoadingMore, loadMore } = keys;
@@ -38,40 +38,39 @@ export function Screen() {
     keys.rows.filter(({ state }) => state !== "revoked").map(({ id }) => id),
     permissions.isAdmin,
   );
-  const [doing, setDoing] = useState<Doing>();
+  const [action, setAction] = useState<KeyAction>();
   const [shown, setShown] = useState(SHOWN_STEP);
   const sort = sortOf(search.get("sort", "-created"));
   const view = search.get("view", "current");
   const typed = search.get("q");
   const rows = useMemo(() => {
     const { has } = VIEWS[isView(view) ? view : "current"];
-    return keys.rows.filter((key) => has(key) && isMeant(key, typed));
+    return keys.rows.filter((key) => has(key) && matchesSearch(key, typed));
   }, [keys.rows, view, typed]);
   const sorted = sortRows(rows, sort, (key, by) => sortValueOf(key, by, limits));
   const chosen = keys.rows.find(({ id }) => id === search.get("key"));
   return (
     <>
-      <Header workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
-      <Waiting
+      <KeysHeader workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
+      <PendingKeys
         keys={keys.rows.filter(({ state }) => state === "pending")}
         isAdmin={permissions.isAdmin}
-        act={setDoing}
+        act={setAction}
       />
-      <Filters search={search} view={view} typed={typed} />
+      <KeyFilters search={search} view={view} typed={typed} />
       <Table<Key>
         label="Keys"
-        columns={keyColumns({ limits, act: setDoing })}
+        columns={keyColumns({ limits, act: setAction })}
         rows={sorted.slice(0, shown)}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
         query={{ ...keys, hasMore: sorted.length > shown, loadMore: () => setShown(shown + SHOWN_STEP) }}
         sort={sort}
         onSort={(next) => search.set({ sort: sortText(next) })}
-        empty={<Nothing hasAny={keys.rows.length > 0} onCreate={() => search.set({ new: "1" })} search={search} />}
+        empty={<NoKeys hasAny={keys.rows.length > 0} onCreate={() => search.set({ new: "1" })} search={search} />}
       />
       <p className="mt-4 max-w-2xl text-xs text-soft">
-        When somebody leaves the workspace, their personal keys are revoked at once. Workspace keys belong to nobody in
-        particular and go on.
+        When a member leaves the workspace, their personal keys are revoked immediately. Workspace keys keep working.
       </p>
       <CreateKey
         workspace={workspace}
@@ -79,18 +78,18 @@ export function Screen() {
         open={search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
-      {chosen !== undefined && doing === undefined && (
+      {chosen !== undefined && action === undefined && (
         <KeyDetail
           subject={chosen}
           limits={limits.get(chosen.id)}
           at={at}
           isAdmin={permissions.isAdmin}
-          act={setDoing}
+          act={setAction}
           onClose={() => search.set({ key: null })}
         />
       )}
-      {doing !== undefined && (
-        <KeyDialog doing={doing} isAdmin={permissions.isAdmin} onClose={() => setDoing(undefined)} />
+      {action !== undefined && (
+        <KeyDialog action={action} isAdmin={permissions.isAdmin} onClose={() => setAction(undefined)} />
       )}
     </>
   );
@@ -98,7 +97,7 @@ export function Screen() {
 
 type Search = ReturnType<typeof useSearchParams>;
 
-function Header({
+function KeysHeader({
   workspace,
   permissions,
   onCreate,
@@ -112,8 +111,8 @@ function Header({
       title="Keys"
       about={
         permissions.isAdmin
-          ? "What programs and people call models with. A key itself is shown once, when it is made."
-          : "Your personal keys. A key itself is shown once, when it is made."
+          ? "API keys for calling models. A key is shown once, when you create it."
+          : "Your personal API keys. A key is shown once, when you create it."
       }
       actions={
         <>
@@ -123,12 +122,12 @@ function Header({
               {
                 id: "manageCreateKey",
                 args: { params: { workspace }, body: { name: "backend", environment: "live" } },
-                says: "Create a key",
+                says: "Create key",
               },
             ]}
           />
           <Button look="primary" icon="plus" onClick={onCreate}>
-            Create a key
+            Create key{" "}
           </Button>
         </>
       }
@@ -136,19 +135,27 @@ function Header({
   );
 }
 
-function Filters({ search, view, typed }: { readonly search: Search; readonly view: string; readonly typed: string }) {
+function KeyFilters({
+  search,
+  view,
+  typed,
+}: {
+  readonly search: Search;
+  readonly view: string;
+  readonly typed: string;
+}) {
   return (
     <Toolbar>
       <Field label="Search keys" hideLabel className="w-full sm:w-72">
         <Input
           type="search"
-          placeholder="Name, owner, environment, state"
+          placeholder="Name, owner, environment, status"
           value={typed}
           onChange={(event) => search.set({ q: event.target.value })}
         />
       </Field>
       <Segments
-        label="Which keys"
+        label="Status"
         value={isView(view) ? view : "current"}
         onChange={(next) => search.set({ view: next === "current" ? null : next })}
         options={Object.entries(VIEWS).map(([value, { label }]) => ({ value, label }))}
@@ -157,7 +164,7 @@ function Filters({ search, view, typed }: { readonly search: Search; readonly vi
   );
 }
 
-function Nothing({
+function NoKeys({
   hasAny,
   onCreate,
   search,
@@ -168,14 +175,14 @@ function Nothing({
 }) {
   if (hasAny)
     return (
-      <EmptyState icon="search" title="No key is like that" hint="Other words, or keys of another kind, may find one.">
+      <EmptyState icon="search" title="No keys match" hint="Try another search or show all keys.">
         <Button onClick={() => search.set({ q: null, view: "all" })}>Show all keys</Button>
       </EmptyState>
     );
   return (
-    <EmptyState icon="key" title="There is no key yet" hint="A key is what a program sends with every request.">
+    <EmptyState icon="key" title="No keys yet" hint="API keys authenticate requests to the gateway.">
       <Button look="primary" icon="plus" onClick={onCreate}>
-        Create a key
+        Create key{" "}
       </Button>
     </EmptyState>
   );

@@ -6,28 +6,28 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { isEnded, keyLabels } from "../keys/key.ts";
+import { isInactive, keyLabels } from "../keys/key.ts";
 import { changedLimits, LimitFields } from "./edit.tsx";
 
 type Props = { readonly open: boolean; readonly onClose: () => void; readonly currency: string };
 
 const KINDS = [
-  { value: "key", label: "A key" },
-  { value: "member", label: "A member" },
+  { value: "key", label: "Key" },
+  { value: "member", label: "Member" },
 ] as const;
 
-/** A limit for somebody who has none yet. */
+/** Sets the first limit of a key or member. */
 export function AddLimit({ open, onClose, currency }: Props) {
   const { workspace } = useWorkspace();
   const [of, setOf] = useState("key");
-  const [who, setWho] = useState("");
+  const [subject, setSubject] = useState("");
   const [day, setDay] = useState("");
   const [month, setMonth] = useState("");
-  const choices = useChoices(of, open);
-  const chosen = choices.some(({ value }) => value === who) ? who : (choices[0]?.value ?? "");
+  const options = useSubjectOptions(of, open);
+  const chosen = options.some(({ value }) => value === subject) ? subject : (options[0]?.value ?? "");
   const save = useManageMutation("managePutLimits", {
     onDone: () => {
-      toast("The limit is set. It holds from the next request on.");
+      toast("Spend limit set");
       onClose();
     },
   });
@@ -41,26 +41,26 @@ export function AddLimit({ open, onClose, currency }: Props) {
     <FormDialog
       open={open}
       onClose={onClose}
-      title="Set a limit"
-      action="Set the limit"
+      title="Set spend limit"
+      action="Set limit"
       busy={save.isPending}
       disabled={chosen === "" || (day === "" && month === "")}
       onSubmit={submit}
     >
-      <Segments label="Whose limit" options={KINDS} value={of} onChange={setOf} />
+      <Segments label="Applies to" options={KINDS} value={of} onChange={setOf} />
       <Field
         label={of === "key" ? "Key" : "Member"}
         hint={
           of === "key"
-            ? "A key that replaces it after a rotation keeps the limit."
-            : "It counts for all personal keys of the member together."
+            ? "The limit carries over when the key is rotated."
+            : "Applies to all personal keys of the member combined."
         }
       >
-        <Select value={chosen} onChange={(event) => setWho(event.target.value)} options={choices} />
+        <Select value={chosen} onChange={(event) => setSubject(event.target.value)} options={options} />
       </Field>
       <LimitFields
         {...{ currency, day, month, setDay, setMonth }}
-        wrong={param === "day" || param === "month" ? { [param]: message } : {}}
+        fieldErrors={param === "day" || param === "month" ? { [param]: message } : {}}
       />
       {param !== "day" && param !== "month" && <ErrorNote error={save.error} />}
     </FormDialog>
@@ -69,12 +69,12 @@ export function AddLimit({ open, onClose, currency }: Props) {
 
 const LIST_ROWS = 1000;
 
-function useChoices(of: string, enabled: boolean) {
+function useSubjectOptions(of: string, enabled: boolean) {
   const { workspace } = useWorkspace();
   const args = { params: { workspace }, query: { limit: LIST_ROWS } };
   const keys = useManage("manageListKeys", args, { enabled: enabled && of === "key" });
   const members = useManage("manageListMembers", args, { enabled: enabled && of === "member" });
   if (of === "member") return (members.data?.data ?? []).map(({ email }) => ({ value: email, label: email }));
-  const inUse = (keys.data?.data ?? []).filter((key) => !isEnded(key));
-  return [...keyLabels(inUse)].map(([value, label]) => ({ value, label }));
+  const activeKeys = (keys.data?.data ?? []).filter((key) => !isInactive(key));
+  return [...keyLabels(activeKeys)].map(([value, label]) => ({ value, label }));
 }

@@ -11,36 +11,36 @@ import { type Limits, nameOf } from "./share.ts";
 
 type Periods = { readonly day: string; readonly month: string };
 
-/** What of a form is sent: the periods that were changed in it. An empty field lifts the limit. */
-export function changedLimits(began: Periods, now: Periods) {
-  const said = (name: keyof Periods) =>
-    now[name] === began[name] ? {} : { [name]: now[name] === "" ? null : (decimalOf(now[name]) ?? now[name]) };
-  return { ...said("day"), ...said("month") };
+/** Only changed periods are sent. An empty field removes the limit. */
+export function changedLimits(initial: Periods, now: Periods) {
+  const changedPeriod = (name: keyof Periods) =>
+    now[name] === initial[name] ? {} : { [name]: now[name] === "" ? null : (decimalOf(now[name]) ?? now[name]) };
+  return { ...changedPeriod("day"), ...changedPeriod("month") };
 }
 
-function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
+function subjectParams({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
   if (of === "member") return { member };
   return of === "key" ? { key } : {};
 }
 
-/** Both limits of one spender, where they stand. */
+/** Inline form for the daily and monthly limit. */
 export function EditLimits({ limits, onDone }: { readonly limits: Limits; readonly onDone: () => void }) {
   const { workspace } = useWorkspace();
-  const [began] = useState<Periods>({ day: limits.day.limit ?? "", month: limits.month.limit ?? "" });
-  const [day, setDay] = useState(began.day);
-  const [month, setMonth] = useState(began.month);
+  const [initial] = useState<Periods>({ day: limits.day.limit ?? "", month: limits.month.limit ?? "" });
+  const [day, setDay] = useState(initial.day);
+  const [month, setMonth] = useState(initial.month);
   const save = useManageMutation("managePutLimits", {
     onDone: () => {
-      toast(`Limits of ${nameOf(limits)} are saved. They hold from the next request on.`);
+      toast(`Limits for ${nameOf(limits)} saved`);
       onDone();
     },
   });
   const { param, message } = save.error ?? {};
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    const change = changedLimits(began, { day, month });
+    const change = changedLimits(initial, { day, month });
     if (Object.keys(change).length === 0) onDone();
-    else save.mutate({ params: { workspace }, body: { ...whoOf(limits), ...change } });
+    else save.mutate({ params: { workspace }, body: { ...subjectParams(limits), ...change } });
   };
   return (
     <form onSubmit={submit} className="grid gap-3">
@@ -50,12 +50,12 @@ export function EditLimits({ limits, onDone }: { readonly limits: Limits; readon
         month={month}
         setDay={setDay}
         setMonth={setMonth}
-        wrong={param === "day" || param === "month" ? { [param]: message } : {}}
+        fieldErrors={param === "day" || param === "month" ? { [param]: message } : {}}
       />
       {param !== "day" && param !== "month" && <ErrorNote error={save.error} />}
       <div className="flex flex-wrap gap-2">
         <Button type="submit" look="primary" busy={save.isPending}>
-          Save
+          Save limits{" "}
         </Button>
         <Button onClick={onDone}>Cancel</Button>
       </div>
@@ -69,17 +69,17 @@ type FieldsProps = {
   readonly month: string;
   readonly setDay: (text: string) => void;
   readonly setMonth: (text: string) => void;
-  readonly wrong: { readonly day?: string | undefined; readonly month?: string | undefined };
+  readonly fieldErrors: { readonly day?: string | undefined; readonly month?: string | undefined };
 };
 
-export function LimitFields({ currency, day, month, setDay, setMonth, wrong }: FieldsProps) {
+export function LimitFields({ currency, day, month, setDay, setMonth, fieldErrors }: FieldsProps) {
   return (
     <div className="grid gap-3 sm:grid-cols-2">
-      <Field label={`A day, in ${currency}`} hint="Empty: no limit" error={wrong.day}>
-        <DecimalInput empty="no limit" value={day} onChange={setDay} />
+      <Field label={`Daily limit (${currency})`} hint="Leave empty for no limit" error={fieldErrors.day}>
+        <DecimalInput empty="No limit" value={day} onChange={setDay} />
       </Field>
-      <Field label={`A month, in ${currency}`} hint="Empty: no limit" error={wrong.month}>
-        <DecimalInput empty="no limit" value={month} onChange={setMonth} />
+      <Field label={`Monthly limit (${currency})`} hint="Leave empty for no limit" error={fieldErrors.month}>
+        <DecimalInput empty="No limit" value={month} onChange={setMonth} />
       </Field>
     </div>
   );

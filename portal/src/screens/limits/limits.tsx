@@ -11,79 +11,79 @@ import { ErrorState } from "../../ui/error-state.tsx";
 import { Callout, Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { AddLimit } from "./add.tsx";
-import { type Limits, nearestFirst } from "./share.ts";
-import { Spender } from "./spender.tsx";
+import { type Limits, sortByUsage } from "./share.ts";
+import { SpendLimitRow } from "./spender.tsx";
 
-const LOOK_MS = 15_000;
+const REFETCH_MS = 15_000;
 
 export function Screen() {
   const { workspace } = useWorkspace();
   return usePermissions(workspace).isAdmin ? <AllLimits /> : <OwnLimits />;
 }
 
-function Hard() {
+function LimitsNotice() {
   return (
-    <Callout title="Limits are hard here">
-      Before a provider is called, a request reserves the most it can cost. That must fit into the wallet and into every
-      limit that counts for it: of the workspace, of its key and, for a personal key, of its member. Otherwise it is
-      refused with 402 <code className="font-mono">spend_limit_reached</code>, and the answer names the limit.
+    <Callout title="Limits are enforced before each request">
+      A request reserves its maximum cost before it is sent to a provider. The amount must fit into the wallet and into
+      every limit that applies: workspace, key and, for personal keys, member. Otherwise the request is rejected with
+      402 <code className="font-mono">spend_limit_reached</code>, and the error names the limit.
     </Callout>
   );
 }
 
-/** The workspace, then whoever is nearest to a limit. */
+/** The workspace first, then by usage of the limit. */
 function AllLimits() {
   const { workspace } = useWorkspace();
   const [open, setOpen] = useSearchParam("new");
   const params = { workspace };
-  const own = useManage("manageShowLimits", { params }, { refetchMs: LOOK_MS });
-  const all = usePages("manageListLimits", { params, query: { limit: 1000 } }, { refetchMs: LOOK_MS });
-  const others = nearestFirst(all.rows.filter(({ of }) => of !== "workspace"));
+  const own = useManage("manageShowLimits", { params }, { refetchMs: REFETCH_MS });
+  const all = usePages("manageListLimits", { params, query: { limit: 1000 } }, { refetchMs: REFETCH_MS });
+  const others = sortByUsage(all.rows.filter(({ of }) => of !== "workspace"));
   return (
     <>
       <PageHeader
         title="Limits"
-        about="What the workspace, its members and its keys may spend in a day and in a month. Whoever is nearest to a limit comes first."
+        about="Daily and monthly spend limits of the workspace, its members and its keys, sorted by usage."
         actions={
           <>
             <CallButton
               calls={[
-                { id: "manageListLimits", args: { params }, says: "Every limit" },
-                { id: "managePutLimits", args: { params, body: { day: "5.00" } }, says: "Limit the workspace" },
+                { id: "manageListLimits", args: { params }, says: "List limits" },
+                { id: "managePutLimits", args: { params, body: { day: "5.00" } }, says: "Set a workspace limit" },
               ]}
             />
             <Button look="primary" icon="plus" onClick={() => setOpen("1")}>
-              Set a limit
+              Set limit{" "}
             </Button>
           </>
         }
       />
       <Stack>
-        <Hard />
+        <LimitsNotice />
         <Card title="Workspace" flush>
           {own.data !== undefined ? (
             <ul>
-              <Spender limits={own.data} mayEdit />
+              <SpendLimitRow limits={own.data} mayEdit />
             </ul>
           ) : (
-            <Waiting error={own.error} onRetry={() => void own.refetch()} />
+            <LoadingOrError error={own.error} onRetry={() => void own.refetch()} />
           )}
         </Card>
-        <Card title="Members and keys" about="Each counts on top of the workspace's own limit" flush>
+        <Card title="Members and keys" about="Apply in addition to the workspace limit" flush>
           {all.isPending || (all.error !== null && all.rows.length === 0) ? (
-            <Waiting error={all.error} onRetry={all.refetch} />
+            <LoadingOrError error={all.error} onRetry={all.refetch} />
           ) : others.length === 0 ? (
             <EmptyState
               icon="gauge"
-              title="No member and no key has a limit of its own"
-              hint="A limit on a key stops what runs wild before it spends what everybody needs."
+              title="No member or key limits"
+              hint="A key limit stops a runaway client before it uses up the wallet."
             >
-              <Button onClick={() => setOpen("1")}>Set a limit</Button>
+              <Button onClick={() => setOpen("1")}>Set limit</Button>
             </EmptyState>
           ) : (
             <ul>
               {others.map((limits) => (
-                <Spender key={`${limits.of} ${limits.key ?? limits.member}`} limits={limits} mayEdit />
+                <SpendLimitRow key={`${limits.of} ${limits.key ?? limits.member}`} limits={limits} mayEdit />
               ))}
             </ul>
           )}
@@ -94,7 +94,7 @@ function AllLimits() {
   );
 }
 
-function Waiting({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
+function LoadingOrError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
   if (error !== null) return <ErrorState error={error} onRetry={onRetry} />;
   return (
     <div className="px-5 py-4">
@@ -103,49 +103,49 @@ function Waiting({ error, onRetry }: { readonly error: unknown; readonly onRetry
   );
 }
 
-/** More own keys than this are not asked for one by one. */
+/** Bounds the number of requests for members with many keys. */
 const KEYS_MAX = 30;
 
-/** What a member may spend, and each of their keys. */
+/** The limits of the signed-in member and their keys. */
 function OwnLimits() {
   const { workspace } = useWorkspace();
   const email = useMe().data?.email ?? "";
   const params = { workspace };
   const query = { member: email };
-  const own = useManage("manageShowLimits", { params, query }, { refetchMs: LOOK_MS, enabled: email !== "" });
+  const own = useManage("manageShowLimits", { params, query }, { refetchMs: REFETCH_MS, enabled: email !== "" });
   const keys = useManage("manageListKeys", { params, query: { limit: 1000 } });
   const ids = (keys.data?.data ?? []).filter(({ state }) => state !== "revoked").map(({ id }) => id);
-  const ofKeys = useQueries({
+  const keyQueries = useQueries({
     queries: ids.slice(0, KEYS_MAX).map((key) => ({
       queryKey: queryKeyOf("manageShowLimits", { params, query: { key } }),
       queryFn: () => call("manageShowLimits", { params, query: { key } }),
-      refetchInterval: LOOK_MS,
+      refetchInterval: REFETCH_MS,
     })),
   });
-  const known: Limits[] = ofKeys.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  const keyLimits: Limits[] = keyQueries.flatMap(({ data }) => (data === undefined ? [] : [data]));
   return (
     <>
       <PageHeader
         title="Limits"
-        about="What you and your keys may spend in a day and in a month. Admins of the workspace set them."
-        actions={<CallButton calls={[{ id: "manageShowLimits", args: { params, query }, says: "Your limits" }]} />}
+        about="Daily and monthly spend limits for you and your keys, set by workspace admins."
+        actions={<CallButton calls={[{ id: "manageShowLimits", args: { params, query }, says: "Show your limits" }]} />}
       />
       <Stack>
-        <Hard />
+        <LimitsNotice />
         <Card title="You" flush>
           {own.data !== undefined ? (
             <ul>
-              <Spender limits={own.data} mayEdit={false} />
+              <SpendLimitRow limits={own.data} mayEdit={false} />
             </ul>
           ) : (
-            <Waiting error={own.error} onRetry={() => void own.refetch()} />
+            <LoadingOrError error={own.error} onRetry={() => void own.refetch()} />
           )}
         </Card>
-        {known.length > 0 && (
+        {keyLimits.length > 0 && (
           <Card title="Your keys" flush>
             <ul>
-              {nearestFirst(known).map((limits) => (
-                <Spender key={limits.key} limits={limits} mayEdit={false} />
+              {sortByUsage(keyLimits).map((limits) => (
+                <SpendLimitRow key={limits.key} limits={limits} mayEdit={false} />
               ))}
             </ul>
           </Card>

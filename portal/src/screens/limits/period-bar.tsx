@@ -1,9 +1,9 @@
 import { percentText } from "../../format/number.ts";
 import { Progress } from "../../ui/layout.tsx";
 import { Money, Time } from "../../ui/values.tsx";
-import { type Period, shareOf, toneOf } from "./share.ts";
+import { type Period, toneOf, usageOf } from "./share.ts";
 
-/** Beyond this a share is only large: the limit was set far below what was spent. */
+/** A higher percentage is shown as "Over": the limit was set far below the spend. */
 const SHOWN_MAX = 9.99;
 
 type Props = {
@@ -13,9 +13,8 @@ type Props = {
   readonly of: string;
 };
 
-/** What is taken of a day's or month's limit, in figures and as a bar. */
 export function PeriodBar({ period, unit, currency, of }: Props) {
-  const share = shareOf(period);
+  const share = usageOf(period);
   const isHeld = Number(period.held) > 0;
   return (
     <div className="grid w-full min-w-0 content-start gap-1 text-left">
@@ -32,17 +31,19 @@ export function PeriodBar({ period, unit, currency, of }: Props) {
           )}
         </span>
         {share !== undefined && (
-          <span className="figures text-xs text-soft">{share > SHOWN_MAX ? "over" : percentText(share)}</span>
+          <span className="figures text-xs text-soft">{share > SHOWN_MAX ? "Over" : percentText(share)}</span>
         )}
       </p>
-      {share !== undefined && <Progress share={share} tone={toneOf(share)} label={`Limit of the ${unit}: ${of}`} />}
+      {share !== undefined && (
+        <Progress share={share} tone={toneOf(share)} label={`${unit === "day" ? "Daily" : "Monthly"} limit: ${of}`} />
+      )}
       <p className="text-xs text-soft">
         {isHeld && (
           <>
-            <Money amount={period.held} currency={currency} /> held by running requests,{" "}
+            <Money amount={period.held} currency={currency} /> held by running requests ·{" "}
           </>
         )}
-        starts anew <Time at={period.resets_at} as="short" />
+        Resets <Time at={period.resets_at} as="short" />
       </p>
     </div>
   );

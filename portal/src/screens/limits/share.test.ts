@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Limits, nameOf, nearestFirst, type Period, shareOf, toneOf } from "./share.ts";
+import { type Limits, nameOf, type Period, sortByUsage, toneOf, usageOf } from "./share.ts";
 
 const period = (limit: string | null, spent: string, held = "0.00"): Period => ({
   ...{ limit, spent, held, remaining: null },
@@ -9,13 +9,13 @@ const limits = (key: string, day: Period, month: Period): Limits => ({
   ...{ of: "key", workspace: "research", member: null, key, key_name: key, currency: "EUR", day, month },
 });
 
-test("PORTAL-05 whoever is nearest to a limit comes first, held money counts, and a limit of 0 is full", () => {
-  expect(shareOf(period(null, "5.00"))).toBeUndefined();
-  expect(shareOf(period("10.00", "5.00", "2.50"))).toBe(0.75);
-  expect(shareOf(period("0.00", "0.00"))).toBe(1);
+test("PORTAL-05 limits are sorted by usage, holds count, and a limit of 0 is fully used", () => {
+  expect(usageOf(period(null, "5.00"))).toBeUndefined();
+  expect(usageOf(period("10.00", "5.00", "2.50"))).toBe(0.75);
+  expect(usageOf(period("0.00", "0.00"))).toBe(1);
   expect([0.2, 0.8, 1, 1.4].map(toneOf)).toEqual(["accent", "warn", "bad", "bad"]);
   const none = period(null, "9.00");
-  const sorted = nearestFirst([
+  const sorted = sortByUsage([
     limits("none", none, none),
     limits("half", period("1.00", "0.50"), none),
     limits("month", period("1.00", "0.10"), period("2.00", "1.90")),

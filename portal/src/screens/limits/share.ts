@@ -4,33 +4,33 @@ import { nanosOf } from "../../format/nanos.ts";
 export type Limits = ApiResponse<"manageShowLimits">;
 export type Period = Limits["day"];
 
-/** From here on a limit is called near: the first share that alerts tell of, unless they are set otherwise. */
-export const NEAR = 0.8;
+/** Warning threshold; also the first threshold of default alerts. */
+export const WARNING_SHARE = 0.8;
 
-/** How much of a limit is taken by what was spent and what is held; undefined: no limit. A limit of 0 is full. */
-export function shareOf({ limit, spent, held }: Period): number | undefined {
+/** The used share of a limit, spend plus holds; undefined: no limit. A limit of 0 is fully used. */
+export function usageOf({ limit, spent, held }: Period): number | undefined {
   if (limit === null) return undefined;
-  const [limitNanos, takenNanos] = [nanosOf(limit), nanosOf(spent) + nanosOf(held)];
+  const [limitNanos, usedNanos] = [nanosOf(limit), nanosOf(spent) + nanosOf(held)];
   if (limitNanos <= 0n) return 1;
-  return Number((takenNanos * 10_000n) / limitNanos) / 10_000;
+  return Number((usedNanos * 10_000n) / limitNanos) / 10_000;
 }
 
-/** The fuller one of day and month. */
-export function fullest({ day, month }: Limits): number {
-  return Math.max(shareOf(day) ?? -1, shareOf(month) ?? -1);
+/** The higher usage of the daily and monthly limit. */
+export function highestUsage({ day, month }: Limits): number {
+  return Math.max(usageOf(day) ?? -1, usageOf(month) ?? -1);
 }
 
-/** Whoever is nearest to a limit first; the workspace stands above all. */
-export function nearestFirst(all: readonly Limits[]): Limits[] {
-  return all.toSorted((a, b) => fullest(b) - fullest(a) || nameOf(a).localeCompare(nameOf(b)));
+/** Highest usage first. */
+export function sortByUsage(all: readonly Limits[]): Limits[] {
+  return all.toSorted((a, b) => highestUsage(b) - highestUsage(a) || nameOf(a).localeCompare(nameOf(b)));
 }
 
 export function nameOf({ of, member, key, key_name, workspace }: Limits): string {
-  if (of === "workspace") return `All of ${workspace}`;
-  return (of === "member" ? member : (key_name ?? key)) ?? "Not there any more";
+  if (of === "workspace") return `Workspace ${workspace}`;
+  return (of === "member" ? member : (key_name ?? key)) ?? "Deleted";
 }
 
 export function toneOf(share: number): "accent" | "warn" | "bad" {
   if (share >= 1) return "bad";
-  return share >= NEAR ? "warn" : "accent";
+  return share >= WARNING_SHARE ? "warn" : "accent";
 }

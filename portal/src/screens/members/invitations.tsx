@@ -13,24 +13,24 @@ type Invitation = Row<"peopleListInvitations">;
 
 const TONES = { open: "info", accepted: "good", expired: "neutral", revoked: "neutral" } as const;
 
-/** Who was invited and has not come yet; nothing is drawn when nobody was. */
+/** Open and expired invitations; hidden if there are none. */
 export function Invitations({ workspace }: { readonly workspace: string }) {
   const invitations = useManage("peopleListInvitations", { params: { workspace } });
   const [chosen, choose] = useState<Invitation>();
   const rows = (invitations.data?.data ?? []).filter(({ state }) => state === "open" || state === "expired");
   const revoke = useManageMutation("peopleRevokeInvitation", {
     onDone: () => {
-      toast("The invitation is taken back.");
+      toast("Invitation revoked");
       choose(undefined);
     },
   });
   if (rows.length === 0 && invitations.error === null) return null;
   const columns: Column<Invitation>[] = [
-    { id: "email", header: "Invited", phone: "title", cell: ({ email }) => <span className="break-all">{email}</span> },
-    { id: "role", header: "As", cell: ({ role }) => role },
-    { id: "state", header: "State", cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
-    { id: "by", header: "By", cell: ({ invited_by }) => <span className="text-soft">{invited_by}</span> },
-    { id: "until", header: "Good until", cell: ({ expires_at }) => <Time at={expires_at} as="short" /> },
+    { id: "email", header: "Email", phone: "title", cell: ({ email }) => <span className="break-all">{email}</span> },
+    { id: "role", header: "Role", cell: ({ role }) => role },
+    { id: "state", header: "Status", cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+    { id: "by", header: "Invited by", cell: ({ invited_by }) => <span className="text-soft">{invited_by}</span> },
+    { id: "until", header: "Expires", cell: ({ expires_at }) => <Time at={expires_at} as="short" /> },
     {
       id: "actions",
       header: <span className="sr-only">Actions</span>,
@@ -38,7 +38,7 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
       cell: (invitation) =>
         invitation.state === "open" ? (
           <Button size="small" onClick={() => choose(invitation)}>
-            Take back
+            Revoke{" "}
           </Button>
         ) : null,
     },
@@ -54,19 +54,19 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
         rows={rows}
         keyOf={({ id }) => id}
         query={invitations}
-        empty={<EmptyState title="Nobody is invited" />}
+        empty={<EmptyState title="No invitations" />}
       />
       <Confirm
         open={chosen !== undefined}
         onClose={() => choose(undefined)}
-        title="Take the invitation back?"
-        action="Take it back"
+        title="Revoke invitation?"
+        action="Revoke invitation"
         danger
         busy={revoke.isPending}
         error={revoke.error}
         onConfirm={() => chosen !== undefined && revoke.mutate({ params: { workspace, id: chosen.id } })}
       >
-        <p>The link that {chosen?.email} has opens nothing from now on. You can invite them again.</p>
+        <p>The invitation link sent to {chosen?.email} stops working. You can invite them again.</p>
       </Confirm>
     </section>
   );

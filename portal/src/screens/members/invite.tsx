@@ -18,25 +18,24 @@ type Props = {
   readonly onClose: () => void;
 };
 
-/** Invites somebody by their address; the link is shown once. */
 export function Invite({ workspace, permissions, open, onClose }: Props) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("member");
-  const [made, setMade] = useState<ApiResponse<"peopleInvite">>();
-  const invite = useManageMutation("peopleInvite", { onDone: setMade });
+  const [invitation, setInvitation] = useState<ApiResponse<"peopleInvite">>();
+  const invite = useManageMutation("peopleInvite", { onDone: setInvitation });
   const close = () => {
     onClose();
     setEmail("");
     setRole("member");
-    setMade(undefined);
+    setInvitation(undefined);
     invite.reset();
   };
-  if (made !== undefined)
+  if (invitation !== undefined)
     return (
       <Dialog
         open={open}
         onClose={close}
-        title={`An invitation for ${made.email}`}
+        title={`Invitation for ${invitation.email}`}
         footer={
           <Button look="primary" onClick={close}>
             Done
@@ -44,13 +43,13 @@ export function Invite({ workspace, permissions, open, onClose }: Props) {
         }
       >
         <p className="text-soft">
-          {made.mailed
-            ? "It is on its way by mail. You can also send the link yourself:"
-            : "This gateway sends no mail: send the link to them yourself."}
+          {invitation.mailed
+            ? "The invitation was sent by email. You can also share the link:"
+            : "Email isn't set up on this gateway. Share the link yourself."}
         </p>
-        <ShownOnce secret={made.link} label="invitation link">
+        <ShownOnce secret={invitation.link} label="Invitation link">
           <p className="text-soft">
-            Good once, for this address only, until <Time at={made.expires_at} as="short" />.
+            The link works once, only for this email, until <Time at={invitation.expires_at} as="short" />.
           </p>
         </ShownOnce>
       </Dialog>
@@ -59,12 +58,12 @@ export function Invite({ workspace, permissions, open, onClose }: Props) {
     <FormDialog
       open={open}
       onClose={close}
-      title="Invite somebody"
+      title="Invite member"
       onSubmit={() => invite.mutate({ params: { workspace }, body: { email: email.trim(), role } })}
-      action="Invite"
+      action="Send invitation"
       busy={invite.isPending}
     >
-      <Field label="E-mail address" error={invite.error?.param === "email" ? invite.error.message : undefined}>
+      <Field label="Email" error={invite.error?.param === "email" ? invite.error.message : undefined}>
         <Input type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />
       </Field>
       <Field label="Role" hint={ROLES.find(({ value }) => value === role)?.may}>

@@ -4,26 +4,26 @@ import { Link } from "../../ui/link.tsx";
 import { Menu, type MenuItem } from "../../ui/menu.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, Unknown } from "../../ui/values.tsx";
-import { type Line, mayChange } from "./member.ts";
-import type { Doing } from "./member-dialogs.tsx";
+import { type MemberRow, mayChange } from "./member.ts";
+import type { MemberAction } from "./member-dialogs.tsx";
 
-type Given = {
+type MemberColumnOptions = {
   readonly currency: string;
   readonly permissions: Permissions;
   readonly at: (path?: string) => string;
-  readonly act: (doing: Doing) => void;
+  readonly act: (action: MemberAction) => void;
 };
 
-/** A plain member sees who is there; how accounts are protected and what they spend is for admins. */
-export function memberColumns({ currency, permissions, at, act }: Given): Column<Line>[] {
-  const always: Column<Line>[] = [
+/** Sign-in security and spend are only shown to admins. */
+export function memberColumns({ currency, permissions, at, act }: MemberColumnOptions): Column<MemberRow>[] {
+  const always: Column<MemberRow>[] = [
     {
       id: "person",
-      header: "Person",
+      header: "Member",
       sortable: true,
       phone: "title",
       className: "md:min-w-44",
-      cell: (line) => <Person line={line} isSelf={line.email === permissions.email} />,
+      cell: (member) => <MemberName member={member} isSelf={member.email === permissions.email} />,
     },
     {
       id: "role",
@@ -34,25 +34,25 @@ export function memberColumns({ currency, permissions, at, act }: Given): Column
       ),
     },
   ];
-  const since: Column<Line> = {
+  const since: Column<MemberRow> = {
     id: "since",
-    header: "Member since",
+    header: "Joined",
     sortable: true,
     cell: ({ created_at }) => <Time at={created_at} as="day" />,
   };
   if (!permissions.isAdmin) return [...always, since];
   return [
     ...always,
-    { id: "protection", header: "Sign-in", sortable: true, cell: (line) => <Protection line={line} /> },
+    { id: "protection", header: "Security", sortable: true, cell: (member) => <SignInSecurity member={member} /> },
     {
       id: "seen",
-      header: "Last seen",
+      header: "Last active",
       sortable: true,
       cell: ({ last_seen_at }) => <Time at={last_seen_at} none="–" />,
     },
     {
       id: "keys",
-      header: "Own keys",
+      header: "Personal keys",
       sortable: true,
       align: "end",
       cell: ({ keys, email }) =>
@@ -76,50 +76,54 @@ export function memberColumns({ currency, permissions, at, act }: Given): Column
       id: "actions",
       header: <span className="sr-only">Actions</span>,
       align: "end",
-      cell: (line) => <Actions {...{ line, permissions, act }} />,
+      cell: (member) => <Actions {...{ member, permissions, act }} />,
     },
   ];
 }
 
-function Person({ line, isSelf }: { readonly line: Line; readonly isSelf: boolean }) {
+function MemberName({ member, isSelf }: { readonly member: MemberRow; readonly isSelf: boolean }) {
   return (
     <span className="grid min-w-0">
       <span className="flex flex-wrap items-center gap-x-2">
-        <span className="font-medium break-words">{line.name ?? line.email}</span>
-        {isSelf && <span className="text-xs text-soft">you</span>}
-        {!line.joined && <Badge tone="warn">has not joined</Badge>}
+        <span className="font-medium break-words">{member.name ?? member.email}</span>
+        {isSelf && <span className="text-xs text-soft">You</span>}
+        {!member.joined && <Badge tone="warn">Not joined</Badge>}
       </span>
-      {line.name !== null && <span className="text-xs break-all text-soft">{line.email}</span>}
+      {member.name !== null && <span className="text-xs break-all text-soft">{member.email}</span>}
     </span>
   );
 }
 
-function Protection({ line: { two_factor, passkeys } }: { readonly line: Line }) {
+function SignInSecurity({ member: { two_factor, passkeys } }: { readonly member: MemberRow }) {
   if (two_factor === null || passkeys === null) return <Unknown />;
-  if (!two_factor && passkeys === 0) return <Badge tone="warn">password only</Badge>;
+  if (!two_factor && passkeys === 0) return <Badge tone="warn">Password only</Badge>;
   return (
     <span className="flex flex-wrap gap-1">
-      {two_factor && <Badge tone="good">two-factor</Badge>}
-      {passkeys > 0 && <Badge tone="good">{passkeys === 1 ? "passkey" : `${passkeys} passkeys`}</Badge>}
+      {two_factor && <Badge tone="good">Two-factor</Badge>}
+      {passkeys > 0 && <Badge tone="good">{passkeys === 1 ? "Passkey" : `${passkeys} passkeys`}</Badge>}
     </span>
   );
 }
 
-function Actions({ line, permissions, act }: Pick<Given, "permissions" | "act"> & { readonly line: Line }) {
-  if (!mayChange(permissions, line)) return null;
+function Actions({
+  member,
+  permissions,
+  act,
+}: Pick<MemberColumnOptions, "permissions" | "act"> & { readonly member: MemberRow }) {
+  if (!mayChange(permissions, member)) return null;
   const items: MenuItem[] = [
-    { label: "Change the role", icon: "edit", onSelect: () => act({ is: "role", subject: line }) },
-    // One's own is changed in the account.
-    ...(line.joined && line.email !== permissions.email
+    { label: "Change role", icon: "edit", onSelect: () => act({ kind: "role", subject: member }) },
+    // One's own password is changed in the account.
+    ...(member.joined && member.email !== permissions.email
       ? [
           {
-            label: "Link for a new password",
+            label: "Create password reset link",
             icon: "lock",
-            onSelect: () => act({ is: "reset", subject: line }),
+            onSelect: () => act({ kind: "reset", subject: member }),
           } as const,
         ]
       : []),
-    { label: "Remove", icon: "trash", danger: true, onSelect: () => act({ is: "remove", subject: line }) },
+    { label: "Remove member", icon: "trash", danger: true, onSelect: () => act({ kind: "remove", subject: member }) },
   ];
-  return <Menu label={`Actions for ${line.email}`} items={items} />;
+  return <Menu label={`Actions for ${member.email}`} items={items} />;
 }

@@ -9,24 +9,24 @@ import { Field, Select } from "../../ui/field.tsx";
 import { ShownOnce } from "../../ui/shown-once.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { type Line, ROLES, roleOf, rolesFor } from "./member.ts";
+import { type MemberRow, ROLES, roleOf, rolesFor } from "./member.ts";
 
-/** What is being done with a member, in a dialog. */
-export type Doing = { readonly is: "role" | "remove" | "reset"; readonly subject: Line };
+/** The open dialog of a member. */
+export type MemberAction = { readonly kind: "role" | "remove" | "reset"; readonly subject: MemberRow };
 
 type Props = {
   readonly workspace: string;
-  readonly subject: Line;
+  readonly subject: MemberRow;
   readonly permissions: Permissions;
   readonly onClose: () => void;
 };
 
-export function MemberDialog({ is, ...props }: Props & Pick<Doing, "is">) {
-  switch (is) {
+export function MemberDialog({ kind, ...props }: Props & Pick<MemberAction, "kind">) {
+  switch (kind) {
     case "role":
       return <ChangeRole {...props} />;
     case "remove":
-      return <Remove {...props} />;
+      return <RemoveMember {...props} />;
     case "reset":
       return <ResetLink {...props} />;
   }
@@ -36,7 +36,7 @@ function ChangeRole({ workspace, subject, permissions, onClose }: Props) {
   const [role, setRole] = useState(subject.role);
   const change = useManageMutation("manageChangeMember", {
     onDone: () => {
-      toast(`${subject.email} is ${role === "member" ? "a" : "an"} ${role} now.`);
+      toast(`${subject.email} is now ${role === "member" ? "a" : "an"} ${role}`);
       onClose();
     },
   });
@@ -44,9 +44,9 @@ function ChangeRole({ workspace, subject, permissions, onClose }: Props) {
     <FormDialog
       open
       onClose={onClose}
-      title={`The role of ${subject.email}`}
+      title={`Change role of ${subject.email}`}
       onSubmit={() => change.mutate({ params: { workspace, email: subject.email }, body: { role } })}
-      action="Change the role"
+      action="Change role"
       busy={change.isPending}
       disabled={role === subject.role}
     >
@@ -58,20 +58,19 @@ function ChangeRole({ workspace, subject, permissions, onClose }: Props) {
         />
       </Field>
       {subject.role === "owner" && role !== "owner" && (
-        <p className="text-soft">Management tokens that they made stop on the next request.</p>
+        <p className="text-soft">Management tokens that they created stop working with the next request.</p>
       )}
       <ErrorNote error={change.error} />
     </FormDialog>
   );
 }
 
-/** Ends a membership. What happens to the keys is said before. */
-function Remove({ workspace, subject, onClose }: Props) {
+function RemoveMember({ workspace, subject, onClose }: Props) {
   const remove = useManageMutation("manageRemoveMember", {
     onDone: ({ email, revoked_keys }) => {
       const keys = revoked_keys.length;
       toast(
-        `${email} has left.${keys === 0 ? "" : ` ${keys === 1 ? "A personal key" : `${keys} personal keys`} stopped.`}`,
+        `${email} removed.${keys === 0 ? "" : ` ${keys === 1 ? "1 personal key" : `${keys} personal keys`} revoked.`}`,
       );
       onClose();
     },
@@ -82,27 +81,27 @@ function Remove({ workspace, subject, onClose }: Props) {
       danger
       onClose={onClose}
       title={`Remove ${subject.email}?`}
-      action="Remove from the workspace"
+      action="Remove member"
       name={subject.email}
       busy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate({ params: { workspace, email: subject.email } })}
     >
-      <p>They do not see this workspace any more.</p>
+      <p>They lose access to this workspace.</p>
       <p>
         {subject.keys === 0
-          ? "They have no personal key here."
-          : `${subject.keys === 1 ? "Their personal key is" : `Their ${subject.keys} personal keys are`} revoked and stop on the next request. This cannot be undone.`}
+          ? "They have no personal keys."
+          : `${subject.keys === 1 ? "Their personal key is" : `Their ${subject.keys} personal keys are`} revoked. This can't be undone.`}
       </p>
       <p>
-        Management tokens that they made stop as well. Workspace keys go on, whoever made them: if they may have copied
-        one, rotate it.
+        Management tokens that they created also stop working. Workspace keys keep working: rotate any key that they may
+        have copied.
       </p>
     </Confirm>
   );
 }
 
-/** For somebody who has lost their password where no mail is sent. */
+/** For gateways without email, where members can't reset their password themselves. */
 function ResetLink({ workspace, subject, onClose }: Props) {
   const reset = useManageMutation("peopleResetMember");
   if (reset.data !== undefined)
@@ -110,16 +109,17 @@ function ResetLink({ workspace, subject, onClose }: Props) {
       <Dialog
         open
         onClose={onClose}
-        title={`A new password for ${subject.email}`}
+        title={`Password reset link for ${subject.email}`}
         footer={
           <Button look="primary" onClick={onClose}>
             Done
           </Button>
         }
       >
-        <ShownOnce secret={reset.data.link} label="reset link">
+        <ShownOnce secret={reset.data.link} label="Password reset link">
           <p className="text-soft">
-            Good once, until <Time at={reset.data.expires_at} as="short" />. Whoever has it can sign in as them.
+            The link works once, until <Time at={reset.data.expires_at} as="short" />. Anyone with the link can sign in
+            as this member.
           </p>
         </ShownOnce>
       </Dialog>
@@ -128,13 +128,13 @@ function ResetLink({ workspace, subject, onClose }: Props) {
     <Confirm
       open
       onClose={onClose}
-      title={`Make a link for ${subject.email}?`}
-      action="Make the link"
+      title={`Create password reset link for ${subject.email}?`}
+      action="Create link"
       busy={reset.isPending}
       error={reset.error}
       onConfirm={() => reset.mutate({ params: { workspace, email: subject.email } })}
     >
-      <p>With it they set a new password. Make sure that it reaches them and nobody else.</p>
+      <p>The link lets them set a new password. Send it to them through a trusted channel.</p>
     </Confirm>
   );
 }

@@ -7,16 +7,16 @@ import type { Key } from "../keys/key.ts";
 export type Member = Row<"manageListMembers">;
 
 export const ROLES: readonly { readonly value: Role; readonly label: string; readonly may: string }[] = [
-  { value: "member", label: "Member", may: "Uses the workspace: sees their own keys, requests and spend." },
+  { value: "member", label: "Member", may: "Uses the workspace and sees their own keys, requests and spend." },
   { value: "admin", label: "Admin", may: "Also manages keys, policy, limits and members, and sees all requests." },
-  { value: "owner", label: "Owner", may: "Also decides who is an owner, and makes management tokens." },
+  { value: "owner", label: "Owner", may: "Also manages owners and creates management tokens." },
 ];
 
 export function roleOf(text: string): Role {
   return ROLES.find(({ value }) => value === text)?.value ?? "member";
 }
 
-/** Nobody gives or takes a role above their own. */
+/** Only owners can grant or remove the owner role. */
 export function rolesFor(permissions: Permissions) {
   return ROLES.filter(({ value }) => value !== "owner" || permissions.isOwner);
 }
@@ -25,12 +25,16 @@ export function mayChange(permissions: Permissions, member: Member): boolean {
   return permissions.isAdmin && (member.role !== "owner" || permissions.isOwner);
 }
 
-/** A member with what they use. */
-export type Line = Member & { readonly keys: number; readonly spent: string | null };
+/** A member with their active keys and this month's spend. */
+export type MemberRow = Member & { readonly keys: number; readonly spent: string | null };
 
 type Usage = Pick<Row<"manageShowUsage">, "name" | "cost">;
 
-export function linesOf(members: readonly Member[], keys: readonly Key[], usage: readonly Usage[] | undefined): Line[] {
+export function toMemberRows(
+  members: readonly Member[],
+  keys: readonly Key[],
+  usage: readonly Usage[] | undefined,
+): MemberRow[] {
   return members.map((member) => {
     const own = keys.filter((key) => key.member === member.email && key.state !== "revoked" && key.state !== "expired");
     return { ...member, keys: own.length, spent: usage === undefined ? null : spentBy(member.id, usage) };
@@ -41,22 +45,22 @@ export function spentBy(id: string, usage: readonly Usage[]): string {
   return amountOf(usage.reduce((sum, { name, cost }) => (name === id ? sum + nanosOf(cost) : sum), 0n));
 }
 
-export function sortValueOf(line: Line, by: string): string | number | null {
+export function sortValueOf(member: MemberRow, by: string): string | number | null {
   switch (by) {
     case "person":
-      return (line.name ?? line.email).toLowerCase();
+      return (member.name ?? member.email).toLowerCase();
     case "role":
-      return ROLES.findIndex(({ value }) => value === line.role);
+      return ROLES.findIndex(({ value }) => value === member.role);
     case "protection":
-      return line.two_factor === null ? null : Number(line.two_factor) + (line.passkeys ?? 0);
+      return member.two_factor === null ? null : Number(member.two_factor) + (member.passkeys ?? 0);
     case "seen":
-      return line.last_seen_at === null ? null : Date.parse(line.last_seen_at);
+      return member.last_seen_at === null ? null : Date.parse(member.last_seen_at);
     case "keys":
-      return line.keys;
+      return member.keys;
     case "spend":
-      return line.spent === null ? null : Number(line.spent);
+      return member.spent === null ? null : Number(member.spent);
     case "since":
-      return Date.parse(line.created_at);
+      return Date.parse(member.created_at);
     default:
       return null;
   }

@@ -11,12 +11,11 @@ import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { KeyPolicyCard } from "../settings/key-policy.tsx";
 import { Invitations } from "./invitations.tsx";
 import { Invite } from "./invite.tsx";
-import { type Line, linesOf, sortValueOf } from "./member.ts";
+import { type MemberRow, sortValueOf, toMemberRows } from "./member.ts";
 import { memberColumns } from "./member-columns.tsx";
-import { type Doing, MemberDialog } from "./member-dialogs.tsx";
+import { type MemberAction, MemberDialog } from "./member-dialogs.tsx";
 
-/** Members with their keys and this month's spend, as far as one may see them. */
-function useLines(workspace: string) {
+function useMemberRows(workspace: string) {
   const params = { workspace };
   const members = usePages("manageListMembers", { params, query: { limit: 1000 } });
   const keys = useManage("manageListKeys", { params, query: { limit: 1000 } });
@@ -28,8 +27,8 @@ function useLines(workspace: string) {
     params,
     query: { by: "day", group: "member", env: "all", from: month },
   });
-  const lines = linesOf(members.rows, keys.data?.data ?? [], usage.data?.data);
-  return { ...members, lines };
+  const memberRows = toMemberRows(members.rows, keys.data?.data ?? [], usage.data?.data);
+  return { ...members, memberRows };
 }
 
 export function Screen() {
@@ -37,35 +36,37 @@ export function Screen() {
   const search = useSearchParams();
   const permissions = usePermissions(workspace);
   const currency = useCurrency(workspace);
-  const [doing, setDoing] = useState<Doing>();
-  const { lines, ...asked } = useLines(workspace);
+  const [action, setAction] = useState<MemberAction>();
+  const { memberRows, ...query } = useMemberRows(workspace);
   const sort = sortOf(search.get("sort", "person"));
   const typed = search.get("q").trim().toLowerCase();
-  const meant = lines.filter(({ email, name, role }) => `${email} ${name ?? ""} ${role}`.toLowerCase().includes(typed));
+  const matches = memberRows.filter(({ email, name, role }) =>
+    `${email} ${name ?? ""} ${role}`.toLowerCase().includes(typed),
+  );
   return (
     <>
-      <Header workspace={workspace} permissions={permissions} onInvite={() => search.set({ new: "1" })} />
+      <MembersHeader workspace={workspace} permissions={permissions} onInvite={() => search.set({ new: "1" })} />
       <Stack>
         <div>
           <Toolbar>
             <Field label="Search members" hideLabel className="w-full sm:w-72">
               <Input
                 type="search"
-                placeholder="Name, address, role"
+                placeholder="Name, email, role"
                 value={search.get("q")}
                 onChange={(event) => search.set({ q: event.target.value })}
               />
             </Field>
           </Toolbar>
-          <Table<Line>
+          <Table<MemberRow>
             label="Members"
-            columns={memberColumns({ currency, permissions, at, act: setDoing })}
-            rows={sortRows(meant, sort, sortValueOf)}
+            columns={memberColumns({ currency, permissions, at, act: setAction })}
+            rows={sortRows(matches, sort, sortValueOf)}
             keyOf={({ id }) => id}
-            query={asked}
+            query={query}
             sort={sort}
             onSort={(next) => search.set({ sort: sortText(next) })}
-            empty={<Nobody hasAny={lines.length > 0} permissions={permissions} search={search} />}
+            empty={<NoMembers hasAny={memberRows.length > 0} permissions={permissions} search={search} />}
           />
         </div>
         {permissions.isAdmin && <Invitations workspace={workspace} />}
@@ -77,20 +78,20 @@ export function Screen() {
         open={permissions.isAdmin && search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
-      {doing !== undefined && (
+      {action !== undefined && (
         <MemberDialog
-          is={doing.is}
-          subject={doing.subject}
+          kind={action.kind}
+          subject={action.subject}
           workspace={workspace}
           permissions={permissions}
-          onClose={() => setDoing(undefined)}
+          onClose={() => setAction(undefined)}
         />
       )}
     </>
   );
 }
 
-function Header({
+function MembersHeader({
   workspace,
   permissions,
   onInvite,
@@ -102,7 +103,7 @@ function Header({
   return (
     <PageHeader
       title="Members"
-      about="Who belongs to this workspace, and what they may do here."
+      about="Members of this workspace and their roles."
       actions={
         <>
           <CallButton
@@ -111,13 +112,13 @@ function Header({
               {
                 id: "peopleInvite",
                 args: { params: { workspace }, body: { email: "ada@example.eu", role: "member" } },
-                says: "Invite somebody",
+                says: "Invite member",
               },
             ]}
           />
           {permissions.isAdmin && (
             <Button look="primary" icon="plus" onClick={onInvite}>
-              Invite somebody
+              Invite member{" "}
             </Button>
           )}
         </>
@@ -126,7 +127,7 @@ function Header({
   );
 }
 
-function Nobody({
+function NoMembers({
   hasAny,
   permissions,
   search,
@@ -137,15 +138,15 @@ function Nobody({
 }) {
   if (hasAny)
     return (
-      <EmptyState icon="search" title="Nobody is called that" hint="Try a part of the address.">
-        <Button onClick={() => search.set({ q: null })}>Show everybody</Button>
+      <EmptyState icon="search" title="No members match" hint="Try a part of the name or email.">
+        <Button onClick={() => search.set({ q: null })}>Show all members</Button>
       </EmptyState>
     );
   return (
-    <EmptyState icon="people" title="Nobody belongs to this workspace yet" hint="Invite the people who work with it.">
+    <EmptyState icon="people" title="No members yet" hint="Invite people to this workspace.">
       {permissions.isAdmin && (
         <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-          Invite somebody
+          Invite member{" "}
         </Button>
       )}
     </EmptyState>

@@ -6,7 +6,7 @@ import type { RequestDetail } from "./detail.ts";
 type Policy = Omit<RequestDetail["policies"][number]["policy"], "floor"> & { readonly floor: string | null };
 
 /** The demands of a policy in words; an open one demands nothing. */
-export function demandsOf(policy: Policy): string[] {
+export function policyRequirements(policy: Policy): string[] {
   const { floor, countries, zero_data_retention, no_training, blocked_providers, allowed_models } = policy;
   return [
     ...(floor === null ? [] : [`at least level ${floor}`]),
@@ -23,7 +23,7 @@ export function Policies({ request }: { readonly request: RequestDetail }) {
   const { at } = useWorkspace();
   const rows = request.policies.map(({ subject, version, policy }) => ({
     name: `${subject === "key" ? "Key" : "Workspace"}, version ${version}`,
-    value: demandsOf(policy).join("; ") || "demands nothing",
+    value: policyRequirements(policy).join("; ") || "demands nothing",
   }));
   return (
     <Card title="Policy in force then" actions={<Link to={at("policy")}>Policy today</Link>}>
