@@ -1,5 +1,5 @@
 import { openIngestPipeline, replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
-import { withTunnels } from "../io/tunnel/node-registry.ts";
+import { withTunnels } from "../io/upstream/connections.ts";
 import { workerFolders } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Config } from "../settings/config.ts";

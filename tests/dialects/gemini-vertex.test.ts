@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "../../src/http1/client/http-client.ts";
-import { CredentialRefusedError } from "../../src/io/upstream/authorize.ts";
+import { CredentialRefusedError } from "../../src/io/upstream/connections.ts";
 import { createMintedCredential, parseServiceAccountKey } from "../../src/io/upstream/google-service-account.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";

@@ -1,8 +1,9 @@
 import { Fault } from "../../contract/faults.ts";
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import { authorize, CredentialRefusedError, presentedSecrets } from "../../io/upstream/authorize.ts";
+import { type isOwnResource } from "../../domain/routing/plan.ts";
+import { type Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import {
   attributeToNode,
   attributeToOwnKey,
@@ -19,26 +20,31 @@ import {
   type FailureVerdict,
   redactVerdict,
 } from "../../io/upstream/classify-failure.ts";
+import { authorize, CredentialRefusedError, upstreamHeaders } from "../../io/upstream/connections.ts";
+import { presentedSecrets } from "../../io/upstream/credential-secrets.ts";
 import { withPlausibilityChecks } from "../../io/upstream/response-plausibility.ts";
 import type { UpstreamBody, UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { type UpstreamAdapter, upstreamHeaders } from "../../io/upstream/upstream-adapter.ts";
+import { type UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { cancelTimer } from "../../kit/timers.ts";
+import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
+import type { Exchange } from "../exchange.ts";
 import { type AdmittedRequest, holdAmountFor } from "./admit.ts";
-import { type AttemptOutcome, type AttemptResult, attemptRecord, describeOutcome } from "./attempt-outcome.ts";
+import type { HopTarget } from "./attempt.ts";
+import { type AttemptOutcome, type AttemptResult } from "./attempt-outcome.ts";
+import { errorReader, isJson } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type EndpointAdapter, type ReasoningChoice, replyHeadFor } from "./inference-request.ts";
-import { appendHop, HOP_HEADER, shouldSendHops } from "./loop-detection.ts";
+import { type EndpointAdapter, type InferenceRequest, type ReasoningChoice } from "./inference-request.ts";
+import { HOP_HEADER, NONE } from "./loop-detection.ts";
 import type { PlannedRequest } from "./plan.ts";
-import { recordOpened } from "./record.ts";
-import { Relay } from "./relay.ts";
+import { attemptRecord, describeOutcome, recordOpened } from "./record.ts";
+import { addInferenceHeaders, bufferedOutcome, bufferedReader, Relay } from "./relay.ts";
+import { audioReader } from "./relay-stream.ts";
 import type { RequestTrace } from "./request-trace.ts";
-import { addInferenceHeaders } from "./response-headers.ts";
-import { audioReader, bufferedOutcome, bufferedReader, errorReader, isJson } from "./response-readers.ts";
-import { RetryLoop, type ServedAttempt } from "./retry-loop.ts";
+import { failedExclusiveKey, RetryLoop, type ServedAttempt } from "./retry-loop.ts";
 import { type PartSlots, runParts } from "./split-attempt.ts";
-import { connectionsOfAttempt, currentEndpoint, exclusiveKeyBarring } from "./workspace-resources.ts";
+import { type OwnKeyDeps, type ResourceLayers } from "./workspace-resources.ts";
 
 /** The attempt stage: tries the endpoints of the plan until one serves the request, and relays its response. */
 export class AttemptStage {
@@ -395,4 +401,62 @@ function headersFor(
   } catch (error) {
     return missingCredentialFor(error);
   }
+}
+
+export function replyHeadFor(
+  { receivedAtMs }: Exchange,
+  { requestId }: RequestTrace,
+  { inputTokens }: InferenceRequest,
+  { endpoint }: Attempt,
+): ReplyHead {
+  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
+}
+
+/** Undefined when the workspace's key or node was removed. */
+export function connectionsOfAttempt(
+  { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
+  { ownKey, node }: Attempt,
+): ProviderConnections | undefined {
+  if (node !== undefined) return nodes.overlayFor(node.workspaceId)?.connections;
+  return ownKey === undefined ? connections : ownKeys.of(ownKey.workspaceId)?.connections;
+}
+
+/** The attempt's endpoint in the current catalogue. */
+export function currentEndpoint(
+  { snapshot, nodes }: ResourceLayers<"snapshot">,
+  { endpoint: { id }, node }: Attempt,
+): Endpoint | undefined {
+  return (node === undefined ? snapshot() : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
+}
+
+/** The own key that forbids an attempt with the platform's key. */
+export function exclusiveKeyBarring(
+  keys: OwnKeyDeps,
+  { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "failedOwnKeys">,
+  attempt: Attempt,
+): OwnKey | undefined {
+  if (isOwnResource(attempt)) return undefined;
+  const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
+  return own?.use === "only" ? own : failedExclusiveKey(keys, { failedOwnKeys });
+}
+
+export function appendHop(hops: readonly string[], mark: string): string {
+  return hops === NONE ? mark : [...hops, mark].join(", ");
+}
+
+type HopTarget = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
+/** The header is sent to addresses that may be gateways, and always once a request has passed one. */
+export function shouldSendHops(
+  hops: readonly string[],
+  { everywhere }: GatewayDeps["loopDetection"],
+  attempt: HopTarget,
+): boolean {
+  return everywhere || hops.length > 0 || !isCatalogueAddress(attempt);
+}
+
+/** True for the catalogue's own address, or a cloud project below it; such addresses are no gateways. */
+function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: catalogueUrl } }: HopTarget): boolean {
+  return (
+    node === undefined && catalogueUrl !== null && (baseUrl === catalogueUrl || baseUrl.startsWith(`${catalogueUrl}/`))
+  );
 }

@@ -1,13 +1,16 @@
 import { Fault } from "../../contract/faults.ts";
 import { type Endpoint, isExtraPriced } from "../../domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
-import { acceptsEffort } from "../../domain/routing/capability.ts";
+import { acceptsEffort } from "../../domain/routing/need-support.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
-import { adapterFor, isEffortConflicting } from "../../io/upstream/adapter-for.ts";
-import { dialectSupport } from "../../io/upstream/dialect-support.ts";
+import {
+  adapterFor,
+  dialectSupport,
+  isEffortConflicting,
+  maxOutputTokensFor,
+} from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
-import { maxOutputTokensFor } from "../../io/upstream/usage-ceiling.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/countable-input.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";

@@ -7,14 +7,15 @@ import type { CircuitBreakerRules } from "../../domain/routing/circuit-breakers.
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { sparseLookup } from "../../kit/sparse-lookup.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
-import type { Transport, UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
+import type { UpstreamCall, UpstreamRequest, UpstreamResponseHandler } from "../upstream/transport.ts";
 import type { RemoteNodeConnection } from "./node-directory.ts";
 import { type NodeCircuitRules, NodeEntry, type OpenNodeCircuit } from "./node-entry.ts";
 import { type NodeOverlay, WorkspaceNodeOverlay } from "./node-overlay.ts";
 import type { RemoteNodeTarget } from "./peer-client.ts";
 import type { LocalNodes } from "./peer-server.ts";
-import { type ConnectedNode, TUNNEL_SCHEME, TunnelHub, type TunnelHubRules } from "./tunnel-hub.ts";
+import { type ConnectedNode, TunnelHub, type TunnelHubRules } from "./tunnel-hub.ts";
 
 type NodeRegistryRules = Omit<TunnelHubRules, "clock"> & {
   readonly clock: Clock;
@@ -80,7 +81,9 @@ export class NodeRegistry implements LocalNodes {
   readonly #entries = new Map<string, NodeEntry>();
   readonly #byDigest = new Map<string, NodeEntry>();
   readonly #byWorkspace = new Map<string, Set<NodeEntry>>();
-  readonly #overlays = new Map<string, WorkspaceNodeOverlay>();
+  readonly #overlays = new Map<string, NodeOverlay>();
+  /** What the nodes of a workspace add, by its id; undefined without serving nodes, which is nearly always. */
+  readonly overlayFor = sparseLookup(this.#overlays);
   #changeCount = 0;
   #remote: RemoteNodes | undefined;
   #isLeaving = false;
@@ -94,11 +97,6 @@ export class NodeRegistry implements LocalNodes {
       onAnnounced: (live) => this.#onAnnounced(live),
       onDisconnected: (nodeId) => this.#onDisconnected(nodeId),
     });
-  }
-
-  /** Undefined for a workspace without serving nodes, which is nearly every one. */
-  overlayFor(workspaceId: string): NodeOverlay | undefined {
-    return this.#overlays.size === 0 ? undefined : this.#overlays.get(workspaceId);
   }
 
   /** A node as the request path needs it; undefined once it was removed. */
@@ -356,16 +354,4 @@ function isUnchanged(current: WorkspaceNode | undefined, stored: WorkspaceNode):
   const comparable = ({ name, country, digest, createdBy, mapping }: WorkspaceNode) =>
     JSON.stringify([name, country, digest, createdBy, mapping]);
   return current !== undefined && comparable(current) === comparable(stored);
-}
-
-/** Sends `tunnel:` URLs through the tunnels of nodes and all others through HTTP. */
-export function withTunnels(http: Transport, nodes: Pick<NodeRegistry, "send" | "close">): Transport {
-  return {
-    send: (request, handler) => (request.url.startsWith(TUNNEL_SCHEME) ? nodes : http).send(request, handler),
-    release: (owner) => http.release(owner),
-    async close() {
-      nodes.close();
-      await http.close();
-    },
-  };
 }

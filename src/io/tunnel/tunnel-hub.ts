@@ -10,9 +10,6 @@ import { failStopped, failUnreachable, NodeCall, type NodeCallLimits, type NodeC
 import { openNodeSession, type PingRules } from "./node-session.ts";
 import { ANNOUNCE_PATH, Announcement, CLOSE_CODES, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
 
-/** The URL scheme of nodes: `tunnel://<node id>/v1`. */
-export const TUNNEL_SCHEME = "tunnel:";
-
 export type TunnelHubRules = PingRules & {
   readonly clock: Pick<Clock, "nowMs">;
   readonly calls: NodeCallLimits;

@@ -5,10 +5,10 @@ import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
-import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify-failure.ts";
+import { authorize, upstreamHeaders } from "./connections.ts";
 import type { Transport, UpstreamBodyHandler, UpstreamCall } from "./transport.ts";
-import { type UpstreamAdapter, upstreamHeaders } from "./upstream-adapter.ts";
+import { type UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** A request of the gateway itself, outside of any inference request. */
 export type EndpointCall = {

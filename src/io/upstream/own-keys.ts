@@ -5,8 +5,9 @@ import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts
 import { Reachability } from "../../domain/routing/reachability.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { credentialSecrets } from "./authorize.ts";
-import { type AddressResolver, createConnections } from "./provider-connections.ts";
+import { sparseLookup } from "../../kit/sparse-lookup.ts";
+import { type AddressResolver, OwnerConnections } from "./connections.ts";
+import { credentialSecrets } from "./credential-secrets.ts";
 import type { Transport } from "./transport.ts";
 import { hasAdapter } from "./upstream-adapters.ts";
 
@@ -62,14 +63,11 @@ export type OwnKeysDeps = {
 export class OwnKeys {
   readonly #deps: OwnKeysDeps;
   readonly #overlays = new Map<string, OwnKeyOverlay>();
+  /** The keys of a workspace by its id; undefined for a workspace without keys, which is most of them. */
+  readonly of = sparseLookup(this.#overlays);
 
   constructor(deps: OwnKeysDeps) {
     this.#deps = deps;
-  }
-
-  /** Undefined for a workspace without keys, which is most of them. */
-  of(workspaceId: string): OwnKeyOverlay | undefined {
-    return this.#overlays.size === 0 ? undefined : this.#overlays.get(workspaceId);
   }
 
   /** The secrets of a workspace's keys, for redaction. */
@@ -107,7 +105,7 @@ export class OwnKeys {
     const { snapshot } = this.#deps;
     const { addresses, reach: platform, proofs } = this.#deps.platform();
     const credentials = new Map([...keys].map(([provider, loaded]) => [provider, loaded.credential]));
-    const connections = createConnections(credentials, snapshot(), addresses);
+    const connections = new OwnerConnections(credentials, snapshot(), addresses);
     const own = new Reachability(snapshot, connections, hasAdapter, proofs);
     const metadata = new Map([...keys].map(([provider, { key }]) => [provider, key]));
     return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, metadata) };

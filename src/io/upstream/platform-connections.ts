@@ -1,6 +1,7 @@
-import type { Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential } from "../../domain/catalogue/catalogue.ts";
 import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
-import { credentialSecrets } from "./authorize.ts";
+import { type AddressResolver, OwnerConnections } from "./connections.ts";
+import { credentialSecrets } from "./credential-secrets.ts";
 
 /** Credentials from settings. */
 export type ConfiguredCredentials = {
@@ -14,42 +15,21 @@ export type ConfiguredCredentials = {
   readonly secrets: readonly string[];
 };
 
-/**
- * The platform's provider connections, from settings and from stored keys, which change at run time. Secrets are in private
- * fields, so that printing the object never shows them.
- */
-export class PlatformConnections implements ProviderConnections {
+/** `credential` is undefined if the key cannot be decrypted or is no longer valid for the provider. */
+type StoredKey = { readonly key: PlatformKey; readonly credential: Credential | undefined };
+
+/** The platform's provider connections, from settings and from stored keys, which change at run time. */
+export class PlatformConnections extends OwnerConnections {
   readonly #configured: ConfiguredCredentials;
-  readonly #connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections;
-  readonly #stored = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
-  #current: ProviderConnections;
+  readonly #snapshot: () => CatalogueSnapshot;
+  readonly #stored = new Map<string, StoredKey>();
   #secrets: readonly string[];
-  #version = 0;
 
-  constructor(
-    configured: ConfiguredCredentials,
-    connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections,
-  ) {
+  constructor(configured: ConfiguredCredentials, snapshot: () => CatalogueSnapshot, addressOf: AddressResolver) {
+    super(effectiveCredentials(configured, new Map()), snapshot(), addressOf);
     this.#configured = configured;
-    this.#connect = connect;
-    this.#current = this.#connectAll();
+    this.#snapshot = snapshot;
     this.#secrets = this.#collectSecrets();
-  }
-
-  get version(): number {
-    return this.#version;
-  }
-
-  get hasRealProvider(): boolean {
-    return this.#current.hasRealProvider;
-  }
-
-  credential(provider: string): Credential | undefined {
-    return this.#current.credential(provider);
-  }
-
-  baseUrl(endpoint: Endpoint): string | undefined {
-    return this.#current.baseUrl(endpoint);
   }
 
   /** All secrets, used or not, for redaction. */
@@ -88,7 +68,6 @@ export class PlatformConnections implements ProviderConnections {
     return [...this.#stored.keys()];
   }
 
-  /** `credential` is undefined if the key cannot be decrypted or is no longer valid for the provider. */
   put(key: PlatformKey, credential: Credential | undefined): void {
     this.#stored.set(key.provider, { key, credential });
     this.#rebuild();
@@ -99,9 +78,8 @@ export class PlatformConnections implements ProviderConnections {
   }
 
   #rebuild(): void {
-    this.#current = this.#connectAll();
+    this.replaceCredentials(effectiveCredentials(this.#configured, this.#stored), this.#snapshot());
     this.#secrets = this.#collectSecrets();
-    this.#version += 1;
   }
 
   #collectSecrets(): readonly string[] {
@@ -110,14 +88,15 @@ export class PlatformConnections implements ProviderConnections {
     );
     return [...this.#configured.secrets, ...stored];
   }
+}
 
-  #connectAll(): ProviderConnections {
-    const { named, fallback, simulated } = this.#configured;
-    const credentials = new Map(fallback);
-    for (const [provider, { credential }] of this.#stored)
-      if (credential !== undefined) credentials.set(provider, credential);
-    for (const [provider, { credential }] of named) credentials.set(provider, credential);
-    for (const [provider, credential] of simulated) credentials.set(provider, credential);
-    return this.#connect(credentials);
-  }
+function effectiveCredentials(
+  { named, fallback, simulated }: ConfiguredCredentials,
+  stored: ReadonlyMap<string, StoredKey>,
+): ReadonlyMap<string, Credential> {
+  const credentials = new Map(fallback);
+  for (const [provider, { credential }] of stored) if (credential !== undefined) credentials.set(provider, credential);
+  for (const [provider, { credential }] of named) credentials.set(provider, credential);
+  for (const [provider, credential] of simulated) credentials.set(provider, credential);
+  return credentials;
 }

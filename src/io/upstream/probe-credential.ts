@@ -4,12 +4,13 @@ import type { Timers } from "../../kit/timers.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { requestPath } from "../../language/decisions/wire-format.ts";
 import { rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import { authorize } from "./authorize.ts";
+import { authorize } from "./connections.ts";
 import { fetchOnce } from "./fetch-once.ts";
+import { generationAdapterOf } from "./generation-adapter.ts";
 import { modelFactsFor } from "./model-facts.ts";
 import type { Transport, UpstreamFailure } from "./transport.ts";
 import type { CredentialProbe } from "./upstream-adapter.ts";
-import { generationAdapterOf, UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
+import { UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
 
 export type CredentialProbeResult = {
   readonly result: "accepted" | "refused" | "unclear";

@@ -1,6 +1,7 @@
-import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import { credentialSecrets } from "./authorize.ts";
+import type { AddressResolver } from "./connections.ts";
+import { credentialSecrets } from "./credential-secrets.ts";
 import { PlatformConnections } from "./platform-connections.ts";
 
 /** The operator's provider settings by upper-case slug; base URLs also by region. */
@@ -84,9 +85,6 @@ export function unusableKeySettings(settings: ProviderSettings, snapshot: Catalo
   });
 }
 
-/** The base URL of an endpoint: simulated, set by the operator, or from the catalogue. */
-export type AddressResolver = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
-
 export function createAddressResolver(
   settings: Pick<ProviderSettings, "baseUrls">,
   sandboxOrigins: Readonly<Record<string, string>>,
@@ -108,23 +106,6 @@ export function sigV4Providers(snapshot: CatalogueSnapshot): ReadonlySet<string>
   return new Set(
     [...snapshot.endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
   );
-}
-
-/** Connections with the credentials of one owner. */
-export function createConnections(
-  credentials: ReadonlyMap<string, Credential>,
-  snapshot: CatalogueSnapshot,
-  addressOf: AddressResolver,
-): ProviderConnections {
-  const addresses = new Map<Endpoint, string | undefined>();
-  return {
-    credential: (provider) => credentials.get(provider),
-    baseUrl(endpoint) {
-      if (!addresses.has(endpoint)) addresses.set(endpoint, addressOf(endpoint, credentials.get(endpoint.provider)));
-      return addresses.get(endpoint);
-    },
-    hasRealProvider: [...credentials.keys()].some((slug) => snapshot.providers.get(slug)?.sandbox === false),
-  };
 }
 
 /** The platform's connections from the operator's settings, plus the running simulated providers. */
@@ -153,9 +134,7 @@ export function createPlatformConnections(
   const addresses = createAddressResolver(settings, sandboxOrigins);
   const pair = settings.aws === null ? [] : credentialSecrets({ kind: "aws", keys: settings.aws });
   const secrets = [...settings.apiKeys.values(), ...pair];
-  return new PlatformConnections({ named, fallback, simulated, secrets }, (credentials) =>
-    createConnections(credentials, snapshot(), addresses),
-  );
+  return new PlatformConnections({ named, fallback, simulated, secrets }, snapshot, addresses);
 }
 
 /** Settings for providers that are not in the catalogue, usually mistyped slugs. */

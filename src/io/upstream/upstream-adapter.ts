@@ -9,7 +9,7 @@ import type { UsageCeiling } from "../../language/canon/tokens.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
-import type { AuthStyle } from "./authorize.ts";
+import type { AuthStyle } from "./connections.ts";
 import type { UpstreamBody } from "./transport.ts";
 
 /** A decoded request with its original text. */
@@ -112,14 +112,3 @@ export type CredentialProbe = {
 };
 
 export const NO_DROPPED_FIELDS: readonly string[] = [];
-
-/** Common request headers; an adapter may override them. */
-export function upstreamHeaders(adapter: Pick<UpstreamAdapter, "headers">, accept: string): Record<string, string> {
-  return {
-    "content-type": "application/json",
-    accept,
-    "accept-encoding": "identity",
-    "user-agent": "inference-gateway",
-    ...adapter.headers,
-  };
-}

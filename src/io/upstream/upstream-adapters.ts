@@ -1,4 +1,4 @@
-import type { DialectId, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
 import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
@@ -11,7 +11,7 @@ import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { converseUpstream } from "../../language/dialects/converse/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
-import { RAW_PREDICT, rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
+import { rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import type { UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
@@ -37,7 +37,7 @@ import type {
 } from "./upstream-adapter.ts";
 
 /** A wire format for text generation. */
-type GenerationAdapter = {
+export type GenerationAdapter = {
   /** The translated path: encodes from the canonical call and decodes into canonical events. */
   readonly dialect: UpstreamDialect;
   /** The passthrough path, for callers of the same format: the caller's bytes with named patches. */
@@ -49,7 +49,7 @@ type GenerationAdapter = {
   };
 };
 
-type GenerationFormat = "chat_completions" | "messages" | "raw_predict" | "gemini" | "converse" | "responses";
+export type GenerationFormat = "chat_completions" | "messages" | "raw_predict" | "gemini" | "converse" | "responses";
 
 type UpstreamAdapterTable = {
   readonly generation: Readonly<Record<GenerationFormat, GenerationAdapter>>;
@@ -96,24 +96,6 @@ export const UPSTREAM_ADAPTERS: UpstreamAdapterTable = {
     sglang: sglangDecisions,
   },
 };
-
-const FORMAT_BY_DIALECT: Readonly<Record<DialectId, GenerationFormat>> = {
-  D1: "chat_completions",
-  D2: "messages",
-  D3: "gemini",
-  D4: "converse",
-};
-
-/** The generation format of an endpoint: its first listed dialect, or the Responses API if it has no other. */
-export function generationAdapterOf({
-  dialects: [dialect],
-  quirks,
-  responsesApi,
-}: Endpoint): GenerationAdapter | undefined {
-  if (dialect === undefined) return responsesApi ? UPSTREAM_ADAPTERS.generation.responses : undefined;
-  const format = dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "raw_predict" : FORMAT_BY_DIALECT[dialect];
-  return UPSTREAM_ADAPTERS.generation[format];
-}
 
 export function hasAdapter(endpoint: Endpoint): boolean {
   return endpoint.dialects.length > 0 || endpoint.responsesApi;

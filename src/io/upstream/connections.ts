@@ -1,0 +1,119 @@
+import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
+import type { AuthStyle, OutboundRequest } from "./connections.ts";
+import { type AwsKeys, awsRegionFor, signAws } from "./sigv4.ts";
+import type { Transport, UpstreamBody } from "./transport.ts";
+
+/** The base URL of an endpoint: simulated, set by the operator, or from the catalogue. */
+export type AddressResolver = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
+
+/** Connections with the credentials of one owner, which are in private fields so that printing never shows them. */
+export class OwnerConnections implements ProviderConnections {
+  readonly #addressOf: AddressResolver;
+  readonly #addresses = new Map<Endpoint, string | undefined>();
+  #credentials: ReadonlyMap<string, Credential>;
+  hasRealProvider: boolean;
+  /** Counts replacements of the credentials. */
+  version = 0;
+
+  constructor(credentials: ReadonlyMap<string, Credential>, snapshot: CatalogueSnapshot, addressOf: AddressResolver) {
+    this.#credentials = credentials;
+    this.#addressOf = addressOf;
+    this.hasRealProvider = includesRealProvider(credentials, snapshot);
+  }
+
+  credential(provider: string): Credential | undefined {
+    return this.#credentials.get(provider);
+  }
+
+  baseUrl(endpoint: Endpoint): string | undefined {
+    const addresses = this.#addresses;
+    if (!addresses.has(endpoint))
+      addresses.set(endpoint, this.#addressOf(endpoint, this.credential(endpoint.provider)));
+    return addresses.get(endpoint);
+  }
+
+  protected replaceCredentials(credentials: ReadonlyMap<string, Credential>, snapshot: CatalogueSnapshot): void {
+    this.#credentials = credentials;
+    this.#addresses.clear();
+    this.hasRealProvider = includesRealProvider(credentials, snapshot);
+    this.version += 1;
+  }
+}
+
+function includesRealProvider(credentials: ReadonlyMap<string, Credential>, { providers }: CatalogueSnapshot): boolean {
+  return [...credentials.keys()].some((slug) => providers.get(slug)?.sandbox === false);
+}
+
+/** The header that carries a token. */
+export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
+/** A complete request before authorization; a signature covers it. */
+export type OutboundRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: UpstreamBody;
+  readonly endpoint: Pick<Endpoint, "region" | "baseUrl">;
+  readonly nowMs: number;
+};
+
+/** No credential is available: its issuer rejected the request, or the stored key cannot be decrypted. */
+export class CredentialRefusedError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CredentialRefused";
+  }
+}
+
+/** Stands for a stored key that cannot be decrypted: it is planned like any other, and every attempt fails before sending. */
+export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };
+/** The headers that carry the credential; created right before the request is sent and stored nowhere. */
+export function authorize(
+  credential: Credential | undefined,
+  style: AuthStyle,
+  request: OutboundRequest,
+): MaybePromise<Record<string, string>> {
+  if (credential === undefined || credential.kind === "none") return {};
+  if (credential === UNDECRYPTABLE_CREDENTIAL) throw new CredentialRefusedError("the key that is kept does not open");
+  if (credential.kind === "aws") return sigV4Headers(credential.keys, request);
+  if (credential.kind === "minted")
+    return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));
+  return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
+}
+
+/** Signs only the headers that no proxy modifies. */
+function sigV4Headers(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: OutboundRequest): Record<string, string> {
+  const region = awsRegionFor(url, endpoint.baseUrl, endpoint.region);
+  if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
+  if (typeof body !== "string") throw new Error("an upload cannot be signed");
+  const { "content-type": contentType } = headers;
+  const covered = contentType === undefined ? {} : { "content-type": contentType };
+  return signAws({ method: "POST", url, headers: covered, body }, keys, { region, service: "bedrock", nowMs });
+}
+
+/** Common request headers; an adapter may override them. */
+export function upstreamHeaders(
+  adapter: { readonly headers: Readonly<Record<string, string>> },
+  accept: string,
+): Record<string, string> {
+  return {
+    "content-type": "application/json",
+    accept,
+    "accept-encoding": "identity",
+    "user-agent": "inference-gateway",
+    ...adapter.headers,
+  };
+}
+
+/** The URL scheme of nodes: `tunnel://<node id>/v1`. */
+export const TUNNEL_SCHEME = "tunnel:";
+/** Sends `tunnel:` URLs through the tunnels of nodes and all others through HTTP. */
+export function withTunnels(http: Transport, tunnels: Pick<Transport, "send"> & { close(): void }): Transport {
+  return {
+    send: (request, handler) => (request.url.startsWith(TUNNEL_SCHEME) ? tunnels : http).send(request, handler),
+    release: (owner) => http.release(owner),
+    async close() {
+      tunnels.close();
+      await http.close();
+    },
+  };
+}
