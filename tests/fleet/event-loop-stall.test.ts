@@ -10,11 +10,11 @@ import { chatBody, connectedTo } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 import { send } from "../workers/scene.ts";
 
-/** Longer than a connection may say nothing. */
+/** Longer than the idle timeout of a connection. */
 const STANDS_MS = 6000;
 const COUNT = 8;
 
-describe.skipIf(!hasPostgres || !hasRedis)("an instance that stood still for seconds", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("an instance after an event-loop stall of seconds", () => {
   let fleet: TestFleet;
   let upstream: Upstream;
   let other: TestGateway;
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that stood still for sec
     gateway = spawnGateway({
       ...fleet.env,
       ...env,
-      // Other tests have the machine too, and Redis with them.
+      // Other tests share the machine and Redis.
       GATEWAY_REDIS_TIMEOUT_MS: "60000",
       DATA_DIR: temporaryFolder(),
     });
@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that stood still for sec
   const calls = () =>
     Array.from({ length: COUNT }, () => send(origin, "/v1/chat/completions", tenant.key, { body: chatBody() }));
 
-  test("SCALE-03 finds the answers of Redis where they wait for it: what it was serving and what came meanwhile is served, each paid for once", async () => {
+  test("SCALE-03 reads pending replies of Redis: running and new requests are served, each charged once", async () => {
     const answers = gate();
     upstream.always({ gate: answers.closed, json: chatJson() });
     const served = calls();

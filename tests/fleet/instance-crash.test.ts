@@ -9,16 +9,16 @@ import { framesOf, gate, saying } from "../support/response-callers.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { type Answering, startUpstream, type Upstream } from "../support/upstream.ts";
 
-describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half done", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("unfinished work of a killed instance", () => {
   let fleet: TestFleet;
   let upstream: Upstream;
-  /** It leads. */
+  /** It is the leader. */
   let stays: TestGateway;
   let tenant: Tenant;
   let left: string;
   const held = gate();
   const words = saying("translated", ["Hello", " there"]);
-  /** By what is asked: work that is taken up comes in between. */
+  /** By request: resumed work may come in between. */
   const answering: Answering = (received) => {
     const [first, second, ...rest] = framesOf("translated", ["Hello", " there"]);
     const text = JSON.stringify(received.json);
@@ -51,10 +51,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     return answer.body.balance ?? answer.status;
   };
 
-  /** Asked again and again: the journal of another may be on its way to the books. */
+  /** Polled: another instance's journal may not be ingested yet. */
   const problems = async () => (await stays.manage("GET", "/doctor")).checks.filter(({ ok }: Json) => !ok);
 
-  test("SCALE-03 BILL-02 kill -9 after a top-up is in SQL and before Redis has it: all instances have it soon, and once", async () => {
+  test("SCALE-03 BILL-02 kill -9 between SQL and Redis of a top-up: all instances get it soon, and once", async () => {
     const dataDir = temporaryFolder();
     const dies = spawnGateway({
       ...fleet.env,
@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     });
     left = made.headers.get("x-svc-request-id") ?? "";
     await upstream.arrived(1);
-    // SQL waits for this one, so that Redis can fall silent just before the commit.
+    // SQL waits for this lock, so that Redis can stop responding just before the commit.
     const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
     guard.on("error", () => {});
     await guard.connect();
@@ -94,11 +94,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     fleet.redis.resume();
     await expect.poll(() => balance(), { timeout: 10_000 }).toBe("5.00");
 
-    // It left word that money was moving. The time after which nobody waits for it is over now.
+    // It announced a money transfer. The time after which others stop waiting for it is over now.
     const moving = "gateway:{fleet}:moving";
     const [word] = [await fleet.redis.ask("ZRANGE", moving, "0", "-1")].flat();
     expect(word).toEqual(expect.any(String));
-    // Without a provider, so that it can take up nothing itself.
+    // Without a provider, so that it cannot resume anything itself.
     const again = spawnGateway({ ...fleet.env, DATA_DIR: dataDir });
     await again.ready();
     await fleet.redis.ask("ZADD", moving, "1", String(word));
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     await expect.poll(problems, { timeout: 30_000 }).toEqual([]);
   });
 
-  test("RESP-05 RESP-04 kill -9 while a background response that nobody follows is answered: it is not made twice; one that was cancelled meanwhile is not made at all", async () => {
+  test("RESP-05 RESP-04 kill -9 during a background response: it is not made twice, a cancelled one not at all", async () => {
     const dataDir = temporaryFolder();
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: dataDir };
     const dies = spawnGateway(env);
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     expect((await read(half)).error).toMatchObject({ code: "interrupted" });
     await expect.poll(async () => (await read(unwanted)).status, { timeout: 45_000, interval: 200 }).toBe("cancelled");
     expect([requestCount("Half of it"), requestCount("Not wanted")]).toEqual([1, 1]);
-    // Back, with what its journal has of them.
+    // Restarted, with its journal.
     await spawnGateway(env).ready();
     const rows = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
     await expect.poll(async () => (await rows()).find(({ id }: Json) => id === half)?.error_code).toBe("interrupted");

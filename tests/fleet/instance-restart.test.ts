@@ -13,7 +13,7 @@ import { childrenOf, waitForLog } from "../workers/scene.ts";
 const WHOLE = { model: MODEL, messages: [{ role: "user", content: "Hello!" }] };
 const BACKGROUND = { model: MODEL, input: "Say hello.", background: true };
 
-describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is back on its folder", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("an instance killed and restarted on its folder", () => {
   let fleet: TestFleet;
   let upstream: Upstream;
   let stays: TestGateway;
@@ -44,11 +44,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     readonly body: object;
     readonly key: string;
     readonly by?: string;
-    /** Killed in the middle of the provider's words, and not before it says anything. */
+    /** Killed in the middle of the provider's output, not before it. */
     readonly isHalfMade?: () => Promise<boolean>;
   };
 
-  /** Serves these requests, and dies over them. */
+  /** Serves these requests and is killed during them. */
   const killedOver = async (requests: readonly CallSpec[], more: Record<string, string> = {}) => {
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
     const dies = spawnGateway({ ...env, ...more });
@@ -73,14 +73,14 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     return { back: (more: Record<string, string> = {}) => spawnGateway({ ...env, ...more }) };
   };
 
-  test("BILL-09 BILL-03 SCALE-03 hold and Idempotency-Key of what it was serving are free; those of what runs on another stay", async () => {
+  test("BILL-09 BILL-03 SCALE-03 frees holds and idempotency keys of its requests; those of other instances stay", async () => {
     const rest = gate();
     const before = upstream.requests.length;
     upstream.next({ gate: rest.closed, json: chatJson({ content: "Hello there" }) });
     const runs = whole("runs");
     await upstream.arrived(before + 1);
     const heldByRunning = await held();
-    // A worker then, and back as the one process of its machine.
+    // A worker then, and restarted as the only process of its machine.
     const workers = { GATEWAY_WORKERS: "2" };
     const { back } = await killedOver([{ path: "/v1/chat/completions", body: WHOLE, key: "killed" }], workers);
     expect(await whole("killed")).toBe(409);
@@ -95,11 +95,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     expect(await charges()).toHaveLength(2);
   }, 60_000);
 
-  test("BILL-03 SCALE-04 with fewer workers than before, what the missing ones left ends also when the first worker dies over it", async () => {
+  test("BILL-03 SCALE-04 with fewer workers it recovers the missing ones' holds, also if the first worker crashes", async () => {
     const calls = ["one", "two", "three"].map((key) => ({ path: "/v1/chat/completions", body: WHOLE, key }));
     const { back } = await killedOver(calls, { GATEWAY_WORKERS: "3" });
     expect(await held()).not.toBe("0.00");
-    // Until it is put back nothing can be ended.
+    // Until it is renamed back nothing can be released.
     const { id } = await stays.manage("GET", `/workspaces/${tenant.slug}`);
     const [holds, renamed] = ["holds", "aside"].map((name) => `gateway:{${id}}:${name}`);
     await fleet.redis.ask("RENAME", String(holds), String(renamed));
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     await expect.poll(held, { timeout: 20_000 }).toBe("0.00");
   }, 90_000);
 
-  test("RESP-05 BILL-09 a background response that it was making keeps hold and key for whoever takes it up; of one that it had half made, or whose key was revoked, nobody makes it again: they are free once it has failed", async () => {
+  test("RESP-05 BILL-09 a resumed background response keeps hold and key; a half-made or revoked one fails and frees them", async () => {
     const other = await stays.tenant({ credit: "5" });
     const revoked = await stays.manage("POST", `/workspaces/${other.slug}/keys`, { name: "r", environment: "live" });
     const unfinished = async (isAnswering: 0 | 1) => {
@@ -153,14 +153,14 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     await expect.poll(charges, { timeout: 15_000 }).toHaveLength(2);
   }, 90_000);
 
-  test("RESP-05 BILL-09 a background response that is taken up while nobody can say whose its key is fails, and the key is free once that can be said again", async () => {
+  test("RESP-05 BILL-09 a background response resumed while its key's owner is unknown fails, and frees the key later", async () => {
     const names = async (pattern: string) => [await fleet.redis.ask("KEYS", pattern)].flat().map(String);
     const before = new Set(await names("gateway:use:*"));
     await killedOver([{ path: "/v1/responses", body: BACKGROUND, key: "untold" }]);
     const [use = ""] = (await names("gateway:use:*")).filter((name) => !before.has(name));
     await fleet.redis.ask("RENAME", use, "aside");
     await fleet.redis.ask("SET", use, "in the way");
-    // The time for which its word counts that it works on it is over now.
+    // Its lease on the work has expired now.
     for (const word of await names("gateway:{board}:note:working:*")) await fleet.redis.ask("DEL", word);
     const failed = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
     await expect.poll(failed, { timeout: 60_000 }).toMatchObject([{ error_code: "service_unavailable" }]);

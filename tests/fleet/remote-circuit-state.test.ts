@@ -9,7 +9,7 @@ import { chatJson, type Script, startUpstream, type Upstream } from "../support/
 
 const FAILING: Script = { status: 500, json: { error: { message: "broken" } } };
 
-describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("endpoint state shared by instances", () => {
   let fleet: TestFleet;
   let cheap: Upstream;
   let dear: Upstream;
@@ -33,7 +33,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
 
   const ask = async (gateway: TestGateway, key: string) =>
     (await gateway.call(key, "/v1/chat/completions", { body: chatBody() })).headers.get("x-svc-provider");
-  /** The row of the cheap one. */
+  /** The row of the cheap endpoint. */
   const rowOf = async (gateway: TestGateway): Promise<Json> => {
     const [row] = (await gateway.manage("GET", "/endpoints?provider=deepinfra&model=openai/gpt-oss-120b")).data;
     return row;
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
   const stateAt = (gateway: TestGateway, state: string) =>
     eventually(async () => expect((await rowOf(gateway)).state).toBe(state), { timeout: 10_000, interval: 50 });
 
-  test("SCALE-02 ROUTE-05 an endpoint that fails one instance is avoided by the other, which has not asked it, until it serves again", async () => {
+  test("SCALE-02 ROUTE-05 an endpoint that fails one instance is avoided by the other until it serves again", async () => {
     const { key } = await a.tenant();
     for (let at = 0; at < 3; at += 1) {
       cheap.next(FAILING);
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
     expect([there.failed, there.times_aside]).toEqual([0, 0]);
     // The same time by two clocks, each rounded.
     expect(Math.abs(Date.parse(there.aside_until) - Date.parse(here.aside_until))).toBeLessThan(1000);
-    // One that starts only now has not to find it out.
+    // A newly started instance knows it immediately.
     const c = await fleet.add(env());
     expect([(await rowOf(c)).state, await ask(c, key)]).toEqual(["aside", "ovhcloud"]);
     // It is tried last, and serves.
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
     expect([await ask(b, key), await ask(c, key)]).toEqual(["deepinfra", "deepinfra"]);
   }, 60_000);
 
-  test("SCALE-02 ROUTE-02 all plan by the same latency, also one that has just started; nothing of a workspace is in it", async () => {
+  test("SCALE-02 ROUTE-02 all plan by the same latency, also after a start; it contains nothing of a workspace", async () => {
     const { key, slug, keyId } = await a.tenant();
     cheap.next({ beforeHeadersMs: 400, json: chatJson() });
     expect(await ask(a, key)).toBe("deepinfra");

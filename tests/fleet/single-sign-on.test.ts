@@ -7,7 +7,7 @@ import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { unusedPort } from "../support/upstream.ts";
 
-describe.skipIf(!hasPostgres || !hasRedis)("single sign-on while Redis is away", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("single sign-on while Redis is unavailable", () => {
   let fleet: TestFleet;
   let provider: IdentityProvider;
   let gateway: TestGateway;
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("single sign-on while Redis is away",
     return { status, to: headers.get("location"), email: person?.email };
   }
 
-  test("PORTAL-01 SCALE-03 it lets in who is proven; who has to start over is told to come again", async () => {
+  test("PORTAL-01 SCALE-03 signs in a verified person; one who needs a reset must retry later", async () => {
     const invite = { email: "proven@example.eu" };
     await accept((await gateway.manage("POST", "/workspaces/demo/invitations", invite)).link);
     const admin = { email: "admin@example.eu", role: "admin" };

@@ -1,6 +1,6 @@
 /**
- * What `npm run soak -- --of fleet` runs: a fleet under load to which things happen for so many minutes, again with the
- * next seed until the time is over or something is wrong. The report goes to a file as JSON, and to stdout in words.
+ * What `npm run soak -- --of fleet` runs: a fleet under load with faults for some minutes, repeated with the next seed
+ * until the time is over or a check fails. The report goes to a file as JSON, and to stdout as text.
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";

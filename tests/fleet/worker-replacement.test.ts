@@ -13,7 +13,7 @@ import { send, startWorkerGateway, type WorkerGateway, waitForLog } from "../wor
 
 const WORKERS = 2;
 
-describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
+describe.skipIf(!hasPostgres || !hasRedis)("worker replacement", () => {
   let fleet: TestFleet;
   let upstream: Upstream;
   let cluster: WorkerGateway;
@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
     await upstream?.close();
   });
 
-  /** Whoever comes for what was left, once it listens to signals, of which Node by itself does not catch this one. */
+  /** The process that recovers what was left, once it handles this signal, which Node by default does not. */
   async function startingBeside(serving: readonly number[]): Promise<number> {
     const listens = (pid: number) => {
       const caught = /^SigCgt:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
@@ -35,12 +35,12 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
     };
     return eventually(() => {
       const heir = cluster.workers().find((pid) => !serving.includes(pid));
-      if (heir === undefined || !listens(heir)) throw new Error("nobody starts");
+      if (heir === undefined || !listens(heir)) throw new Error("no process starts");
       return heir;
     });
   }
 
-  test("SCALE-03 SCALE-04 while SQL and Redis are there, old ones leave nothing under load, and nobody comes after them", async () => {
+  test("SCALE-03 SCALE-04 with SQL and Redis available, old workers leave nothing to recover under load", async () => {
     const { key } = await cluster.tenant("well", "10");
     const before = upstream.requests.length;
     let over = false;
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
       },
     },
   ])(
-    "SCALE-03 BILL-07 BILL-09 $away is away when an old one ends: charge, hold and key are as they should be once it is back",
+    "SCALE-03 BILL-07 BILL-09 $away unavailable as a worker exits: charge, hold and key are right once it is back",
     async ({ away, goes, comes }) => {
       const slug = `without-${away.toLowerCase()}`;
       const { key } = await cluster.tenant(slug, "10");
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
       const charges = () => cluster.manage("GET", `/workspaces/${slug}/wallet/entries?kind=charge`).catch(String);
       await expect.poll(charges, { timeout: 60_000 }).toMatchObject({ data: [{ kind: "charge" }] });
       await expect.poll(wallet, { timeout: 60_000 }).toMatchObject({ held: "0.00" });
-      // The key stands for the charge once that is told, which is a word of its own.
+      // The key is bound to the charge by a message of its own, after the charge.
       const again = () => ask().then(({ status, headers }) => [status, headers["idempotent-replayed"]]);
       await expect.poll(again, { timeout: 60_000 }).toEqual([200, "true"]);
       expect(await charges()).toMatchObject({ data: [{ kind: "charge" }] });

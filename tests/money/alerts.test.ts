@@ -48,7 +48,7 @@ const setAlerts = (body: Record<string, unknown>) =>
 const ask = () => scene.chat(tenant.key, { max_tokens: 500 });
 const mailsTo = (address: string) => mailbox.mails.filter(({ to }) => to.includes(address));
 
-/** Long enough for several looks at everything: what has not come by then does not come. */
+/** Long enough for several evaluation rounds: an alert that has not come by then does not come. */
 const looks = () => new Promise((resolve) => setTimeout(resolve, 200));
 
 async function deliveriesOnce(state: string, count: number): Promise<Json[]> {
@@ -72,8 +72,8 @@ function verify(secret: string, received: { headers: Json; raw: Buffer }): boole
   return String(signature).split(",").includes(`v1=${expected}`);
 }
 
-describe("a wallet that runs low", () => {
-  test("BILL-10 causes one signed webhook call and one mail, and another after it was filled up", async () => {
+describe("a low wallet balance", () => {
+  test("BILL-10 sends one signed webhook call and one mail, and again after a top-up", async () => {
     await manage("POST", "/members", { email: "owner@low.example", role: "owner" });
     await manage("POST", "/members", { email: "plain@low.example", role: "member" });
     const { webhook_secret: secret } = await setAlerts({ low_balance: "10" });
@@ -109,12 +109,12 @@ describe("a wallet that runs low", () => {
     await manage("POST", "/wallet/credits", { amount: "5" });
     await eventually(
       async () => {
-        // Above the amount for a moment, and below another one then.
+        // Briefly above one threshold, then below another.
         await setAlerts({ low_balance: "10" });
         await looks();
         await setAlerts({ low_balance: "15" });
         await looks();
-        // On a slow machine another round has begun before the one before it was heard of.
+        // On a slow machine another round begins before the result of the previous one is known.
         expect(hook.requests.length).toBeGreaterThan(1);
       },
       { timeout: 10_000 },
@@ -123,7 +123,7 @@ describe("a wallet that runs low", () => {
     expect(again.id).not.toBe(event.id);
   });
 
-  test("BILL-10 costs a workspace without rules nothing: nothing is kept and nobody is told", async () => {
+  test("BILL-10 without alert rules nothing is stored and nothing is sent", async () => {
     await ask();
     await looks();
     expect(await manage("GET", "/alerts")).toMatchObject({ enabled: false, limit_percents: [], recipients: [] });
@@ -132,10 +132,10 @@ describe("a wallet that runs low", () => {
 });
 
 describe("a spend limit", () => {
-  test("BILL-10 is told at its shares, and when it refuses requests", async () => {
+  test("BILL-10 alerts at its thresholds, and when it refuses requests", async () => {
     await setAlerts({ mail_to: [] });
     await manage("PUT", "/limits", { key: tenant.keyId, day: decimal((COST * 100n) / 85n) });
-    // The limit is less than what a request reserves, so nothing is spent of it.
+    // The limit is less than a hold, so nothing is spent of it.
     expect((await ask()).status).toBe(402);
     const full: Json = (await hook.arrived(1)).json;
     expect(full).toMatchObject({
@@ -144,7 +144,7 @@ describe("a spend limit", () => {
     });
     await manage("PUT", "/limits", { key: tenant.keyId, day: "1" });
     await ask();
-    // Not the same limit as before: that one was told of, and may not have been looked at since.
+    // Another limit: the previous one was alerted and may not have been evaluated since.
     await manage("PUT", "/limits", { key: tenant.keyId, day: decimal((COST * 100n) / 85n + 1n) });
     const part: Json = (await hook.arrived(2)).json;
     expect(part.data).toMatchObject({ percent: 80, refused: false });
@@ -156,7 +156,7 @@ describe("a spend limit", () => {
   });
 });
 
-test("BILL-10 an own key that its provider refuses is told once, and again when it is another one", async () => {
+test("BILL-10 an own key that its provider rejects alerts once, and again when it is another key", async () => {
   const connect = (key: string) => manage("PUT", "/providers/deepinfra", { key, use: "first", skip_test: true });
   await connect("own-key-one-1234567890");
   await setAlerts({ mail_to: [] });
@@ -182,7 +182,7 @@ test("BILL-10 an own key that its provider refuses is told once, and again when 
 });
 
 describe("a receiver", () => {
-  test("BILL-10 that is down gets the same alert when it is up again, once it has taken it never more", async () => {
+  test("BILL-10 an unavailable receiver gets the alert once it is back, and only once", async () => {
     const { webhook_secret: secret } = await setAlerts({ low_balance: "10", mail_to: [] });
     hook.always({ status: 503 });
     await ask();
@@ -204,7 +204,7 @@ describe("a receiver", () => {
     expect(text).toMatch(/gateway_alert_deliveries_total\{channel="webhook",result="delivered"\} [1-9]/);
   });
 
-  test("BILL-10 that wants no more, or whose address the mail server does not know, is given up with the reason", async () => {
+  test("BILL-10 a receiver that refuses, or an unknown mail address, is given up with the reason", async () => {
     hook.always({ status: 410 });
     mailbox.refuse(550);
     onTestFinished(() => mailbox.refuse(undefined));
@@ -217,14 +217,14 @@ describe("a receiver", () => {
     ]);
   });
 
-  test("BILL-10 who was taken off the list of mails gets none of those that still wait", async () => {
+  test("BILL-10 an address removed from the recipients gets no pending mails", async () => {
     mailbox.refuse(451);
     onTestFinished(() => mailbox.refuse(undefined));
     const [gone, there] = [`gone-${tenant.slug}@example.eu`, `there-${tenant.slug}@example.eu`];
     await setAlerts({ low_balance: "100", mail_to: [gone, there], webhook_url: null });
     await deliveriesOnce("waiting", 2);
     await setAlerts({ mail_to: [there], webhook_url: null });
-    // A try that was under way is refused once more; the one after it is given up.
+    // An attempt in flight is refused once more; the next one is given up.
     const [failed] = await deliveriesOnce("failed", 1);
     mailbox.refuse(undefined);
     await deliveriesOnce("delivered", 1);
@@ -232,7 +232,7 @@ describe("a receiver", () => {
     expect([mailsTo(gone).length, mailsTo(there).length]).toEqual([0, 1]);
   });
 
-  test("BILL-10 is sent a test on demand, and what became of it is answered for each", async () => {
+  test("BILL-10 sends a test on demand and reports the result per receiver", async () => {
     await setAlerts({ mail_to: ["ada@test.example"] });
     const ok = { ok: true };
     expect(await manage("POST", "/alerts/test")).toMatchObject({
@@ -254,7 +254,7 @@ describe("a receiver", () => {
   });
 });
 
-test("PORTAL-05 more than ten test alerts an hour are refused with the time to wait, and nothing is sent", async () => {
+test("PORTAL-05 refuses more than ten test alerts an hour with Retry-After and sends nothing", async () => {
   await setAlerts({ mail_to: [] });
   for (let sent = 0; sent < 10; sent += 1) await manage("POST", "/alerts/test");
   const { status, body, headers } = await refused("POST", "/alerts/test");
@@ -265,15 +265,15 @@ test("PORTAL-05 more than ten test alerts an hour are refused with the time to w
   expect(hook.requests).toHaveLength(10);
 });
 
-describe("the secret of a webhook", () => {
-  test("BILL-10 is shown once, stands nowhere else, and can be rotated without a gap", async () => {
+describe("a webhook secret", () => {
+  test("BILL-10 is shown once, appears nowhere else, and is rotated without a gap", async () => {
     const { webhook_secret: first, ...saved } = await setAlerts({ mail_to: [] });
     expect(first).toMatch(/^whsec_[\w-]{43}$/);
     expect((await setAlerts({ low_balance: "1" })).webhook_secret).toBeNull();
     const { webhook_secret: second, previous_until } = await manage("POST", "/alerts/rotate-secret");
     const shown = [saved, await manage("GET", "/alerts"), await scene.gateway.manage("GET", "/audit?limit=1000")];
     for (const secret of [first, second]) expect(JSON.stringify(shown)).not.toContain(secret);
-    // Of the address only its origin is in the audit log: what follows may be a secret, too.
+    // The audit log has only the URL's origin: the rest may be a secret.
     expect(JSON.stringify(shown[2])).not.toContain("/hook?team=1");
     await manage("POST", "/alerts/test");
     const received = await hook.arrived(1);
@@ -290,7 +290,7 @@ describe("the secret of a webhook", () => {
     expect([first, second, third].map((secret) => verify(secret, later))).toEqual([false, false, true]);
   });
 
-  test("BILL-10 rules that cannot be are refused by the name of their field", async () => {
+  test("BILL-10 refuses invalid rules by field name", async () => {
     for (const [body, param] of [
       [{ low_balance: "0" }, "low_balance"],
       [{ low_balance: "-1" }, "low_balance"],
@@ -309,7 +309,7 @@ describe("the secret of a webhook", () => {
   });
 });
 
-test("BILL-10 a webhook in a private network is refused unless the operator allows it, and doctor says that mail has no server", async () => {
+test("BILL-10 refuses a webhook in a private network by default; doctor reports a missing mail server", async () => {
   const gateway = await gatewayForTest({ env: { GATEWAY_ALERTS_EVERY_MS: "20" } });
   const put = (body: Record<string, unknown>) =>
     gateway.call(gateway.adminToken, "/manage/workspaces/demo/alerts", { method: "PUT", body });
@@ -342,7 +342,7 @@ test("BILL-10 a webhook in a private network is refused unless the operator allo
   expect((await gateway.cli("alert", "remove", "demo", "--json")).json).toMatchObject({ removed: true });
 });
 
-test("BILL-10 a restart forgets no alert: what was missed is found, what waited is sent, what was told is not told again", async () => {
+test("BILL-10 after a restart missed alerts are found, pending ones sent, and delivered ones not repeated", async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const dataDir = temporaryFolder();

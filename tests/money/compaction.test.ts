@@ -33,7 +33,7 @@ const cached = {
   cache_creation: { ephemeral_5m_input_tokens: 10_000, ephemeral_1h_input_tokens: 20_000 },
 };
 
-/** What a conversation costs that the provider shortens before it answers. */
+/** The cost of a conversation that the provider compacts before it replies. */
 describe("compaction of a conversation", () => {
   let scene: Scene;
   let tenant: Tenant;
@@ -66,7 +66,7 @@ describe("compaction of a conversation", () => {
     expect([given.status, given.text]).toEqual([200, expect.anything()]);
     return { given, row: await scene.row(String(given.headers.get("x-svc-request-id"))) };
   };
-  /** The same figures, told with a whole answer and at the end of a stream. */
+  /** The same usage, in a complete reply and at the end of a stream. */
   const both = async (usage: Json): Promise<Json[]> => {
     scene.at("anthropic").next({ json: { ...messageJson([summary]), usage } });
     const whole = await ask(message());
@@ -111,7 +111,7 @@ describe("compaction of a conversation", () => {
       dollars({ input: 250_000, output: 3500 }, LONG) + dollars({ input: 23_000, output: 1000 }),
     ],
     [
-      "no compaction, though it was asked for",
+      "no compaction, although requested",
       { ...top, iterations: [answer] },
       { input_tokens: 23_000, output_tokens: 1000 },
       dollars({ input: 23_000, output: 1000 }),
@@ -134,12 +134,15 @@ describe("compaction of a conversation", () => {
       { input_tokens: 23_000, output_tokens: 1000 },
       dollars({ input: 23_000, output: 1000 }),
     ],
-  ])("BILL-02 BILL-05 MSG-01 %s is charged, and told as the provider did", async (_what, usage, counted, cost) => {
-    for (const row of await both(usage)) {
-      expect(row.usage).toMatchObject({ ...counted, estimated: false });
-      expectCost(row, cost);
-    }
-  });
+  ])(
+    "BILL-02 BILL-05 MSG-01 %s is charged, and relayed as the provider reported it",
+    async (_what, usage, counted, cost) => {
+      for (const row of await both(usage)) {
+        expect(row.usage).toMatchObject({ ...counted, estimated: false });
+        expectCost(row, cost);
+      }
+    },
+  );
 
   test.each<[string, Json]>([
     ["fewer than none", { ...compaction, input_tokens: -180_000 }],
@@ -147,14 +150,14 @@ describe("compaction of a conversation", () => {
     ["a part of a token", { ...compaction, output_tokens: 0.5 }],
     ["more than there are", { ...compaction, output_tokens: 5_000_000_000 }],
     ["more than any model holds", { ...compaction, input_tokens: 30_000_000 }],
-  ])("BILL-02 BILL-05 a compaction of %s is no figure to be billed by", async (_what, entry) => {
+  ])("BILL-02 BILL-05 a compaction of %s is not billable usage", async (_what, entry) => {
     for (const row of await both({ ...top, iterations: [entry, answer] })) {
       expect(row.usage.estimated).toBe(true);
       expect(nanosOf(row.cost)).toBeLessThan(5_000_000n);
     }
   });
 
-  test("BILL-02 CHAT-09 who hangs up after the summary pays for what was read and written", async () => {
+  test("BILL-02 CHAT-09 a client that disconnects after the summary pays for what was read and written", async () => {
     const frames = streamOf(nothing).slice(0, 4);
     scene.at("anthropic").next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
     const left = new AbortController();
@@ -176,7 +179,7 @@ describe("compaction of a conversation", () => {
     expect(row?.["usage"].output_tokens).toBeGreaterThan(3);
   });
 
-  test("BILL-03 the hold has room for a compaction where the prompt is long enough for one", async () => {
+  test("BILL-03 the hold covers a compaction when the prompt is long enough for one", async () => {
     const long = [{ role: "user", content: "word ".repeat(60_000) }];
     const ofOne = async (body: Json) => {
       const poor = await scene.gateway.tenant({ credit: "0.01" });
@@ -192,7 +195,7 @@ describe("compaction of a conversation", () => {
     expect(await ofOne(message({ messages: long, context_management: cleared }))).toBe(plain);
   });
 
-  test("BILL-05 CHAT-01 a chat completion cannot ask for it", async () => {
+  test("BILL-05 CHAT-01 a chat completion cannot request it", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const given = await scene.chat(tenant.key, { model: CLAUDE, context_management: { edits: [compact] } });
     expect([given.status, given.body.error?.param]).toEqual([400, "context_management"]);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => scene.close());
 
-/** Answers wait until all that can be admitted are: so many clients are really there at once. */
+/** Replies wait until all admissible requests are admitted, so that they are really concurrent. */
 async function rush(keys: readonly string[]): Promise<{ status: number; code: string | undefined }[]> {
   const gate = Promise.withResolvers<void>();
   const before = scene.at("deepinfra").requests.length;
@@ -41,7 +41,7 @@ async function rush(keys: readonly string[]): Promise<{ status: number; code: st
 const keyOf = (slug: string, body: Record<string, unknown>): Promise<{ id: string; key: string }> =>
   scene.gateway.manage("POST", `/workspaces/${slug}/keys`, body);
 
-test("BILL-03 forty clients with live and test keys on a wallet for ten: ten are served, thirty get 402, and everything adds up", async () => {
+test("BILL-03 forty clients on a wallet for ten: ten are served, thirty get 402, and the ledger adds up", async () => {
   const credit = PAID * Number(hold);
   const tenant = await scene.gateway.tenant({ credit: decimal(BigInt(credit) + hold - 1n) });
   const tested = await keyOf(tenant.slug, { name: "tests", environment: "test" });
@@ -55,7 +55,7 @@ test("BILL-03 forty clients with live and test keys on a wallet for ten: ten are
 });
 
 test.each(["workspace", "member", "key"] as const)(
-  "BILL-04 forty clients on a limit of the %s for ten: ten are served, thirty get 402, and everything adds up",
+  "BILL-04 forty clients on a limit of the %s for ten: ten are served, thirty get 402, and all adds up",
   async (of) => {
     const tenant = await scene.gateway.tenant({ credit: decimal(CREDIT) });
     await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email: "ada@example.eu" });
@@ -88,7 +88,7 @@ test.each(["workspace", "member", "key"] as const)(
   },
 );
 
-test("BILL-04 ten thousandths of a cent apart: whole answers, streams and failures in a crowd never pass a limit", async () => {
+test("BILL-04 concurrent replies, streams and failures never exceed a limit, to a thousandth of a cent", async () => {
   const tenant = await scene.gateway.tenant({ credit: decimal(CREDIT) });
   const limit = 3n * hold;
   await setLimits(scene, tenant.slug, { day: decimal(limit) });

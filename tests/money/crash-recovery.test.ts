@@ -14,7 +14,7 @@ import { Chance } from "../simulation/chance.ts";
 import { listeningLog, tempFolder } from "../support/journal-fixture.ts";
 import { hasPostgres, startCluster } from "../support/postgres.ts";
 
-/** The same moments at every run, as far as a clock can be the same; others are tried with KILL_SEED. */
+/** The same kill times at every run as far as timing allows; KILL_SEED draws others. */
 const chance = new Chance(Number(process.env["KILL_SEED"] ?? 1));
 const CHILD = path.join(import.meta.dirname, "journal-child.ts");
 
@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** Runs a child on the folder and kills it at a moment drawn by lot: some while they start and replay, the others at work. */
+/** Runs a child on the folder and kills it at a random moment: some at start and replay, the others under load. */
 async function runAndKill(round: number, ...more: string[]): Promise<void> {
   const child = spawn(process.execPath, [CHILD, folder.path, String(round), ...more], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -50,7 +50,7 @@ async function wholeLog(store: Store): Promise<RequestRecord[]> {
   return rows;
 }
 
-/** What clients had whole is in the store, once, and the books balance. */
+/** Every complete response is stored once, and the ledger balances. */
 async function compare(open: () => Promise<Store>): Promise<void> {
   const lines = readFileSync(path.join(folder.path, "acknowledged"), "utf8").split("\n");
   const acknowledged = lines.slice(0, -1);
@@ -97,7 +97,7 @@ test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and 
 });
 
 test.skipIf(!hasPostgres)(
-  "BILL-07 kill -9 at any moment loses and doubles nothing on PostgreSQL either",
+  "BILL-07 kill -9 at any moment loses and repeats nothing on PostgreSQL either",
   {
     timeout: 300_000,
   },

@@ -8,10 +8,10 @@ import { startGateway, type Tenant, type TestGateway } from "../support/gateway.
 import { chatBody, connectedTo, nanosOf } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
-/** Room for the embedded store and a little more. */
+/** Space for the embedded store and a little more. */
 const DISK = "size=24m";
 
-/** A disk of its own that can be full without anybody else's being full; only root can make one. */
+/** A separate disk that can be full without affecting others; needs root. */
 function smallDisk(): string | undefined {
   const folder = temporaryFolder();
   if (spawnSync("mount", ["-t", "tmpfs", "-o", DISK, "tmpfs", folder]).status !== 0) return undefined;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await cleanUp();
 });
 
-/** Takes all the room there is, to the last byte. */
+/** Fills the disk to the last byte. */
 function fill(folder: string): { free(): void } {
   const file = path.join(folder, "filler");
   const fd = openSync(file, "w");
@@ -54,7 +54,7 @@ const chat = (gateway: TestGateway, { key }: Tenant) =>
   gateway.call(key, "/v1/chat/completions", { body: chatBody({ max_tokens: 50 }) });
 
 test.skipIf(disk === undefined)(
-  "BILL-07 on a full disk paid work is refused before a byte goes upstream, and goes on when there is room; nothing is lost or charged for a refusal",
+  "BILL-07 a full disk refuses paid work before any upstream byte, and serves again when there is space",
   { timeout: 90_000 },
   async () => {
     const dataDir = disk ?? "";
@@ -86,7 +86,7 @@ test.skipIf(disk === undefined)(
     for (let round = 0; round < 3; round += 1) {
       expect(await ask()).toBe(200);
       const filler = fill(dataDir);
-      // The last free bytes of a page may still take a record or two.
+      // The last free bytes of a page may still fit a record or two.
       await eventually(async () => expect(await ask()).toBe(503), { timeout: 20_000, interval: 1 });
       const before = upstream.requests.length;
       for (let n = 0; n < 5; n += 1) expect(await ask()).toBe(503);
@@ -109,7 +109,7 @@ test.skipIf(disk === undefined)(
   },
 );
 
-/** Ids of the requests that the ledger has charged, which are those of the log that cost something. */
+/** Ids of charged requests in the ledger, which equal those in the log with a cost. */
 async function booksOf(gateway: TestGateway, { slug }: Tenant): Promise<string[]> {
   const rows = await gateway.manage("GET", `/workspaces/${slug}/requests?limit=1000`);
   const entries = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?limit=1000`);

@@ -25,7 +25,7 @@ const settings = () => ({
   GATEWAY_RPM_IP: "0",
 });
 
-/** Who served, at which level and where: all of it is said. */
+/** The response headers about provider, level and countries. */
 function serversOf({ headers }: Called): string[] {
   const served = ["model", "provider", "sovereignty-level", "compute-countries"].map((name) =>
     headers.get(`x-svc-${name}`),
@@ -34,8 +34,8 @@ function serversOf({ headers }: Called): string[] {
   return served.map(String);
 }
 
-/** A gateway that is killed and started again: each test takes it as the one before left it, with a workspace of its own. */
-describe("a gateway that ends", () => {
+/** A gateway that is killed and restarted: each test continues with it, in its own workspace. */
+describe("a gateway that exits", () => {
   let dataDir: string;
   let gateway: GatewayProcess | undefined;
   let origin: string;
@@ -89,8 +89,8 @@ describe("a gateway that ends", () => {
     return data.filter((entry: Json) => entry.kind === "charge").map((entry: Json) => entry.id);
   }
 
-  test("BILL-09 kill -9 between the answer and SQL: the journal remembers the key, and the call is not made or charged again", async () => {
-    // Nobody can write to SQL, so the charge is in the journal alone.
+  test("BILL-09 kill -9 between response and SQL: the journal keeps the key, and the call is not repeated or charged again", async () => {
+    // SQL cannot be written, so only the journal has the charge.
     const database = openBooks(dataDir);
     database.exec("begin immediate");
     const rows = () => database.prepare("select count(*) as rows from idempotency_keys").get();
@@ -113,7 +113,7 @@ describe("a gateway that ends", () => {
     expect(await charges()).toEqual([`charge:${first.body.id}`]);
   });
 
-  test("BILL-09 HDR-02 a restart that was asked for forgets nothing, nor who served", async () => {
+  test("BILL-09 HDR-02 a graceful restart keeps keys and who served", async () => {
     const first = await chat();
     await gateway?.stop();
     gateway = undefined;
@@ -125,7 +125,7 @@ describe("a gateway that ends", () => {
     expect(await charges()).toEqual([`charge:${first.body.id}`]);
   });
 
-  test("BILL-09 kill -9 while a call runs: nothing was charged, so its key is free", async () => {
+  test("BILL-09 kill -9 during a call: nothing was charged, so its key is free", async () => {
     const held = gate();
     upstream.next({ gate: held.closed });
     const lost = chat().catch(() => "cut");
@@ -139,7 +139,7 @@ describe("a gateway that ends", () => {
     held.open();
   });
 
-  test("BILL-09 background work that a restart takes up again keeps its key, and does not stand in its own way", async () => {
+  test("BILL-09 resumed background work keeps its key and does not conflict with itself", async () => {
     const held = gate();
     upstream.always(() => ({ gate: held.closed, frames: chatFrames(["Hello"], { usage: "asked" }) }));
     const ask = () => call(key, "/v1/responses", { body: { model: MODEL, input: "Hi", background: true } });
@@ -162,7 +162,7 @@ describe("a gateway that ends", () => {
   });
 });
 
-/** A gateway of this process's own, and its calls under one key after the other. */
+/** A gateway in this process, and its calls with one key after the other. */
 async function roomWith(env: Record<string, string>) {
   const room = await startGateway({ env: { ...settings(), ...env } });
   onTestFinished(() => room.close());
@@ -171,7 +171,7 @@ async function roomWith(env: Record<string, string>) {
     room.call(tenant.key, "/v1/chat/completions", { body: chatBody(more), headers: { "idempotency-key": name } });
 }
 
-test("BILL-09 HDR-02 with more keys than memory has room for, the older ones are found in SQL, and in the log who served them", async () => {
+test("BILL-09 HDR-02 older keys than memory holds are found in SQL, and who served them in the log", async () => {
   const send = await roomWith({ GATEWAY_IDEMPOTENCY_KEYS_MAX: "2" });
   const first = await send("a");
   for (const name of ["b", "c", "d"]) expect((await send(name)).status).toBe(200);
@@ -184,7 +184,7 @@ test("BILL-09 HDR-02 with more keys than memory has room for, the older ones are
   expect(upstream.requests).toHaveLength(5);
 });
 
-test("BILL-09 a key is free when its time is over, and the next call is remembered anew", async () => {
+test("BILL-09 an expired key is free, and the next call is stored again", async () => {
   expect(SETTINGS.GATEWAY_IDEMPOTENCY_TTL.fallback).toBe("24h");
   const send = await roomWith({ GATEWAY_IDEMPOTENCY_TTL: "1s" });
   const first = await send("a");

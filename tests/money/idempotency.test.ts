@@ -9,7 +9,7 @@ import { chatFrames, chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
-/** How many requests the provider had before the test. */
+/** The number of upstream requests before the test. */
 let before: number;
 beforeAll(async () => {
   scene = await openScene(["deepinfra"]);
@@ -24,7 +24,7 @@ const upstream = () => scene.at("deepinfra");
 const upstreamCalls = () => upstream().requests.length - before;
 const KEY = { "idempotency-key": "order 66 / 8e03978e-40d5-43e8-bc93-6894a57f9324" };
 
-/** What each surface is asked, and the words of its errors. */
+/** A request per surface, and its error format. */
 const SURFACES = {
   chat: { path: "/v1/chat/completions", body: chatBody(), tag: "object" },
   messages: {
@@ -40,7 +40,7 @@ const post = (name: Name, more: object = {}, headers: Record<string, string> = K
   scene.gateway.call(key, SURFACES[name].path, { body: { ...SURFACES[name].body, ...more }, headers });
 
 const charges = async () => (await scene.charges(tenant)).map(({ id }) => id);
-/** What an answer says of who served it. */
+/** Response headers about who served it. */
 const servedIn = ({ headers }: Called) =>
   ["model", "provider", "sovereignty-level", "compute-countries"].map((name) => headers.get(`x-svc-${name}`));
 const idOf = ({ headers }: Called) => headers.get("x-svc-request-id") ?? "";
@@ -51,14 +51,14 @@ function expectError(name: Name, answer: Called, status: number, code: string): 
   expect(answer.body.error.request_id).toBe(idOf(answer));
 }
 
-/** The frames of a stream with their data read. */
+/** The frames of a stream with parsed data. */
 const framesIn = (text: string): Json[] =>
   text
     .split("\n")
     .filter((line) => line.startsWith("data: {"))
     .map((line) => JSON.parse(line.slice("data: ".length)));
 
-/** Reads a stream until it has said this much, and hangs up. */
+/** Reads a stream up to this text, then disconnects. */
 async function leaveAfter(word: string): Promise<void> {
   const left = new AbortController();
   const { body } = await fetch(`${scene.gateway.url}/v1/chat/completions`, {
@@ -76,7 +76,7 @@ async function leaveAfter(word: string): Promise<void> {
 }
 
 describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
-  test("BILL-09 twins at the same time: one is served and charged, the others get 409 and when to come again", async () => {
+  test("BILL-09 of concurrent duplicates one is served and charged, the others get 409 with Retry-After", async () => {
     const held = gate();
     upstream().next({ gate: held.closed, json: chatJson() });
     const first = post(name);
@@ -92,7 +92,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${served.body.id}`]]);
   });
 
-  test("BILL-09 many at the very same moment: one upstream call, one charge", async () => {
+  test("BILL-09 many simultaneous duplicates: one upstream call, one charge", async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => post(name)));
     const served = answers.filter(({ status, headers }) => status === 200 && !headers.has("idempotent-replayed"));
     expect([served.length, upstreamCalls(), (await charges()).length]).toEqual([1, 1, 1]);
@@ -102,7 +102,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
       );
   });
 
-  test("BILL-09 HDR-02 after a whole answer: who served it, its status and id, what it cost and where to read it; no second call, no second charge", async () => {
+  test("BILL-09 HDR-02 a replay has provider, status, id, cost and link; no second call, no second charge", async () => {
     const first = await post(name);
     expect(first.status, first.text).toBe(200);
     const again = await post(name);
@@ -134,7 +134,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect([wallet.held, nanosOf(wallet.balance)]).toEqual(["0.00", nanosOf("10") - nanosOf(cost)]);
   });
 
-  test("BILL-09 HDR-08 after a streamed answer: the stream says at once that it is not made again, in an error frame and not as an empty answer", async () => {
+  test("BILL-09 HDR-08 a replayed stream ends with an error frame at once, not as an empty reply", async () => {
     const first = await post(name, { stream: true });
     expect(first.status, first.text).toBe(200);
     const again = await post(name, { stream: true });
@@ -149,11 +149,11 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     if (name === "responses")
       expect(frame).toMatchObject({ type: "error", sequence_number: 0, code: frame.error.code });
     expect([upstreamCalls(), await charges()]).toEqual([1, [`charge:${idOf(first)}`]]);
-    // The same words without a stream are another body.
+    // The same request without a stream is another body.
     expectError(name, await post(name), 422, "idempotency_key_reused");
   });
 
-  test("BILL-09 with another body it is 422, and costs nothing", async () => {
+  test("BILL-09 another body gets 422 and costs nothing", async () => {
     const first = await post(name);
     const other = await post(name, { temperature: 0.5 });
     expectError(name, other, 422, "idempotency_key_reused");
@@ -162,7 +162,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
-  test("BILL-09 a key that is empty, too long or not printable is refused, and names the header", async () => {
+  test("BILL-09 refuses an empty, too long or unprintable key and names the header", async () => {
     for (const bad of ["", "x".repeat(256), "caf\u00e9", "a\tb"]) {
       const answer = await post(name, {}, { "idempotency-key": bad });
       expectError(name, answer, 400, "invalid_value");
@@ -175,7 +175,7 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
 });
 
 describe("the key is free again", () => {
-  test("BILL-09 after a provider's failure: the next call is made, and is the one that counts", async () => {
+  test("BILL-09 after a provider failure: the next call is made and counts", async () => {
     upstream().next({ status: 500, json: { error: { message: "no" } } });
     const failed = await post("chat");
     expect(failed.status).toBe(502);
@@ -185,7 +185,7 @@ describe("the key is free again", () => {
     expect(await charges()).toEqual([`charge:${second.body.id}`]);
   });
 
-  test("BILL-09 after a refusal: of the body, of the model, and for want of money", async () => {
+  test("BILL-09 after a refusal of the body, the model or for missing funds", async () => {
     expect((await post("chat", { temperature: "hot" })).status).toBe(400);
     expect((await post("chat", { model: "no/such" })).status).toBe(404);
     expect((await post("chat")).status).toBe(200);
@@ -204,7 +204,7 @@ describe("the key is free again", () => {
     expect(await charges()).toHaveLength(1);
   });
 
-  test("BILL-09 after a caller left before anything was said; but not after one who left in the middle and was charged", async () => {
+  test("BILL-09 after a disconnect before any output, but not after one in the middle that was charged", async () => {
     const held = gate();
     upstream().next({ gate: held.closed });
     const left = new AbortController();
@@ -232,7 +232,7 @@ describe("the key is free again", () => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([2, 1]);
   });
 
-  test("BILL-09 after a call that came to nothing: there is no charge to remember", async () => {
+  test("BILL-09 after a call without a charge", async () => {
     const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
     for (const _ of [1, 2]) upstream().next({ json: chatJson({ usage }) });
     const [one, two] = [await post("chat"), await post("chat")];
@@ -240,7 +240,7 @@ describe("the key is free again", () => {
     expect([one.body.id === two.body.id, upstreamCalls()]).toEqual([false, 2]);
   });
 
-  test("BILL-09 after a call with the workspace's own key at the provider: it costs nothing here", async () => {
+  test("BILL-09 after a call with the workspace's own provider key, which costs nothing here", async () => {
     const { slug } = tenant;
     await scene.gateway.manage("PUT", `/workspaces/${slug}/providers/deepinfra`, {
       key: "own-key-0123456789",
@@ -253,13 +253,13 @@ describe("the key is free again", () => {
   });
 });
 
-describe("in the figures", () => {
+describe("in metrics", () => {
   const usage = async (): Promise<Json> =>
     (await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/usage?group=status`)).data;
   const totals = async (): Promise<Json> =>
     (await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/evidence`)).totals;
 
-  test("BILL-09 PORTAL-04 LOG-05 a replay is a request and no error, whole or as a stream, and says nothing of how long answers take", async () => {
+  test("BILL-09 PORTAL-04 LOG-05 a replay counts as a request, not as an error, and has no latency", async () => {
     await post("chat");
     await post("chat");
     await post("chat", { stream: true }, { "idempotency-key": "streamed" });
@@ -268,13 +268,13 @@ describe("in the figures", () => {
     expect(await totals()).toMatchObject({ requests: 4, served: 2, failed: 0, failed_in_part: 0, repeated: 2 });
   });
 
-  test("BILL-09 LOG-05 the call that was cut short failed in part, and its replay with 409 did not fail", async () => {
+  test("BILL-09 LOG-05 an interrupted call is a partial failure, and its 409 replay is none", async () => {
     const [word = "", ...rest] = chatFrames(["Hello", " there"]);
     upstream().next({ frames: [word, rest[0] ?? ""], end: { is: "stall", after: Buffer.byteLength(word + rest[0]) } });
     await leaveAfter("Hello");
     await scene.rowsOnce(tenant, 1);
     expect((await post("chat", { stream: true })).status).toBe(409);
-    // Counted here: nobody served it, and it hides nothing of what failed.
+    // Counted here: no provider served it, and it hides no failure.
     const counted = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", {
       body: { model: MODEL, messages: [{ role: "user", content: "Say hello." }] },
     });
@@ -288,8 +288,8 @@ describe("in the figures", () => {
   });
 });
 
-describe("whose key it is", () => {
-  test("BILL-09 another workspace's and a test key's calls are calls of their own; another key of the workspace is not", async () => {
+describe("scope of a key", () => {
+  test("BILL-09 is the workspace and environment: other keys of the workspace share it", async () => {
     const first = await post("chat");
     const other = await scene.gateway.tenant({ credit: "10" });
     expect((await post("chat", {}, KEY, other.key)).headers.get("idempotent-replayed")).toBeNull();
@@ -301,7 +301,7 @@ describe("whose key it is", () => {
     expect(upstreamCalls()).toBe(3);
   });
 
-  test("BILL-09 what a member's personal key was answered is not told to another member, nor is its id", async () => {
+  test("BILL-09 a member's reply and its id are not shown to another member", async () => {
     const personalKey = async (email: string) => {
       await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email });
       return scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "own", member: email });
@@ -319,7 +319,7 @@ describe("whose key it is", () => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
-  test("BILL-09 the same key on another surface, or with another anthropic header, is another request", async () => {
+  test("BILL-09 another surface or anthropic header makes another request", async () => {
     await post("messages");
     expect((await post("chat")).status).toBe(422);
     for (const name of ["anthropic-beta", "anthropic-version"])
@@ -334,7 +334,7 @@ describe("whose key it is", () => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
-  test("BILL-09 neither key nor body is kept anywhere", async () => {
+  test("BILL-09 neither key nor body is stored", async () => {
     const secret = "only-the-caller-knows-4711";
     const answer = await post(
       "chat",
@@ -357,7 +357,7 @@ describe("stored responses", () => {
       headers: KEY,
     });
 
-  test("BILL-09 HDR-02 a response that is stored is the answer again, and says who served it; once it is deleted, what is known of it", async () => {
+  test("BILL-09 HDR-02 a stored response is returned again with who served it; once deleted, only its metadata", async () => {
     const first = await stored();
     const again = await stored();
     expect([again.status, again.headers.get("idempotent-replayed"), again.body]).toEqual([200, "true", first.body]);
@@ -371,7 +371,7 @@ describe("stored responses", () => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
-  test("BILL-09 in the background: 409 while it is made, and then the response", async () => {
+  test("BILL-09 in the background: 409 while it runs, then the response", async () => {
     const held = gate();
     upstream().next({ gate: held.closed, frames: chatFrames(["Hello"], { usage: "asked" }) });
     const made = await stored({ background: true });
@@ -388,12 +388,12 @@ describe("stored responses", () => {
 });
 
 describe("official clients", () => {
-  /** The client has the option and no header of its own for it. */
+  /** The client has the option but no header for it. */
   class Keyed extends OpenAI {
     protected override idempotencyHeader = "Idempotency-Key";
   }
 
-  test("BILL-09 the OpenAI client with `idempotencyKey`: one call, and a stream that was answered before throws", async () => {
+  test("BILL-09 the OpenAI client with `idempotencyKey`: one call, and a replayed stream throws", async () => {
     const client = new Keyed({ apiKey: tenant.key, baseURL: `${scene.gateway.url}/v1` });
     const body = { model: MODEL, messages: [{ role: "user" as const, content: "Hi" }] };
     const first = await client.chat.completions.create(body, { idempotencyKey: "a" });
@@ -409,7 +409,7 @@ describe("official clients", () => {
     expect([upstreamCalls(), (await charges()).length]).toEqual([2, 2]);
   });
 
-  test("BILL-09 a client that sends its request again while the first runs waits and gets the first one's answer", async () => {
+  test("BILL-09 a client that retries while the first call runs waits and gets its reply", async () => {
     const client = new Keyed({ apiKey: tenant.key, baseURL: `${scene.gateway.url}/v1`, maxRetries: 3 });
     const held = gate();
     upstream().next({ gate: held.closed, json: chatJson() });
@@ -417,14 +417,14 @@ describe("official clients", () => {
     const first = client.responses.create(body, { idempotencyKey: "c" });
     await upstream().arrived(before + 1);
     const twin = client.responses.create(body, { idempotencyKey: "c" });
-    // It has heard 409 once the log has a line of it.
+    // It got 409 once the log has the line.
     await scene.rowsOnce(tenant, 1);
     held.open();
     expect((await twin).id).toBe((await first).id);
     expect([upstreamCalls(), (await charges()).length]).toEqual([1, 1]);
   });
 
-  test("BILL-09 the Anthropic client: errors are its own, a stream that was answered before throws", async () => {
+  test("BILL-09 the Anthropic client: its own error types, and a replayed stream throws", async () => {
     const client = new Anthropic({ apiKey: tenant.key, baseURL: scene.gateway.url, maxRetries: 0 });
     const body = { model: MODEL, max_tokens: 50, messages: [{ role: "user" as const, content: "Hi" }] };
     const headers = { "Idempotency-Key": "d" };

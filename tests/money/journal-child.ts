@@ -9,10 +9,10 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { chargedRecord } from "../support/records.ts";
 
 /**
- * Ends requests as fast as it can until somebody kills it, and notes the id of each one in a file once its append has
- * resolved: from then on a client could have the whole answer. Every fifth request begins and never ends.
+ * Ends requests as fast as possible until it is killed, and writes each id to a file once its append has resolved: from
+ * then on a client could have the complete response. Every fifth request begins and never ends.
  */
-// Its end leaves no time to keep what was compiled.
+// Exits without time to write the compile cache.
 flushCompileCache();
 const [dataDir = "", round = "", url] = process.argv.slice(2);
 const acknowledged = openSync(path.join(dataDir, "acknowledged"), "a");
@@ -28,7 +28,7 @@ const { journal } = await openIngestPipeline({
   random: Math.random,
   syncEveryMs: 5,
   log: quiet,
-  // Small segments and short waits, so that kills also hit rotation, ingest and deletion.
+  // Small segments and short intervals, so that kills also hit rotation, ingest and deletion.
   tuning: { segmentMaxBytes: 64 * 1024, everyMs: 2, batchMax: 40 },
 });
 

@@ -38,7 +38,7 @@ async function personalKey(email: string, environment = "live"): Promise<string>
   return (await manage("POST", "/keys", { name: `${email} ${environment}`, environment, member: email })).key;
 }
 
-describe("a limit that is reached", () => {
+describe("a reached limit", () => {
   const nextDay = () => new Date(Date.UTC(...ymd(), 0) + 86_400_000).toISOString();
   const ymd = (): [number, number, number] => {
     const now = new Date();
@@ -46,7 +46,7 @@ describe("a limit that is reached", () => {
   };
 
   test.each([false, true])(
-    "ERR-05 BILL-04 402 that names the limit, its size and when it resets; nobody is called, nothing is held (stream: %s)",
+    "ERR-05 BILL-04 gets 402 with limit, size and reset time, without a call or a hold (stream: %s)",
     async (stream) => {
       await set({ key: tenant.keyId, day: "0.0000015" });
       const before = scene.at("deepinfra").requests.length;
@@ -63,7 +63,7 @@ describe("a limit that is reached", () => {
     },
   );
 
-  test("ERR-05 the workspace and the member are named too, and a month resets on its first", async () => {
+  test("ERR-05 names workspace and member, and a month resets on its first day", async () => {
     const key = await personalKey("ada@example.eu");
     await set({ month: "0" });
     const { body } = await ask(key);
@@ -76,7 +76,7 @@ describe("a limit that is reached", () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test("ERR-05 each surface says it in its own words", async () => {
+  test("ERR-05 each surface uses its own error format", async () => {
     await set({ day: "0" });
     const messages = await scene.gateway.call(tenant.key, "/v1/messages", {
       body: { model: MODEL, max_tokens: 50, messages: [{ role: "user", content: "Hi" }] },
@@ -90,11 +90,11 @@ describe("a limit that is reached", () => {
 });
 
 describe("what counts", () => {
-  test("BILL-04 a limit looks back: lowered below what is spent it refuses the next request, raised or lifted it admits it", async () => {
+  test("BILL-04 a limit below current spend refuses the next request; raising or lifting it admits it", async () => {
     expect((await ask()).status).toBe(200);
     await set({ day: decimal(COST - 1n) });
     expect((await ask()).status).toBe(402);
-    // A request fits when it reserves no more than is left.
+    // A request fits when its hold is at most what is left.
     await set({ day: decimal(COST + hold - 1n) });
     expect((await ask()).status).toBe(402);
     await set({ day: decimal(COST + hold) });
@@ -105,12 +105,12 @@ describe("what counts", () => {
     expect((await limitsOf(scene, tenant.slug)).day).toMatchObject({ limit: null, remaining: null });
   });
 
-  test("BILL-04 the month counts as well as the day, and what one of them is set to leaves the other", async () => {
+  test("BILL-04 day and month both count, and setting one leaves the other", async () => {
     await set({ day: "5" });
     const after = await set({ month: decimal(hold) });
     expect([after.day.limit, nanosOf(after.month.limit)]).toEqual(["5.00", hold]);
     expect((await ask()).status).toBe(200);
-    // While the month's is reached, nobody is told to wait for the next day.
+    // While the month's limit is reached, the reset is not the next day.
     for (const day of ["5", "0"]) {
       await set({ day });
       const { status, body } = await ask();
@@ -118,7 +118,7 @@ describe("what counts", () => {
     }
   });
 
-  test("BILL-04 failures cost nothing of a limit, and a request that runs takes its hold of it", async () => {
+  test("BILL-04 failures cost nothing of a limit, and a running request takes its hold", async () => {
     await set({ day: decimal(hold) });
     scene.at("deepinfra").next({ status: 400, json: {} });
     expect((await ask()).status).toBe(400);
@@ -135,7 +135,7 @@ describe("what counts", () => {
     expect((await limitsOf(scene, tenant.slug)).day).toMatchObject({ held: "0.00" });
   });
 
-  test("BILL-04 personal keys of both environments count for their member; other members and workspace keys do not", async () => {
+  test("BILL-04 personal keys of both environments count for their member; other keys do not", async () => {
     const [live, tested] = [await personalKey("ada@example.eu"), await personalKey("ada@example.eu", "test")];
     const other = await personalKey("bob@example.eu");
     await set({ member: "ada@example.eu", day: decimal(COST + hold) });
@@ -148,7 +148,7 @@ describe("what counts", () => {
     expect(nanosOf((await limitsOf(scene, tenant.slug)).day.spent)).toBe(4n * COST);
   });
 
-  test("BILL-04 a rotated key and its successor share one limit and one count", async () => {
+  test("BILL-04 a rotated key and its successor share one limit and count", async () => {
     await set({ key: tenant.keyId, day: decimal(COST + hold) });
     expect((await ask()).status).toBe(200);
     const next = await scene.gateway.manage("POST", `/keys/${tenant.keyId}/rotate`, {});
@@ -159,7 +159,7 @@ describe("what counts", () => {
     expect((await manage("GET", "/limits/all")).data).toMatchObject([{ of: "key", key: next.id }]);
   });
 
-  test("BILL-04 background responses are held to a limit, and count in it", async () => {
+  test("BILL-04 background responses are limited and counted", async () => {
     const caller = callerWith(scene.gateway, tenant.key);
     await set({ day: decimal(hold) });
     const gate = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ describe("what counts", () => {
 });
 
 describe("management", () => {
-  test("BILL-04 limits are shown, listed and written into the audit log, and go with the member they were of", async () => {
+  test("BILL-04 limits are shown, listed and audited, and removed with their member", async () => {
     await personalKey("ada@example.eu");
     await set({ day: "2.50" });
     await set({ member: "ADA@example.eu", month: "7" });
@@ -232,7 +232,7 @@ describe("management", () => {
     await expect(set({ key: other.keyId, day: "1" })).rejects.toThrow(/404/);
   });
 
-  test("BILL-04 the command line: set, show, list, and an empty string lifts", async () => {
+  test("BILL-04 the command line sets, shows and lists them, and an empty string lifts one", async () => {
     const cli = async (...args: string[]) => scene.gateway.cli("limits", ...args, "--json");
     const made = await cli("set", tenant.slug, "--day", "2.5", "--month", "40");
     expect(made.stderr).toBe("");
@@ -260,7 +260,7 @@ describe("management", () => {
 const SETTINGS = { GATEWAY_SANDBOX: "off", GATEWAY_RPM_LIVE: "1000000", GATEWAY_RPM_IP: "0" };
 
 describe("restarts", () => {
-  test("BILL-04 a restart forgets neither limits nor what was spent", async () => {
+  test("BILL-04 a restart keeps limits and spend", async () => {
     const upstream = await startUpstream();
     const env = { ...SETTINGS, ...connectedTo(new Map([["deepinfra", upstream]])) };
     const dataDir = temporaryFolder();
@@ -271,7 +271,7 @@ describe("restarts", () => {
     await first.manage("PUT", `/workspaces/${team.slug}/limits`, { key: team.keyId, month: decimal(COST + hold) });
     expect([(await chat(first, team.key)).status, (await chat(first, team.key)).status]).toEqual([200, 200]);
     await first.close();
-    // As if it had been spent when the month began.
+    // As if it had been spent at the beginning of the month.
     const database = openBooks(dataDir);
     database.exec("update requests_daily set day = substr(day, 1, 8) || '01'");
     database.close();
@@ -285,7 +285,7 @@ describe("restarts", () => {
     await upstream.close();
   });
 
-  test("BILL-04 charges that an earlier version left out of the roll-ups count for who was charged", async () => {
+  test("BILL-04 charges that an earlier version left out of the roll-ups count", async () => {
     const upstream = await startUpstream();
     const env = { ...SETTINGS, ...connectedTo(new Map([["deepinfra", upstream]])) };
     const dataDir = temporaryFolder();
@@ -319,7 +319,7 @@ describe("restarts", () => {
     await upstream.close();
   });
 
-  test("BILL-04 BILL-07 kill -9: what was charged counts on, what was only held does not", async () => {
+  test("BILL-04 BILL-07 kill -9: charges count, holds do not", async () => {
     const upstream = await startUpstream();
     const dataDir = temporaryFolder();
     const env = {
@@ -356,7 +356,7 @@ describe("restarts", () => {
     upstream.next({ json: chatJson(), gate: new Promise(() => undefined) });
     const hanging = chat().catch(() => undefined);
     await upstream.arrived(2);
-    // Charged a moment before the end, so that it is in the journal at most.
+    // Charged just before the kill, so that it is at most in the journal.
     expect((await chat()).status).toBe(200);
     first.child.kill("SIGKILL");
     await first.exited;
@@ -380,7 +380,7 @@ describe("doctor", () => {
   const checks = async (): Promise<Json> =>
     Object.fromEntries((await scene.gateway.manage("GET", "/doctor")).checks.map((check: Json) => [check.name, check]));
 
-  test("BILL-01 BILL-04 the live wallet and the counters of spending equal the books, also under load", async () => {
+  test("BILL-01 BILL-04 live balance and spend counters equal the ledger, also under load", async () => {
     let stop = false;
     const load = Array.from({ length: 4 }, async () => {
       while (!stop) await ask();
@@ -396,7 +396,7 @@ describe("doctor", () => {
     expect(limits.detail).toMatch(/^counters of spending: \d+ equal to the books$/);
   });
 
-  test("BILL-01 BILL-04 books that were changed behind the back of a running gateway are found", async () => {
+  test("BILL-01 BILL-04 finds ledger changes behind a running gateway's back", async () => {
     expect((await ask()).status).toBe(200);
     await scene.rows(tenant);
     const database = openBooks(scene.gateway.dataDir);

@@ -13,7 +13,7 @@ const SECRETS = {
   GATEWAY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
 };
 
-describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("more money than fits, on %s", (engine) => {
+describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("an amount overflow, on %s", (engine) => {
   let gateway: TestGateway;
   beforeAll(async () => {
     const database = engine === "SQLite" ? undefined : await cluster?.database("empty");
@@ -22,7 +22,7 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("more money th
   }, 60_000);
   afterAll(() => gateway.close());
 
-  test("BILL-01 a credit that a wallet could not hold is refused by name and moves nothing, in SQL and in memory", async () => {
+  test("BILL-01 refuses a credit beyond a wallet's range by name and posts nothing, in SQL and memory", async () => {
     const { slug } = await gateway.tenant({ credit: "0" });
     const credit = (id: string) =>
       gateway.call(gateway.adminToken, `/manage/workspaces/${slug}/wallet/credits`, {
@@ -35,7 +35,7 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("more money th
     expect(booked).toBeLessThan(10);
     expect(statuses.slice(booked).every((status) => status === 409)).toBe(true);
     expect((await credit("c99")).body.error).toMatchObject({ code: "conflict", param: "amount" });
-    // What was booked before is told again, whatever fits now.
+    // A repeated posting is confirmed, whatever fits now.
     expect(await credit("c0")).toMatchObject({ status: 201, body: { repeated: true } });
     const { balance } = await gateway.manage("GET", `/workspaces/${slug}/wallet`);
     expect(balance).toBe(`${booked}000000000.00`);

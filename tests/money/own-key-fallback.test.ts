@@ -5,7 +5,7 @@ import { inferences, keyOf, OWN, requireKey } from "../support/own-keys.ts";
 import { chatBody, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-/** Ten providers of one model, the dearest of them last: more than a request tries. */
+/** Ten providers of one model, the most expensive last: more than a request's attempts. */
 const OTHERS = [
   "berget",
   "cerebras",
@@ -57,7 +57,7 @@ async function withNode(local: LocalServer, capacity = 8): Promise<Tenant> {
   return tenant;
 }
 
-/** Asks, and sees that nobody was asked before the own key, which is free. */
+/** Sends a request and checks that no provider was called before the own key, which is free. */
 async function servedByKey(tenant: Tenant, more: Record<string, unknown> = {}): Promise<Json> {
   const [before, at] = [inferences(others).length, inferences(dearest).length];
   const answer = await chat(tenant, more);
@@ -72,22 +72,22 @@ async function servedByKey(tenant: Tenant, more: Record<string, unknown> = {}): 
 const reasonsOf = (row: Json, provider: string): string[] =>
   row.decision.candidates.filter((one: Json) => one.provider === provider).map(({ reason }: Json) => reason);
 
-describe("BILL-08 what is the workspace's own serves from any place of the plan", () => {
-  test("BILL-08 fallback: an empty wallet leaves the own key, however many endpoints stand before it", async () => {
+describe("BILL-08 own keys and nodes serve from any position of the plan", () => {
+  test("BILL-08 fallback: with an empty wallet the own key serves, however many endpoints precede it", async () => {
     const row = await servedByKey(await withKey("fallback", "0"));
     expect(row).toMatchObject({ own_key: true, cost: null });
     expect(row.attempts.at(-1)).toMatchObject({ provider: DEAREST, own_key: true, outcome: "served" });
     expect(row.attempts[0].reason).toBe("passed over: nothing could be reserved for it");
   });
 
-  test("BILL-08 fallback: beyond a spend limit the own key is left", async () => {
+  test("BILL-08 fallback: beyond a spend limit the own key serves", async () => {
     const tenant = await withKey("fallback", "1");
     await gateway.manage("PUT", `/workspaces/${tenant.slug}/limits`, { day: "0" });
     await servedByKey(tenant);
     expect(await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).toMatchObject({ balance: "1.00" });
   });
 
-  test("BILL-08 fallback: the last of the tries is the own key's, and the decision says so", async () => {
+  test("BILL-08 fallback: the last attempt is the own key's, and the decision states it", async () => {
     const tenant = await withKey("fallback", "1");
     const before = inferences(others).length;
     for (let n = 1; n < TRIES; n += 1) others.next({ status: 500, json: {} });
@@ -104,7 +104,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
   });
 
   test.each(["first", "only", "fallback"])(
-    "BILL-08 %s: with an empty wallet it serves where models are chosen or sorted, behind the whole platform",
+    "BILL-08 %s: with an empty wallet it serves routers and sorted plans, after the whole platform",
     async (use) => {
       const tenant = await withKey(use, "0");
       const router = { models: [MODEL], weights: { quality: 0, cost: 1, latency: 0 } };
@@ -118,7 +118,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     },
   );
 
-  test("NODE-01 with an empty wallet auto comes to a node that is mapped to a model, wherever it stands", async () => {
+  test("NODE-01 with an empty wallet auto reaches a node mapped to a model, wherever it ranks", async () => {
     const tenant = await withNode(await localForTest());
     const dear = { weights: { quality: 1, cost: 0, latency: 0 } };
     await gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/auto`, dear);
@@ -132,7 +132,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     expect(inferences(others)).toHaveLength(before);
   });
 
-  test("NODE-01 ERR-05 with an empty wallet a node that is merely busy is worth another try", async () => {
+  test("NODE-01 ERR-05 with an empty wallet a busy node is retryable", async () => {
     const local = await localForTest({ held: true });
     const tenant = await withNode(local, 1);
     const first = chat(tenant);
@@ -144,7 +144,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     expect((await first).status).toBe(200);
   });
 
-  test("BILL-08 ERR-07 where the own key or the node fails, the refusal says that others were left out for want of money", async () => {
+  test("BILL-08 ERR-07 when own key or node fail, the error states that others were excluded for missing funds", async () => {
     const keyed = await withKey("fallback", "0");
     const limited = await withKey("fallback", "1");
     await gateway.manage("PUT", `/workspaces/${limited.slug}/limits`, { day: "0" });
@@ -166,7 +166,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     }
   });
 
-  test("BILL-08 without credit and without anything of its own a workspace is refused before anybody is asked", async () => {
+  test("BILL-08 without credit, own keys or nodes the request is refused before any call", async () => {
     const tenant = await gateway.tenant({ credit: "0" });
     const { status, body } = await chat(tenant, { model: "auto" });
     expect([status, body.error.code]).toEqual([402, "insufficient_credits"]);

@@ -22,14 +22,14 @@ const BROKEN: Script = { status: 500, json: { error: { message: "broken" } } };
 const use = (provider: string, how: string) =>
   place.gateway.manage("PATCH", `/workspaces/${tenant.slug}/providers/${provider}`, { use: how });
 
-/** The keys that a provider was asked with while something ran. */
+/** The keys a provider received while something ran. */
 async function keysDuring(upstream: Upstream, run: () => Promise<unknown>): Promise<string[]> {
   const before = inferences(upstream).length;
   await run();
   return inferences(upstream).slice(before).map(keyOf);
 }
 
-/** Asks, and lets something change when the provider has the request and has answered nothing. */
+/** Sends a request and changes something while the provider has it and has not replied. */
 async function changedAt(upstream: Upstream, script: Script, change: () => Promise<unknown>): Promise<Called> {
   const held = gate();
   const before = inferences(upstream).length;
@@ -41,7 +41,7 @@ async function changedAt(upstream: Upstream, script: Script, change: () => Promi
   return response;
 }
 
-/** Asks, and lets something change while the request waits for its turn. */
+/** Sends a request and changes something while it is queued. */
 async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
   const other = await place.tenant();
   const held = gate();
@@ -62,12 +62,12 @@ async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
 
 async function expectFree(): Promise<Json> {
   const row = await place.last(tenant);
-  // What an own key served has no cost at all.
+  // A request on an own key has no cost at all.
   expect(["0.00", null]).toContain(row.cost);
   return row;
 }
 
-describe("an own key that is to be used alone from now on, while a request is on its way", () => {
+describe("an own key that becomes exclusive during a request", () => {
   test("BILL-08 after its own failure the platform's key for the same provider is not used any more", async () => {
     place.letIn.add(OWN("first"));
     await place.put(tenant, "nebius", { key: OWN("first"), use: "first" });
@@ -83,7 +83,7 @@ describe("an own key that is to be used alone from now on, while a request is on
     ]);
   });
 
-  test("BILL-08 in the queue: the key that was to be the last serves, and the platform's is not used before it", async () => {
+  test("BILL-08 while queued: the last-resort key serves, and the platform's is not used before it", async () => {
     place.letIn.add(OWN("last"));
     await place.put(tenant, "nebius", { key: OWN("last"), use: "fallback" });
     const keys = await keysDuring(place.nebius, async () => {
@@ -93,7 +93,7 @@ describe("an own key that is to be used alone from now on, while a request is on
     await expectFree();
   });
 
-  test("BILL-08 ERR-01 in the queue: a key that came only then is told, and the request is not charged", async () => {
+  test("BILL-08 ERR-01 while queued: a newly added key is reported, and the request is not charged", async () => {
     place.letIn.add(OWN("new"));
     const keys = await keysDuring(place.nebius, async () => {
       const { status, body } = await changedInQueue(() =>
@@ -110,7 +110,7 @@ describe("an own key that is to be used alone from now on, while a request is on
     await expectFree();
   });
 
-  test("BILL-08 a key that is refused after that ends the request, as one that was to be used alone from the start", async () => {
+  test("BILL-08 a rejection of the key afterwards ends the request, as if it was exclusive from the start", async () => {
     await place.put(tenant, "deepinfra", { key: OWN("refused"), use: "first", skip_test: true });
     const keys = await keysDuring(place.nebius, async () => {
       const { status, body } = await changedAt(place.deepinfra, { status: 401, json: {} }, () =>
@@ -122,7 +122,7 @@ describe("an own key that is to be used alone from now on, while a request is on
     await expectFree();
   });
 
-  test("BILL-08 a key that was refused before that keeps the request from asking the platform once more", async () => {
+  test("BILL-08 after an earlier rejection of the key the platform is not called again", async () => {
     await place.put(tenant, "deepinfra", { key: OWN("before"), use: "first", skip_test: true });
     const busy: Script = { status: 503, headers: { "retry-after": "0" }, json: {} };
     const keys = await keysDuring(place.nebius, async () => {
@@ -134,7 +134,7 @@ describe("an own key that is to be used alone from now on, while a request is on
     expect(attempts.at(-1)).toMatchObject({ reason: "only your own key for deepinfra is to be used now" });
   });
 
-  test("BILL-08 one that need not be used alone any more lets the platform serve when it is refused", async () => {
+  test("BILL-08 a key that is no longer exclusive lets the platform serve when it is rejected", async () => {
     await place.put(tenant, "deepinfra", { key: OWN("loose"), use: "only", skip_test: true });
     const keys = await keysDuring(place.nebius, async () => {
       const { status } = await changedAt(place.deepinfra, { status: 401, json: {} }, () => use("deepinfra", "first"));

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => place.close());
 
-test("BILL-08 only: a platform endpoint that was put off is not asked either, once the own key was refused", async () => {
+test("BILL-08 only: a postponed platform endpoint is not called after the own key was rejected", async () => {
   const narrow = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1", GATEWAY_ASIDE_FAILURES: "1" });
   onTestFinished(() => narrow.close());
   const [other, tenant] = [await narrow.tenant(), await narrow.tenant()];
@@ -27,7 +27,7 @@ test("BILL-08 only: a platform endpoint that was put off is not asked either, on
   narrow.nebius.next({ status: 500, json: {}, gate: held.closed });
   const first = narrow.chat(other);
   await eventually(() => expect(inferences(narrow.nebius)).toHaveLength(1));
-  // Planned while nebius does well; its turn comes when nebius has been set aside.
+  // Planned while nebius works; dequeued when its circuit is open.
   const second = narrow.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
   await eventually(async () => {
     const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
@@ -49,7 +49,7 @@ test.each([
   ["only", {}, 502],
   ["first", {}, 200],
 ] as const)(
-  "BILL-08 ERR-01 %s, by %j: a key that is taken away while its request waits is told, and the platform serves only where it may: %i",
+  "BILL-08 ERR-01 %s, by %j: a key removed while queued is reported; the platform serves only if allowed: %i",
   async (use, provider, status) => {
     const narrow = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1" });
     onTestFinished(() => narrow.close());
@@ -86,7 +86,7 @@ test.each([
   },
 );
 
-test("BILL-08 ERR-01 fallback: a key that is taken away hides nothing of those who were asked before", async () => {
+test("BILL-08 ERR-01 fallback: a removed key hides no earlier attempts", async () => {
   const tenant = await place.tenant();
   await place.put(tenant, "deepinfra", { key: OWN("behind"), use: "fallback", skip_test: true });
   const before = inferences(place.nebius).length;
@@ -107,7 +107,7 @@ test("BILL-08 ERR-01 fallback: a key that is taken away hides nothing of those w
   ]);
 });
 
-/** The key file of an account in a project, which is part of the addresses that are asked with it. */
+/** The key file of an account in a project, which is part of the upstream URLs. */
 const ACCOUNT = JSON.stringify({
   type: "service_account",
   project_id: "own-project",
@@ -125,7 +125,7 @@ test.each([
   ["only", {}, 502],
   ["first", {}, 200],
 ] as const)(
-  "BILL-08 ERR-01 %s, by %j: a key in whose place one for other addresses comes while its request waits is told as well: %i",
+  "BILL-08 ERR-01 %s, by %j: a key replaced by one for other URLs while queued is reported: %i",
   async (use, provider, status) => {
     const google = await startUpstream({ json: whole([{ text: "Hello" }]) });
     const narrow = await openOwnKeyScene({
@@ -169,7 +169,7 @@ test.each([
   },
 );
 
-test("BILL-08 how fast an own key is served is nobody else's measure", async () => {
+test("BILL-08 an own key's latency does not count for others", async () => {
   const [own, other] = [await place.tenant(), await place.tenant()];
   place.letIn.add(OWN("quick"));
   await place.put(own, "nebius", { key: OWN("quick"), use: "only" });
@@ -184,7 +184,7 @@ test("BILL-08 how fast an own key is served is nobody else's measure", async () 
   await eventually(async () => expect((await expected(other)).latency_ms).not.toBeNull());
 });
 
-test("BILL-08 a simulated provider takes no key: what it answers is paid by the wallet, or by nobody", async () => {
+test("BILL-08 a simulated provider accepts no key: the wallet pays, or nothing is charged", async () => {
   const gateway = await startGateway({ env: { GATEWAY_RPM_IP: "0" } });
   onTestFinished(() => gateway.close());
   const put = await gateway.call(gateway.adminToken, "/manage/workspaces/demo/providers/sandbox-us", {
@@ -194,7 +194,7 @@ test("BILL-08 a simulated provider takes no key: what it answers is paid by the 
   expect([put.status, put.body.error.code]).toEqual([409, "conflict"]);
 });
 
-test("BILL-08 a body that is no JSON is refused without a word of the key in it", async () => {
+test("BILL-08 refuses a body that is no JSON without quoting the key", async () => {
   const tenant = await place.tenant();
   const where = `/manage/workspaces/${tenant.slug}/providers/nebius`;
   for (const body of [`{"key":"${OWN("torn")}`, `{"key" "${OWN("torn")}"}`, `{"key":["${OWN("torn")}"]}`]) {
@@ -204,13 +204,13 @@ test("BILL-08 a body that is no JSON is refused without a word of the key in it"
   }
 });
 
-/** A gateway whose keys at nebius are the operator's and a workspace's own. */
+/** A gateway with the operator's and a workspace's own key at nebius. */
 async function openKept(dataDir: string, nebius: Upstream): Promise<TestGateway> {
   return startGateway({ dataDir, env: { ...connectedTo(new Map([["nebius", nebius]])), ...QUIET } });
 }
 
 test.each(["only", "first"])(
-  "BILL-08 %s: a key that does not open any more is a refused one, not none",
+  "BILL-08 %s: a key that cannot be decrypted counts as rejected, not as missing",
   async (use) => {
     const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-own-"));
     const nebius = await startUpstream();
@@ -238,7 +238,7 @@ test.each(["only", "first"])(
     expect(row.attempts[0]).toMatchObject({ own_key: true, reason: "your key for nebius was refused" });
     if (use === "only") expect([answer.status, keys, row.cost]).toEqual([502, [], "0.00"]);
     else expect([answer.status, keys]).toEqual([200, [credentialOf("nebius")]]);
-    // It is there to be seen, tried, replaced and taken away.
+    // It can be listed, tested, replaced and removed.
     expect((await gateway.manage("GET", where)).use).toBe(use);
     const tested: Json = await gateway.manage("POST", "/providers/nebius/test", { workspace: tenant.slug });
     expect([tested.ok, tested.result]).toEqual([false, "refused"]);

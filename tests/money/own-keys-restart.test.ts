@@ -7,7 +7,7 @@ import { inferences, keyOf, OWN, openOwnKeyScene, requireKey } from "../support/
 import { chatBody, QUIET } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
-test("BILL-08 Bedrock: a key pair signs, and nothing of the secret half is kept in the clear", async () => {
+test("BILL-08 Bedrock: a key pair signs requests, and its secret is stored encrypted only", async () => {
   const upstream = await startUpstream({ status: 400, json: { message: "empty" } });
   const gateway = await startGateway({ env: { ...QUIET, PROVIDER_AWS_BEDROCK_BASE_URL: upstream.url } });
   try {
@@ -35,7 +35,7 @@ test("BILL-08 Bedrock: a key pair signs, and nothing of the secret half is kept 
   }
 });
 
-test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in files, logs, answers or metrics", async () => {
+test("BILL-08 keys survive a restart, and appear in plain text in no file, log, response or metric", async () => {
   const upstream = await startUpstream();
   const letIn = new Set([OWN("kept")]);
   requireKey(upstream, letIn);
@@ -83,7 +83,7 @@ test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in fil
     expect(outputs.join("\n")).toContain('"own_key":"only"');
     expect(outputs.join("\n")).not.toContain(OWN("kept"));
     expect(first.stderr() + first.stdout() + second.stderr() + second.stdout()).not.toContain(OWN("kept"));
-    // A key of a workspace's own is no alarm of the operator's.
+    // A workspace's own key raises no alarm for the operator.
     expect(first.stderr()).not.toMatch(/"level":[45]0.*deepinfra/);
     expect(filesWith(dataDir, [OWN("kept")])).toEqual([]);
   } finally {
@@ -92,7 +92,7 @@ test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in fil
   }
 });
 
-test("BILL-08 the command line connects, lists, tests and forgets a workspace's own key", async () => {
+test("BILL-08 the command line connects, lists, tests and removes a workspace's own key", async () => {
   const place = await openOwnKeyScene();
   try {
     const { gateway, letIn } = place;

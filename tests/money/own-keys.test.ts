@@ -13,7 +13,7 @@ afterAll(() => place.close());
 const walletOf = (tenant: Tenant) => place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
 
 describe("BILL-08 a workspace's own provider key", () => {
-  test("BILL-08 BILL-10 connects a provider the operator has not: served, not charged, no cost shown, and the log says so", async () => {
+  test("BILL-08 BILL-10 connects a provider the operator lacks: served without a charge, as the log shows", async () => {
     const tenant = await place.tenant();
     const other = await place.tenant();
     place.letIn.add(OWN("a"));
@@ -49,14 +49,14 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await walletOf(tenant)).toMatchObject({ balance: "100.00", held: "0.00" });
     const { data } = await place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries`);
     expect(data.map(({ kind }: Json) => kind)).toEqual(["topup"]);
-    // Nobody else gains by it.
+    // Other workspaces are not affected.
     const others = await place.chat(other);
     expect(others.headers.get("x-svc-provider")).toBe("nebius");
     expect(others.body.usage.cost).toBeGreaterThan(0);
     expect(await place.last(other)).toMatchObject({ own_key: false, provider: "nebius" });
   });
 
-  test("BILL-08 a key that is refused is not kept, unless nobody is to ask", async () => {
+  test("BILL-08 a rejected key is not stored, unless the test is skipped", async () => {
     const tenant = await place.tenant();
     const refused = await place.put(tenant, "deepinfra", { key: OWN("bad") });
     expect(refused).toMatchObject({ status: 409, body: { error: { code: "conflict", param: "key" } } });
@@ -71,7 +71,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await place.gateway.manage("POST", "/providers/nebius/test", {})).toMatchObject({ ok: true, status: 200 });
   });
 
-  test("PORTAL-08 a workspace tests its own key and says when it is used, without the key being sent again", async () => {
+  test("PORTAL-08 a workspace tests its own key and sets its use without sending it again", async () => {
     const tenant = await place.tenant();
     const own = `/workspaces/${tenant.slug}/providers/nebius`;
     await expect(place.gateway.manage("POST", `${own}/test`)).rejects.toThrow("not_found");
@@ -92,7 +92,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     ]);
   });
 
-  test("BILL-08 what is no key is refused with the name of the field, and nothing of it is said back", async () => {
+  test("BILL-08 refuses a malformed key with the field name and without quoting it", async () => {
     const tenant = await place.tenant();
     const account = {
       type: "service_account",
@@ -113,7 +113,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await place.put(tenant, "nobody", { key: OWN("a") })).toMatchObject({ status: 404 });
   });
 
-  test("BILL-08 first: the own key before the platform's; when it is refused the platform serves and the log tells the workspace", async () => {
+  test("BILL-08 first: the own key before the platform's; when rejected the platform serves, and the log shows it", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("first"));
     await place.put(tenant, "nebius", { key: OWN("first"), use: "first" });
@@ -137,7 +137,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(metrics).not.toMatch(/credential_refused\S* [1-9]/);
   });
 
-  test("BILL-08 only: the platform's credential is never used, refused or not, and an empty wallet does not matter", async () => {
+  test("BILL-08 only: the platform's credential is never used, and an empty wallet does not matter", async () => {
     const tenant = await place.tenant("0");
     place.letIn.add(OWN("only"));
     await place.put(tenant, "nebius", { key: OWN("only"), use: "only" });
@@ -151,7 +151,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(inferences(place.nebius).slice(before).map(keyOf)).toEqual([OWN("only"), OWN("only")]);
   });
 
-  test("BILL-08 only: a refused key does not move the request on to the platform's other providers", async () => {
+  test("BILL-08 only: a rejected key does not fail over to the platform's other providers", async () => {
     const tenant = await place.tenant();
     await place.put(tenant, "deepinfra", { key: OWN("gone"), use: "only", skip_test: true });
     const before = inferences(place.nebius).length;
@@ -177,7 +177,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await walletOf(tenant)).toMatchObject({ held: "0.00" });
   });
 
-  test("BILL-08 an empty wallet leaves the own key, and when that fails the platform is not asked", async () => {
+  test("BILL-08 with an empty wallet the own key serves, and when it fails the platform is not called", async () => {
     const tenant = await place.tenant("0");
     place.letIn.add(OWN("empty"));
     await place.put(tenant, "nebius", { key: OWN("empty") });
@@ -188,7 +188,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(inferences(place.nebius).slice(before).map(keyOf)).toEqual([OWN("empty")]);
   });
 
-  test("BILL-08 GET /models lists what becomes callable by an own key, and only to that workspace", async () => {
+  test("BILL-08 GET /models lists what an own key makes callable, only to that workspace", async () => {
     const lonely = await openOwnKeyScene({ PROVIDER_NEBIUS_API_KEY: "" });
     try {
       const [tenant, other] = [await lonely.tenant(), await lonely.tenant()];
@@ -207,7 +207,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     }
   });
 
-  test("ROUTE-09 who has an own key at a real provider is not served by a simulated model unasked", async () => {
+  test("ROUTE-09 a workspace with an own key at a real provider does not get a simulated model by default", async () => {
     const simulated = await openOwnKeyScene({ PROVIDER_NEBIUS_API_KEY: "", GATEWAY_SANDBOX: "on" });
     try {
       const [tenant, other] = [await simulated.tenant(), await simulated.tenant()];
@@ -235,7 +235,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(inferences(place.deepinfra).length).toBe(before);
   });
 
-  test("BILL-08 streams, messages and responses show no cost either, in the foreground and in the background", async () => {
+  test("BILL-08 streams, messages and responses show no cost, in the foreground and background", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("all"));
     await place.put(tenant, "deepinfra", { key: OWN("all") });
@@ -273,7 +273,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await walletOf(tenant)).toMatchObject({ balance: "100.00", held: "0.00" });
   });
 
-  test("BILL-08 a new key takes the place of the old one at once; a key that is taken away is not used again", async () => {
+  test("BILL-08 a new key replaces the old one immediately; a removed key is not used again", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("old-key")).add(OWN("new-key"));
     await place.put(tenant, "deepinfra", { key: OWN("old-key"), use: "only" });
@@ -288,7 +288,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect((await place.chat(tenant)).status).toBe(200);
     expect(keyOf(inferences(place.deepinfra).at(-1) ?? { headers: {} })).toBe(OWN("new-key"));
     await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
-    // What runs with it finishes; what comes after is the platform's.
+    // Running requests finish with it; later ones use the platform's.
     gate.resolve();
     expect(await running.over).toBe("whole");
     expect(running.text).toContain("[DONE]");
@@ -298,7 +298,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(actions).toEqual(["provider.disconnect", "provider.replace_key", "provider.connect"]);
   });
 
-  test("BILL-08 a request that is planned with a key goes out with none when it is taken away before", async () => {
+  test("BILL-08 a planned request is sent without the key when it is removed before", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("short"));
     await place.put(tenant, "deepinfra", { key: OWN("short"), use: "only" });
@@ -313,7 +313,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(place.deepinfra.requests.length).toBe(before + 1);
   });
 
-  test("BILL-08 workspaces never meet: not their keys, not their connections", async () => {
+  test("BILL-08 workspaces share neither keys nor connections", async () => {
     const tenants = await Promise.all([place.tenant(), place.tenant(), place.tenant()]);
     for (const [n, tenant] of tenants.entries()) {
       place.letIn.add(OWN(`mix-${n}`));
@@ -338,14 +338,14 @@ describe("BILL-08 a workspace's own provider key", () => {
     }
   });
 
-  test("BILL-08 an own key that fails again and again sets nobody else's endpoint aside", async () => {
+  test("BILL-08 an own key that keeps failing opens no other circuit", async () => {
     const strict = await openOwnKeyScene({ GATEWAY_ASIDE_FAILURES: "2", GATEWAY_ASIDE_MS: "60000" });
     try {
       const [tenant, other] = [await strict.tenant(), await strict.tenant()];
       await strict.put(tenant, "nebius", { key: OWN("broken"), use: "only", skip_test: true });
       for (let n = 0; n < 6; n += 1) expect((await strict.chat(tenant)).status).toBe(502);
       expect((await strict.chat(other)).status).toBe(200);
-      // Nor is its own request led to endpoints that cost, when only the own key is wanted.
+      // Nor does its own request go to endpoints with a cost, when only the own key is allowed.
       await strict.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/nebius`);
       await strict.put(tenant, "deepinfra", { key: OWN("broken"), use: "only", skip_test: true });
       for (let n = 0; n < 6; n += 1) expect((await strict.chat(tenant)).status).toBe(502);
@@ -356,7 +356,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     }
   });
 
-  test("BILL-08 ERR-06 a key that its provider, or another one, repeats in a refusal is not passed on", async () => {
+  test("BILL-08 ERR-06 a key that a provider echoes in an error is redacted", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("echo"));
     await place.put(tenant, "deepinfra", { key: OWN("echo") });

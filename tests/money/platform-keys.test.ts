@@ -9,14 +9,14 @@ import { gate } from "../support/response-callers.ts";
 import { chatBody, chunksOf, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
 import { chatFrames, sse, startUpstream, type Upstream } from "../support/upstream.ts";
 
-/** A credential of the platform's, which may never be seen again. */
+/** A platform credential, which must never be shown again. */
 const STORED = (name: string) => `stored-canary-${name}-7c1e9a3b5d60`;
 
 const lastKey = (upstream: Upstream) => keyOf(inferences(upstream).at(-1) ?? { headers: {} });
 
 afterAll(cleanUp);
 
-describe("PORTAL-10 the platform's own credential, connected while the gateway runs", () => {
+describe("PORTAL-10 the platform's own credential, connected at run time", () => {
   let place: OwnKeyScene;
   beforeAll(async () => {
     place = await openOwnKeyScene();
@@ -39,7 +39,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     (await place.gateway.manage("GET", "/doctor")).checks.find(({ name }: Json) => name === "providers").detail;
   const only = (provider: string) => ({ provider: { only: [provider] } });
 
-  test("PORTAL-10 a slug and a key file are enough: everybody is served with it from the next request on, until it is taken back", {
+  test("PORTAL-10 a slug and a key file suffice: all are served with it from the next request until its removal", {
     timeout: 60_000,
   }, async () => {
     const tenant = await place.tenant();
@@ -76,7 +76,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(filesWith(place.gateway.dataDir, ["stored-canary"])).toEqual([]);
   });
 
-  test("ERR-06 ERR-09 a refusal that names another provider's credential is passed on without it, set or kept, and a new one from the moment it is connected: with a status, in a stream that has begun and in what is kept of work in the background", async () => {
+  test("ERR-06 ERR-09 redacts any provider's credential in errors: with a status, in streams and in background work", async () => {
     const tenant = await place.tenant();
     const put = (provider: string, key: string) =>
       place.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
@@ -103,7 +103,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(await errorFor("deepinfra", credentialOf("nebius"))).toEqual(without);
     await put("deepinfra", STORED("two"));
     expect(await errorFor("nebius", STORED("two"))).toEqual(without);
-    // It is kept behind a setting, and not in use.
+    // A setting shadows it: it is stored, not used.
     await put("nebius", STORED("three"));
     expect(await errorFor("deepinfra", STORED("three"))).toEqual(without);
     const pair = { access_key_id: "EXAMPLEPAIRID", secret_access_key: STORED("four") };
@@ -114,7 +114,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
       await place.gateway.manage("DELETE", `/providers/${slug}`);
   });
 
-  test("ROUTE-04 ERR-01 a provider that is taken back while another one fails hides nothing of that failure", async () => {
+  test("ROUTE-04 ERR-01 a provider disconnected while another one fails hides nothing of that failure", async () => {
     const tenant = await place.tenant();
     place.letIn.add(STORED("back"));
     await place.gateway.manage("PUT", "/providers/deepinfra", { key: STORED("back") });
@@ -134,7 +134,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     ]);
   });
 
-  test("OPS-04 what the provider refuses, what is no key and what is not there are not kept", async () => {
+  test("OPS-04 rejected, malformed and unknown credentials are not stored", async () => {
     const put = async (provider: string, body: Json) => {
       const {
         status,
@@ -157,7 +157,9 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect((await place.gateway.call(key, "/manage/providers/deepinfra", { method: "DELETE" })).status).toBe(401);
   });
 
-  test("PORTAL-10 a setting wins over what is stored, and connecting says so", { timeout: 60_000 }, async () => {
+  test("PORTAL-10 a setting takes precedence over a stored key, and connecting reports it", {
+    timeout: 60_000,
+  }, async () => {
     const tenant = await place.tenant();
     place.letIn.add(STORED("behind"));
     const file = keyFile(STORED("behind"));
@@ -179,7 +181,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
   });
 });
 
-test("OPS-04 it is there after a restart and after a new master key, and takes over when the setting is gone", {
+test("OPS-04 survives a restart and a new master key, and takes over when the setting is removed", {
   timeout: 60_000,
 }, async () => {
   const upstream = await startUpstream();

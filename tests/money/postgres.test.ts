@@ -54,7 +54,7 @@ async function start(databaseUrl: string, dataDir: string, more: Record<string, 
 const chat = (gateway: TestGateway, key: string) =>
   gateway.call(key, "/v1/chat/completions", { body: chatBody({ max_tokens: 50 }) });
 
-/** Every row of the log of a workspace. */
+/** All log rows of a workspace. */
 async function rowsOf(gateway: TestGateway, { slug }: Tenant) {
   const rows = [];
   let cursor: string | null = null;
@@ -80,7 +80,7 @@ async function chargesOf(gateway: TestGateway, { slug }: Tenant): Promise<string
 }
 
 describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
-  test("BILL-07 it serves, logs and charges, and a restart keeps keys, log, wallet and ledger", async () => {
+  test("BILL-07 serves, logs and charges, and a restart keeps keys, log, wallet and ledger", async () => {
     const { url } = await cluster.database("empty");
     const dataDir = temporaryFolder();
     const first = await start(url, dataDir);
@@ -116,7 +116,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     expect(JSON.stringify(doctor)).not.toContain(PASSWORD);
   });
 
-  test("BILL-07 with the database killed again and again under load, inference goes on and nothing is lost or doubled", {
+  test("BILL-07 inference continues while the database is killed repeatedly, and nothing is lost or repeated", {
     timeout: 180_000,
   }, async () => {
     const { url } = await cluster.database("empty");
@@ -163,7 +163,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     );
   });
 
-  test("SCALE-03 BILL-07 while the database takes everything and answers nothing, inference goes on, and the books are exact", {
+  test("SCALE-03 BILL-07 inference continues while the database accepts and never responds; the ledger is exact", {
     timeout: 60_000,
   }, async () => {
     const database = new URL((await cluster.database("migrated")).url);
@@ -179,7 +179,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     };
     for (let round = 0; round < 3; round += 1) {
       await serve(5);
-      // In the middle of a batch as likely as between two.
+      // As likely within a batch as between two.
       proxy.hold();
       await serve(10);
       proxy.resume();
@@ -196,7 +196,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     await proxy.close();
   });
 
-  test("SCALE-03 ERR-11 a database that says nothing holds up no call of the management API beyond its limit, nor the end of the gateway", async () => {
+  test("SCALE-03 ERR-11 an unresponsive database delays no management call beyond its limit, nor the shutdown", async () => {
     const database = new URL((await cluster.database("migrated")).url);
     const proxy = await cuttingProxy(Number(database.port));
     database.port = String(proxy.port);
@@ -205,14 +205,14 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     const tenant = await gateway.tenant({ credit: "100" });
     await rowsOf(gateway, tenant);
     proxy.hold();
-    // More than there are connections: whoever waits for one is told as well, and who changes something in turn.
+    // More than there are connections: calls that wait for a connection or a lock are refused as well.
     await Promise.all([expectAway(gateway, tenant), expectAway(gateway, tenant)]);
     expect((await chat(gateway, tenant.key)).status).toBe(200);
-    // It is known to be away by now.
+    // It is known to be unavailable by now.
     await expectAway(gateway, tenant);
     proxy.resume();
     await eventually(async () => expect(await rowsOf(gateway, tenant)).toHaveLength(1));
-    // A statement that takes long is not a server that says nothing.
+    // A slow statement is not an unresponsive server.
     const slow = cluster.query(
       { url: database.href, shown: "" },
       "begin; lock table members in access exclusive mode; select pg_sleep(4); commit",
@@ -228,7 +228,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     await proxy.close();
   });
 
-  test("OPS-01 a gateway that is told to stop ends while its database says nothing", async () => {
+  test("OPS-01 a gateway stops while its database is unresponsive", async () => {
     const database = new URL((await cluster.database("migrated")).url);
     const proxy = await cuttingProxy(Number(database.port));
     database.port = String(proxy.port);
@@ -254,7 +254,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
   }
 });
 
-describe.skipIf(!hasPostgres)("the start", () => {
+describe.skipIf(!hasPostgres)("start-up", () => {
   test("OPS-05 needs the operator token and the master key beside DATABASE_URL, and names what is missing", async () => {
     const gateway = spawnGateway({ DATABASE_URL: `postgres://u:${PASSWORD}@127.0.0.1:1/x` });
     expect(await gateway.exited).toBe(1);
@@ -264,7 +264,7 @@ describe.skipIf(!hasPostgres)("the start", () => {
     ]);
   });
 
-  test("OPS-04 a database that cannot be reached stops it in one line that holds no password", async () => {
+  test("OPS-04 an unreachable database ends it with one line without a password", async () => {
     const port = await unusedPort();
     const gateway = spawnGateway({ ...SECRETS, DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:${port}/gateway` });
     expect(await gateway.exited).toBe(1);
@@ -276,7 +276,7 @@ describe.skipIf(!hasPostgres)("the start", () => {
     expect(gateway.stderr()).not.toContain(PASSWORD);
   });
 
-  test("OPS-04 a second gateway on the same database is refused, and the password is nowhere", async () => {
+  test("OPS-04 a second gateway on the same database is refused without leaking the password", async () => {
     const { url, shown } = await cluster.database("migrated");
     const first = spawnGateway({ ...SECRETS, DATABASE_URL: url });
     await first.ready();

@@ -19,7 +19,7 @@ const ANSWER = {
 };
 const TODAY = new Date().toISOString().slice(0, 10);
 
-/** What one request of the same size costs, and its log row. */
+/** The cost of one request of a fixed size, and its log row. */
 async function send(scene: Scene, tenant: Tenant): Promise<Json> {
   scene.at("deepinfra").next({ json: ANSWER });
   const { status, headers } = await scene.chat(tenant.key, {});
@@ -40,7 +40,7 @@ describe("exchange rates of a running gateway", () => {
   afterAll(() => scene.close());
   const post = (body: Json) => scene.gateway.call(scene.gateway.adminToken, "/manage/rates", { body });
 
-  test("BILL-06 the rates of the catalogue are in force, and kept with their date and source", async () => {
+  test("BILL-06 the catalogue's rates apply, and are stored with date and source", async () => {
     const usd = await rateOf(scene, "USD");
     expect(usd).toMatchObject({ date: expect.stringMatching(/^\d{4}-/), recorded_at: expect.any(String) });
     const { data } = await scene.gateway.manage("GET", "/rates/history?currency=USD");
@@ -51,7 +51,7 @@ describe("exchange rates of a running gateway", () => {
     books.close();
   });
 
-  test("BILL-06 a new rate holds from the next request on, and nothing that was charged changes", async () => {
+  test("BILL-06 a new rate holds from the next request, and existing charges do not change", async () => {
     const before = await send(scene, tenant);
     const old = await rateOf(scene, "USD");
     const next = (Number(old.per_eur) * 1.2).toFixed(6);
@@ -73,7 +73,7 @@ describe("exchange rates of a running gateway", () => {
     expect(data[0]).toMatchObject({ action: "rates.change", detail: { rates: { USD: next }, source: "a test" } });
   });
 
-  test("BILL-06 a rate that moved too far is refused and said; others beside it are taken; it can be vouched for", async () => {
+  test("BILL-06 an implausible rate is refused and reported, others are accepted; it can be confirmed", async () => {
     const { per_eur: was } = await rateOf(scene, "USD");
     const alone = await post({ rates: { USD: "113.6" } });
     expect([alone.status, alone.body.error.param]).toEqual([400, "rates.USD"]);
@@ -89,7 +89,7 @@ describe("exchange rates of a running gateway", () => {
     expect(vouched.map(({ detail }: Json) => Object.keys(detail.rates))).toEqual([["CHF"]]);
   });
 
-  test("BILL-06 a jump in small steps is a jump; what somebody vouched for is where the next step begins", async () => {
+  test("BILL-06 small steps add up to a jump; a confirmed rate is the new base", async () => {
     const { per_eur: was } = await rateOf(scene, "SEK");
     const times = (factor: number) => (Number(was) * factor).toFixed(6);
     expect((await post({ rates: { SEK: times(1.2) } })).status).toBe(200);
@@ -113,12 +113,12 @@ describe("exchange rates of a running gateway", () => {
     ["a day before", { rates: { USD: "1.1" }, date: "2001-01-01" }],
     ["no file of rates", { document: "<html></html>" }],
     ["an unknown field", { rates: { USD: "1.1" }, force: true }],
-  ])("BILL-06 %s is refused with what to write", async (_what, body) => {
+  ])("BILL-06 %s is refused with a hint", async (_what, body) => {
     const { status } = await post(body);
     expect(status).toBe(400);
   });
 
-  test("BILL-06 nothing is fetched unless the operator has named an address", async () => {
+  test("BILL-06 fetches nothing unless the operator configures a URL", async () => {
     const { status, body } = await scene.gateway.call(scene.gateway.adminToken, "/manage/rates/fetch", {
       method: "POST",
     });
@@ -139,7 +139,7 @@ describe("exchange rates of a running gateway", () => {
   });
 });
 
-describe("rates that are fetched", () => {
+describe("fetched rates", () => {
   let server: Server;
   let scene: Scene;
   let answers: { status: number; body: string };
@@ -166,19 +166,19 @@ describe("rates that are fetched", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test("BILL-06 they are in force soon after the start, and again and again; what the catalogue has not is passed over", async () => {
+  test("BILL-06 apply soon after the start and are refreshed; currencies missing in the catalogue are ignored", async () => {
     await eventually(async () => expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001"));
     expect(await rateOf(scene, "THB")).toBeUndefined();
     const fetched = await scene.gateway.manage("POST", "/rates/fetch");
     expect(fetched).toMatchObject({ taken: [], known: [{ currency: "USD" }], refused: [] });
-    // What is no news is no change.
+    // An equal rate is no change.
     expect((await scene.gateway.manage("GET", "/audit?action=rates.change")).data).toHaveLength(1);
     const before = asks;
     await eventually(() => expect(asks).toBeGreaterThan(before));
     expect((await scene.gateway.manage("GET", "/rates/history?currency=USD")).data).toHaveLength(2);
   });
 
-  test("BILL-06 a source that fails, or brings nonsense or a jump, changes nothing and is said", async () => {
+  test("BILL-06 a source that fails or sends nonsense or a jump changes nothing and is reported", async () => {
     for (const bad of [
       { status: 500, body: "busy" },
       { status: 302, body: "" },
@@ -211,7 +211,7 @@ describe("margins", () => {
   const price = async (tenant: Tenant) =>
     (await scene.gateway.call(tenant.key, `/v1/models/${encodeURIComponent(MODEL)}`)).body.pricing;
 
-  test("BILL-05 the usual margin is in what callers see and in what they pay; a workspace can have its own", async () => {
+  test("BILL-05 the default margin is in shown prices and charges; a workspace can have its own", async () => {
     const usual = await scene.gateway.tenant();
     const own = await scene.gateway.tenant();
     const free = await scene.gateway.tenant();
@@ -241,7 +241,7 @@ describe("margins", () => {
     expect((await put(own, null)).body).toMatchObject({ margin: "0.1", own: null });
   });
 
-  test("BILL-06 BILL-05 a margin and a rate that change while a request runs are for the next one", async () => {
+  test("BILL-06 BILL-05 a margin or rate that changes during a request applies to the next one", async () => {
     const tenant = await scene.gateway.tenant();
     const before = await send(scene, tenant);
     const gate = Promise.withResolvers<void>();
@@ -263,7 +263,7 @@ describe("margins", () => {
     expect(data).toHaveLength(3);
   });
 
-  test("BILL-03 a hold has the margin in it", async () => {
+  test("BILL-03 a hold includes the margin", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0.0001" });
     const held = async () => {
       const { body } = await scene.chat(tenant.key, { max_tokens: 4000 });
@@ -274,7 +274,7 @@ describe("margins", () => {
     expect(Number(await held()) / Number(usual)).toBeCloseTo(2, 4);
   });
 
-  test("BILL-05 what is no margin is refused, by the API, the command line and the setting", async () => {
+  test("BILL-05 an invalid margin is refused by API, command line and setting", async () => {
     const tenant = await scene.gateway.tenant();
     for (const bad of ["-1.5", "11", "five", "", 0.05, "0.0000001"]) expect((await put(tenant, bad)).status).toBe(400);
     expect((await scene.gateway.cli("margin", "set", tenant.slug, "0.25")).code).toBe(0);

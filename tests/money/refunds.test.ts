@@ -31,7 +31,7 @@ async function expectBooksInOrder(): Promise<void> {
 }
 
 describe("refunds", () => {
-  test("BILL-02 all refunds of a request together are at most its charge, and each is booked once by its reference", async () => {
+  test("BILL-02 refunds of a request sum to at most its charge, and each reference is booked once", async () => {
     const tenant = await scene.gateway.tenant({ credit: "1.00" });
     const { body } = await scene.chat(tenant.key, REQUEST);
     const refund = (reference: string, amount?: bigint, request = body.id) =>
@@ -66,7 +66,7 @@ describe("refunds", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 a top-up goes back at most to what is left of it and free; promotional credit is never paid out", async () => {
+  test("BILL-01 a top-up is refunded at most to its unspent rest; promotional credit is never paid out", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const wallet = `${tenant.slug}/wallet`;
     await send(`${wallet}/promotions`, { amount: "5.00", expires_at: "2030-01-01", reference: "welcome" });
@@ -78,7 +78,7 @@ describe("refunds", () => {
     expect((await back("b", "4.00")).body.amount).toBe("-4.00");
     expect((await back("c", "6.01")).status).toBe(409);
     await send(`${wallet}/adjustments`, { direction: "down", amount: "6.00", reference: "s", reason: "as if spent" });
-    // 8 are in it: 5 of the 6 were promotional, so 8 of what was paid are left.
+    // The balance is 8: 5 of the 6 spent were promotional, so 8 of the payment are left.
     expect((await back("d", "6.00")).status).toBe(201);
     expect((await back("e", "2.01", `credit:${await idOf(tenant)}:invoice`)).status).toBe(409);
     expect((await back("f", "2.00", `credit:${await idOf(tenant)}:invoice`)).status).toBe(201);
@@ -86,7 +86,7 @@ describe("refunds", () => {
     expect((await back("g", "1.00", "credit_none")).status).toBe(404);
     const other = await scene.gateway.tenant({ credit: "0" });
     const theirs = await send(`${other.slug}/wallet/credits`, { amount: "1.00" });
-    // What is in it again was given away: of what was paid one is left.
+    // The new credit was promotional: of the payment one is left.
     const last = await send(`${wallet}/credits`, { amount: "3.00" });
     await send(`${wallet}/adjustments`, { direction: "down", amount: "2.00", reference: "t", reason: "as if spent" });
     await send(`${wallet}/promotions`, { amount: "5.00", expires_at: "2030-01-01", reference: "again" });
@@ -97,7 +97,7 @@ describe("refunds", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-03 nothing is taken that running requests have reserved", async () => {
+  test("BILL-03 withdraws nothing that running requests hold", async () => {
     const hold = await holdNanos(scene, REQUEST);
     const tenant = await scene.gateway.tenant({ credit: decimal(hold + 5n) });
     const gate = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ describe("refunds", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 a correction and promotional credit need what they are for, and a date that is to come", async () => {
+  test("BILL-01 a correction and promotional credit need a reason and a future date", async () => {
     const { slug } = await scene.gateway.tenant({ credit: "1.00" });
     const bad: [string, object, string][] = [
       ["adjustments", { direction: "up", amount: "1.00", reference: "a" }, "reason"],
@@ -153,7 +153,7 @@ async function idOf({ slug }: Tenant): Promise<string> {
 }
 
 describe("promotional credit", () => {
-  test("BILL-01 it leaves at its date by itself, and one whose date passed while nothing ran is gone before the first request", async () => {
+  test("BILL-01 expires at its date, also one that passed while the gateway was down, before the first request", async () => {
     const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-promotion-"));
     const gateway = await startGateway({ dataDir });
     const wallet = async (): Promise<string> => (await gateway.manage("GET", "/workspaces/demo/wallet")).balance;
@@ -185,7 +185,7 @@ describe("promotional credit", () => {
   }, 60_000);
 });
 
-describe("reading", () => {
+describe("statements and entries", () => {
   test("BILL-01 a statement's sums are the ledger's, and its charges those of the models", async () => {
     const tenant = await scene.gateway.tenant({ credit: "2.00" });
     const wallet = `/workspaces/${tenant.slug}/wallet`;
@@ -216,7 +216,7 @@ describe("reading", () => {
     expect(json).toEqual(statement);
   });
 
-  test("BILL-01 entries are filtered by kind and time, paged, and exported whole", async () => {
+  test("BILL-01 entries are filtered by kind and time, paginated, and exported in full", async () => {
     const tenant = await scene.gateway.tenant({ credit: "2.00" });
     for (let at = 0; at < 3; at += 1) await scene.chat(tenant.key, REQUEST);
     const note = '=cmd|"x", "quoted"';
@@ -256,13 +256,13 @@ describe("reading", () => {
     const { data } = await list("limit=1000");
     expect(rows).toEqual(data.map(({ balance_after: _, ...row }: Json) => row));
     expect(data[0].balance_after).toBe(await balanceOf(tenant));
-    // A charge names its request, and what is filtered by kind has no balance between.
+    // A charge names its request; filtered entries have no running balance.
     expect(first.data[0]).toMatchObject({ id: `charge:${first.data[0].request}`, balance_after: null });
   });
 });
 
-describe("what is taken away", () => {
-  test("BILL-02 a key that is revoked and a member who leaves while requests run: what ran is charged once, and no money appears", async () => {
+describe("revocation", () => {
+  test("BILL-02 revoking a key or removing a member during requests charges each once and creates no money", async () => {
     const hold = await holdNanos(scene, REQUEST);
     const tenant = await scene.gateway.tenant({ credit: decimal(3n * hold) });
     await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email: "ada@example.eu" });
@@ -289,7 +289,7 @@ describe("what is taken away", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-03 revoking keys of a wallet in debt gives nothing back: a new key is refused with 402 as well", async () => {
+  test("BILL-03 revoking keys of a wallet in debt frees nothing: a new key gets 402 as well", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const wallet = `/workspaces/${tenant.slug}/wallet`;
     const order = await scene.gateway.manage("POST", `${wallet}/orders`, {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallInit, Json, Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 
-describe("what became of a request", () => {
+describe("looking up a request", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -13,7 +13,7 @@ describe("what became of a request", () => {
 
   const get = (key: string, path: string, init: CallInit = {}) => scene.gateway.call(key, path, init);
 
-  test("BILL-10 its cost is there right after its answer, whole or streamed, and none of its content", async () => {
+  test("BILL-10 has its cost right after its reply, complete or streamed, and no content", async () => {
     for (const stream of [false, true]) {
       const answer = await scene.chat(tenant.key, { stream });
       const id = String(answer.headers.get("x-svc-request-id"));
@@ -48,13 +48,13 @@ describe("what became of a request", () => {
     }
   });
 
-  test("BILL-10 a refused request is there too, and cost nothing", async () => {
+  test("BILL-10 has refused requests too, at no cost", async () => {
     const answer = await scene.chat(tenant.key, { model: "nobody/nothing" });
     const { body } = await get(tenant.key, `/v1/requests/${answer.headers.get("x-svc-request-id")}`);
     expect(body).toMatchObject({ status: 404, error_code: "model_not_found", cost: "0.00", model: null });
   });
 
-  test("BILL-10 another workspace's request does not exist, in the same words as one that never was", async () => {
+  test("BILL-10 another workspace's request gets the same error as one that never existed", async () => {
     const other = await scene.gateway.tenant();
     const answer = await scene.chat(other.key, {});
     const id = String(answer.headers.get("x-svc-request-id"));
@@ -68,7 +68,7 @@ describe("what became of a request", () => {
     expect((await get(other.key, `/v1/requests/${id}`)).status).toBe(200);
   });
 
-  test("LOG-01 a member sees what their own keys asked for; owners, admins and keys of the workspace see all", async () => {
+  test("LOG-01 a member sees requests of their own keys; owners, admins and workspace keys see all", async () => {
     const team = await scene.gateway.tenant();
     const workspace = `/workspaces/${team.slug}`;
     await scene.gateway.manage("PATCH", `${workspace}/key-policy`, { personal_keys: true, approval: false });
@@ -92,7 +92,7 @@ describe("what became of a request", () => {
     expect(refused.body.error.code).toBe("not_found");
   });
 
-  test("BILL-10 any key of the workspace may ask, whatever its scope; it is counted and costs nothing", async () => {
+  test("BILL-10 any key of the workspace may look up, whatever its scope; it is counted and free", async () => {
     const issued = await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, {
       environment: "test",
       scopes: ["inference:embeddings"],
@@ -117,7 +117,7 @@ describe("usage", () => {
   });
   afterAll(() => scene.close());
 
-  test("LOG-04 LOG-01 live traffic by default, test traffic when it is asked for", async () => {
+  test("LOG-04 LOG-01 live traffic by default, test traffic on request", async () => {
     const tenant = await scene.gateway.tenant();
     const workspace = `/workspaces/${tenant.slug}`;
     const test = await scene.gateway.manage("POST", `${workspace}/keys`, { environment: "test", name: "trial" });
@@ -149,7 +149,7 @@ describe("usage", () => {
     await expect(refused("from=2027-01-02&to=2027-01-01")).rejects.toThrow("after the end");
   });
 
-  test("LOG-01 requests are filtered by the member whose keys were used", async () => {
+  test("LOG-01 filters requests by the member whose keys were used", async () => {
     const tenant = await scene.gateway.tenant();
     const workspace = `/workspaces/${tenant.slug}`;
     await scene.gateway.manage("POST", `${workspace}/members`, { email: "ada@example.eu" });

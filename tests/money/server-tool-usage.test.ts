@@ -4,8 +4,8 @@ import { messageEvent, messageJson } from "../support/messages.ts";
 import { RESPONSE_USAGE, responseFrames, responseJson } from "../support/responses-native.ts";
 import { nanosOf, openScene, type Scene } from "../support/scene.ts";
 
-/** A provider that runs tools asks its model again after each, and tells the figures of all of it in one. */
-describe("what a provider's own loop used", () => {
+/** A provider that runs tools calls its model again after each, and reports the usage of all calls in one. */
+describe("usage of a provider's tool loop", () => {
   let scene: Scene;
   let tenant: Tenant;
   let usdPerEur = 0;
@@ -54,7 +54,7 @@ describe("what a provider's own loop used", () => {
     messageEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage }),
     messageEvent({ type: "message_stop" }),
   ];
-  /** The same answer, whole and as a stream. */
+  /** The same reply, complete and as a stream. */
   const both = async (usage: Json, body: Json, blocks: readonly Json[] = []): Promise<Json[]> => {
     scene.at("anthropic").next({ json: messageAnswer(usage, blocks) });
     const whole = await ask("/v1/messages", body);
@@ -78,8 +78,8 @@ describe("what a provider's own loop used", () => {
     ["twelve searches at once", 700_000, 12, iterations("message", "message", "compaction"), LONG],
     ["twelve searches, one after the other", 700_000, 12, iterations(...Array(13).fill("message")), SHORT],
     ["a loop without a search", 700_000, 0, iterations("message", "message", "message", "fallback_message"), SHORT],
-    ["nothing that is told apart", 300_000, 0, { iterations: null }, LONG],
-  ])("BILL-05 MSG-01 %s: %i tokens and %i searches are charged by how long one prompt was", async (...args) => {
+    ["no separate figures", 300_000, 0, { iterations: null }, LONG],
+  ])("BILL-05 MSG-01 %s: %i tokens and %i searches are charged by the length of one prompt", async (...args) => {
     const [, input, searches, more, rates] = args;
     for (const row of await both(usageOf(input, searches, more), searching)) expectCost(row, input, searches, rates);
   });
@@ -104,12 +104,7 @@ describe("what a provider's own loop used", () => {
   test.each<[string, readonly Prompt[], Json, number]>([
     ["a short and a long one", [FIRST, SECOND], {}, EACH],
     ["one of another kind", [FIRST, { ...SECOND, type: "fallback_message" }], {}, EACH],
-    [
-      "a thought that is told of the sum alone",
-      [FIRST, SECOND],
-      { output_tokens_details: { thinking_tokens: 900 } },
-      EACH,
-    ],
+    ["reasoning reported in the sum only", [FIRST, SECOND], { output_tokens_details: { thinking_tokens: 900 } }, EACH],
     ["a compaction before them", [COMPACTION, FIRST, SECOND], {}, EACH + BESIDE],
     [
       "a compaction that is in the sums already",
@@ -124,7 +119,7 @@ describe("what a provider's own loop used", () => {
       dollarsOf(FIRST, SHORT) + dollarsOf(SECOND, SHORT) + SHORT.input / 1e6,
     ],
   ])(
-    "BILL-05 MSG-01 prompts that are told apart are charged each by its own length: %s",
+    "BILL-05 MSG-01 prompts reported separately are each charged by their own length: %s",
     async (_what, prompts, more, dollars) => {
       const usage = usageOf(388_000, 0, { cache_read_input_tokens: 2000, ...usageWith(prompts), ...more });
       for (const row of await both(usage, searching)) {
@@ -134,7 +129,7 @@ describe("what a provider's own loop used", () => {
     },
   );
 
-  test("BILL-02 BILL-05 a prompt that no model holds is none, however many stand beside it", async () => {
+  test("BILL-02 BILL-05 a prompt beyond the context length does not count, whatever stands beside it", async () => {
     const lengths = [900_000, 1000, 1000, 1000];
     const iterations = lengths.map((input_tokens) => ({ type: "message", input_tokens, output_tokens: OUTPUT / 4 }));
     for (const row of await both(usageOf(903_000, 0, { iterations }), searching)) {
@@ -158,7 +153,7 @@ describe("what a provider's own loop used", () => {
   });
 
   test.each([700_000, 900_000])(
-    "BILL-05 CHAT-09 who hangs up after the figures of %i tokens pays as who stays",
+    "BILL-05 CHAT-09 a client that disconnects after usage of %i tokens pays the full price",
     async (input) => {
       const frames = messageFrames(usageOf(input, 12)).slice(0, -1);
       scene.at("anthropic").next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
@@ -184,7 +179,7 @@ describe("what a provider's own loop used", () => {
   test.each([
     ["one prompt", 900_000, 0],
     ["more searches than any loop makes", 100_000_000, 100_000],
-  ])("BILL-02 BILL-05 %s of %i tokens is beyond reason, and charged no more than was reserved", async (...row) => {
+  ])("BILL-02 BILL-05 %s of %i tokens is implausible and charged at most the hold", async (...row) => {
     const [, input, searches] = row;
     scene.at("anthropic").next({ json: messageAnswer(usageOf(input, searches)) });
     const { usage, cost } = await ask("/v1/messages", searching);
@@ -199,7 +194,7 @@ describe("what a provider's own loop used", () => {
       { input: 2.5, output: 15, search: 0.01 },
     ],
     ["one search between long prompts", ["search"], { input: 5, output: 22.5, search: 0.01 }],
-  ])("BILL-05 RESP-01 %s: a response is charged by how long one prompt was", async (_what, actions, rates) => {
+  ])("BILL-05 RESP-01 %s: a response is charged by the length of one prompt", async (_what, actions, rates) => {
     const output = actions.map((type, at) => ({ id: `ws_${at}`, type: "web_search_call", action: { type } }));
     const usage = {
       ...RESPONSE_USAGE,

@@ -20,15 +20,10 @@ const chat = (more: Json) => ({ model: MODEL, messages: [{ role: "user", content
 
 const search = { type: "web_search_20260318", name: "web_search", max_uses: 2 };
 
-/** Where it is asked, what is asked, the field that asks. */
+/** Path, request, and the field that requests it. */
 const EXTRAS: readonly [string, string, Json, string][] = [
   ["a web search", "/v1/messages", message({ tools: [search] }), "tools.0.type"],
-  [
-    "a tool nobody has heard of",
-    "/v1/messages",
-    message({ tools: [{ type: "novel_2029", name: "n" }] }),
-    "tools.0.type",
-  ],
+  ["an unknown tool", "/v1/messages", message({ tools: [{ type: "novel_2029", name: "n" }] }), "tools.0.type"],
   [
     "code that the provider runs",
     "/v1/messages",
@@ -108,7 +103,7 @@ const EXTRAS: readonly [string, string, Json, string][] = [
   ["a reserved service", "/v1/chat/completions", chat({ service_tier: "scale" }), "service_tier"],
 ];
 
-describe("what providers bill apart, without a price for it", () => {
+describe("surcharges without a price", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
@@ -122,7 +117,7 @@ describe("what providers bill apart, without a price for it", () => {
     (["anthropic", "openai", "deepinfra"] as const).map((one: Provider) => scene.at(one).requests.length);
 
   test.each(EXTRAS)(
-    "BILL-05 %s on %s is refused by its field, and nobody is asked",
+    "BILL-05 %s on %s is refused by its field without an upstream call",
     async (_what, path, body, field) => {
       const before = requestCounts();
       const answer = await scene.gateway.call(tenant.key, path, { body });
@@ -141,7 +136,7 @@ describe("what providers bill apart, without a price for it", () => {
     ["/v1/messages", message({ tools: [{ type: "tool_search_tool_bm25_20251119", name: "t" }], fallbacks: [] })],
     ["/v1/responses", response({ service_tier: "default", tools: [{ type: "local_shell" }] })],
     ["/v1/responses", response({ service_tier: "auto", tools: [{ type: "apply_patch" }] })],
-  ])("BILL-05 %s: what costs only tokens goes through as it is", async (path, body) => {
+  ])("BILL-05 %s: what costs only tokens passes through", async (path, body) => {
     const provider = path === "/v1/messages" ? "anthropic" : "openai";
     scene
       .at(provider)
@@ -153,31 +148,28 @@ describe("what providers bill apart, without a price for it", () => {
   test.each([
     ["/v1/chat/completions", "deepinfra", chat({}), { ...chatJson(), service_tier: "flex" }],
     ["/v1/responses", "openai", response({}), { ...responseJson(), service_tier: "flex" }],
-  ] as const)(
-    "BILL-05 PARAM-01 service_tier flex on %s costs what the usual one does",
-    async (path, at, body, json) => {
-      const ask = async (more: Json) => {
-        scene.at(at).next({ json });
-        const answer = await scene.gateway.call(tenant.key, path, { body: { ...body, ...more } });
-        expect(answer.status, answer.text).toBe(200);
-        return answer;
-      };
-      const [plain, flex] = [await ask({}), await ask({ service_tier: "flex" })];
-      expect(scene.at(at).requests.at(-1)?.json).toMatchObject({ service_tier: "flex" });
-      expect(flex.body.service_tier).toBe("flex");
-      const costs = await Promise.all(
-        [plain, flex].map(async ({ headers }) => (await scene.row(String(headers.get("x-svc-request-id")))).cost),
-      );
-      expect(nanosOf(costs[0])).toBeGreaterThan(0n);
-      expect(costs[1]).toBe(costs[0]);
-    },
-  );
+  ] as const)("BILL-05 PARAM-01 service_tier flex on %s costs the standard price", async (path, at, body, json) => {
+    const ask = async (more: Json) => {
+      scene.at(at).next({ json });
+      const answer = await scene.gateway.call(tenant.key, path, { body: { ...body, ...more } });
+      expect(answer.status, answer.text).toBe(200);
+      return answer;
+    };
+    const [plain, flex] = [await ask({}), await ask({ service_tier: "flex" })];
+    expect(scene.at(at).requests.at(-1)?.json).toMatchObject({ service_tier: "flex" });
+    expect(flex.body.service_tier).toBe("flex");
+    const costs = await Promise.all(
+      [plain, flex].map(async ({ headers }) => (await scene.row(String(headers.get("x-svc-request-id")))).cost),
+    );
+    expect(nanosOf(costs[0])).toBeGreaterThan(0n);
+    expect(costs[1]).toBe(costs[0]);
+  });
 
   test.each([
     ["/v1/chat/completions", chat({ service_tier: "bogus" })],
     ["/v1/responses", response({ service_tier: "bogus" })],
     ["/v1/chat/completions", chat({ model: "anthropic/claude-sonnet-4-5", service_tier: "bogus" })],
-  ])("PARAM-01 a service_tier on %s that nobody has is refused as a value, and nobody is asked", async (path, body) => {
+  ])("PARAM-01 an unknown service_tier on %s is refused as a value without an upstream call", async (path, body) => {
     const before = requestCounts();
     const answer = await scene.gateway.call(tenant.key, path, { body });
     expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
@@ -188,7 +180,7 @@ describe("what providers bill apart, without a price for it", () => {
     expect(requestCounts()).toEqual(before);
   });
 
-  test("BILL-05 a search that is only offered is left out, and the log says so", async () => {
+  test("BILL-05 a search that is only offered is dropped, and the log reports it", async () => {
     scene.at("openai").next({ json: responseJson() });
     const tools = [{ type: "function", name: "f", parameters: null, strict: false }, { type: "web_search" }];
     const answer = await scene.gateway.call(tenant.key, "/v1/responses", {
@@ -203,7 +195,7 @@ describe("what providers bill apart, without a price for it", () => {
     expect(scene.at("openai").requests.at(-1)?.json).not.toHaveProperty("tools");
   });
 
-  test("BILL-08 with the workspace's own key everything may be asked, and nothing is charged", async () => {
+  test("BILL-08 with the workspace's own key everything is allowed, and nothing is charged", async () => {
     const own = await scene.gateway.tenant();
     scene.at("anthropic").next({ json: { data: [] } });
     await scene.gateway.manage("PUT", `/workspaces/${own.slug}/providers/anthropic`, { key: credentialOf("own") });
@@ -221,7 +213,7 @@ describe("what providers bill apart, without a price for it", () => {
     expect(await scene.charges(own)).toEqual([]);
   });
 
-  describe("other models behind one that policy allows", () => {
+  describe("other models behind an allowed one", () => {
     let own: Tenant;
     beforeEach(async () => {
       own = await scene.gateway.tenant();
@@ -236,23 +228,20 @@ describe("what providers bill apart, without a price for it", () => {
     test.each<[string, Json, string]>([
       ["to fall back on", { fallbacks: [{ model: "x" }] }, "fallbacks"],
       ["to ask for advice", { tools: [{ type: "advisor_20260301", name: "a", model: "x" }] }, "tools.0.type"],
-    ])(
-      "AUTH-09 POL-02 %s are refused with an own key too, once policy names the models",
-      async (_what, more, field) => {
-        scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
-        expect((await ask(more)).status).toBe(200);
-        await allowOne();
-        const before = requestCounts();
-        const answer = await ask(more);
-        expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
-        expect(answer.text).toContain(field);
-        expect(requestCounts()).toEqual(before);
-        scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
-        expect((await ask({ fallbacks: [] })).status).toBe(200);
-      },
-    );
+    ])("AUTH-09 POL-02 %s are refused with an own key too, once policy names models", async (_what, more, field) => {
+      scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+      expect((await ask(more)).status).toBe(200);
+      await allowOne();
+      const before = requestCounts();
+      const answer = await ask(more);
+      expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
+      expect(answer.text).toContain(field);
+      expect(requestCounts()).toEqual(before);
+      scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+      expect((await ask({ fallbacks: [] })).status).toBe(200);
+    });
 
-    test("AUTH-09 POL-02 and also where it comes to name them between two attempts", async () => {
+    test("AUTH-09 POL-02 and also when policy names them between two attempts", async () => {
       const [first] = requestCounts();
       scene.at("anthropic").next({ status: 503, json: {}, headers: { "retry-after": "2" } });
       const answering = ask({ fallbacks: [{ model: "x" }] });
@@ -265,7 +254,7 @@ describe("what providers bill apart, without a price for it", () => {
   });
 });
 
-describe("what providers bill apart, with a price for it", () => {
+describe("surcharges with a price", () => {
   let scene: Scene;
   let tenant: Tenant;
   let usdPerEur = 0;
@@ -292,7 +281,7 @@ describe("what providers bill apart, with a price for it", () => {
   };
   const eur = (dollars: number) => Math.round((dollars * 1e9) / usdPerEur);
 
-  test("BILL-05 each use that the provider reports costs its price, beside the tokens", async () => {
+  test("BILL-05 each reported use costs its price, beside the tokens", async () => {
     const plain = await askMessage({});
     const row = await askMessage(
       { tools: [search] },
@@ -304,7 +293,7 @@ describe("what providers bill apart, with a price for it", () => {
   });
 
   test.each([20_000, 2_000_000_000, 1e300])(
-    "BILL-02 BILL-05 a report of %d searches is not believed: those that can be seen are charged",
+    "BILL-02 BILL-05 an implausible report of %d searches is ignored: visible ones are charged",
     async (searches) => {
       const counts = { server_tool_use: { web_search_requests: searches } };
       const plain = await askMessage({});
@@ -324,12 +313,12 @@ describe("what providers bill apart, with a price for it", () => {
       const body = message({ tools: [search], stream: true });
       const { headers } = await scene.gateway.call(tenant.key, "/v1/messages", { body });
       costs.push(more(await scene.row(String(headers.get("x-svc-request-id")))));
-      // Each charge is rounded by itself.
+      // Each charge is rounded separately.
       for (const cost of costs) expect(Math.abs(cost - eur(0.01))).toBeLessThanOrEqual(1);
     },
   );
 
-  test("BILL-05 what makes tokens dearer multiplies their price", async () => {
+  test("BILL-05 a token surcharge multiplies the price", async () => {
     const plain = await askMessage({});
     const fast = await askMessage({ speed: "fast" });
     const difference = nanosOf(fast.cost) - 6n * nanosOf(plain.cost);
@@ -337,7 +326,7 @@ describe("what providers bill apart, with a price for it", () => {
     expect(nanosOf(plain.cost)).toBeGreaterThan(0n);
   });
 
-  test("BILL-05 service_tier costs what its own price says, more or less than usual", async () => {
+  test("BILL-05 service_tier costs its own price, above or below the standard", async () => {
     const ask = async (more: Json) => {
       scene.at("openai").next({ json: responseJson() });
       const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: response(more) });
@@ -350,7 +339,7 @@ describe("what providers bill apart, with a price for it", () => {
     expect(Math.abs((await ask({ service_tier: "flex" })) - plain / 2)).toBeLessThanOrEqual(2);
   });
 
-  test("BILL-05 items of a response are counted, and a container that is used again is one use", async () => {
+  test("BILL-05 items of a response are counted, and a reused container is one use", async () => {
     const call = { id: "ws_1", type: "web_search_call", status: "completed" };
     const ask = async (output: Json[], more: Json) => {
       scene.at("openai").next({ json: { ...responseJson(), output } });
@@ -367,7 +356,7 @@ describe("what providers bill apart, with a price for it", () => {
     expect(Number(nanosOf(read.cost) - nanosOf(plain.cost))).toBe(eur(0.025));
   });
 
-  /** Reads a stream until it has said this, and hangs up. */
+  /** Reads a stream up to this text, then disconnects. */
   const leaveAfter = async (word: string, path: string, body: Json) => {
     const left = new AbortController();
     const answer = await fetch(`${scene.gateway.url}${path}`, {
@@ -391,7 +380,7 @@ describe("what providers bill apart, with a price for it", () => {
     end: { is: "stall", after: Buffer.byteLength(frames.join("")) } as const,
   });
 
-  test("BILL-05 CHAT-09 who hangs up before the figures come pays for the searches that were begun", async () => {
+  test("BILL-05 CHAT-09 a client that disconnects before the usage pays for searches that were begun", async () => {
     const used = { type: "server_tool_use", id: "st_1", name: "web_search", input: {} };
     const begin = (index: number, block: Json) =>
       messageEvent({ type: "content_block_start", index, content_block: block });
@@ -420,7 +409,7 @@ describe("what providers bill apart, with a price for it", () => {
     expect(Number(await leaveAfter("found", "/v1/responses", request))).toBeGreaterThanOrEqual(eur(0.05));
   });
 
-  test("BILL-05 CHAT-09 pages that were opened after a search are none, for who hangs up and for who stays", async () => {
+  test("BILL-05 CHAT-09 opening pages after a search is no search, whether or not the client disconnects", async () => {
     const items = ["search", "open_page", "open_page", "find_in_page", "open_page"].map((type, at) => ({
       id: `ws_${at}`,
       type: "web_search_call",
@@ -446,12 +435,12 @@ describe("what providers bill apart, with a price for it", () => {
       costs.push(Number(nanosOf((await scene.row(String(answer.headers.get("x-svc-request-id")))).cost)));
     }
     const [left = 0, leftSearching = 0, stayed = 0, stayedSearching = 0] = costs;
-    // Each charge is rounded by itself.
+    // Each charge is rounded separately.
     for (const more of [leftSearching - left, stayedSearching - stayed])
       expect(Math.abs(more - eur(0.025))).toBeLessThanOrEqual(1);
   });
 
-  test("BILL-03 the hold has room for what may be used", async () => {
+  test("BILL-03 the hold covers possible surcharges", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.01" });
     const refused = await scene.gateway.call(poor.key, "/v1/messages", { body: message({ tools: [search] }) });
     expect(refused.status).toBe(402);
@@ -460,7 +449,7 @@ describe("what providers bill apart, with a price for it", () => {
   });
 });
 
-test("BILL-05 MSG-01 RESP-01 the shipped catalogue has a price for searches of Claude and of OpenAI's thinking models, and fetching costs its tokens", async () => {
+test("BILL-05 MSG-01 RESP-01 the catalogue prices searches of Claude and OpenAI reasoning models; fetches cost tokens", async () => {
   const scene = await openScene(["anthropic", "openai"]);
   const { key } = await scene.gateway.tenant();
   const tools = [search, { type: "web_fetch_20260318", name: "web_fetch" }];

@@ -40,7 +40,7 @@ async function expectBooksInOrder(): Promise<void> {
 }
 
 describe("signed messages", () => {
-  test("BILL-01 a payment is credited once: again, at the same time and under another event it changes nothing", async () => {
+  test("BILL-01 a payment is credited once: repeats, concurrent ones and other events change nothing", async () => {
     const { slug, order, message, wallet } = await ordered();
     const paid = message("succeeded");
     const answers = await Promise.all(Array.from({ length: 8 }, () => sendPayment(gateway, paid)));
@@ -62,7 +62,7 @@ describe("signed messages", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 both secrets are taken while one is changed, and several signatures in one header", async () => {
+  test("BILL-01 accepts both secrets during a rotation, and several signatures in one header", async () => {
     const one = await ordered();
     expect(outcomeOf(await sendPayment(gateway, one.message("succeeded"), { secret: NEW_SECRET }))).toEqual([
       200,
@@ -75,7 +75,7 @@ describe("signed messages", () => {
     expect(outcomeOf(await sendPayment(gateway, text, { signature }))).toEqual([200, "credited"]);
   });
 
-  test("BILL-01 what is not signed, wrongly signed, changed, old or of the future moves nothing", async () => {
+  test("BILL-01 an unsigned, wrongly signed, changed, old or future message changes nothing", async () => {
     const { message, wallet } = await ordered();
     const text = JSON.stringify(message("succeeded"));
     const now = Math.floor(Date.now() / 1000);
@@ -105,7 +105,7 @@ describe("signed messages", () => {
     ]);
   });
 
-  test("BILL-06 BILL-01 another amount, currency, order or adapter moves nothing", async () => {
+  test("BILL-06 BILL-01 another amount, currency, order or adapter changes nothing", async () => {
     const { slug, message, wallet } = await ordered();
     const other = await ordered({ adapter: "stripe" });
     const refused: [object, number][] = [
@@ -129,7 +129,7 @@ describe("signed messages", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 an order that a payment without a name has paid is not paid again by one with a name", async () => {
+  test("BILL-01 an order paid by a payment without an id is not paid again by one with an id", async () => {
     const { message, wallet } = await ordered();
     const nameless = message("succeeded", { payment: undefined });
     expect(outcomeOf(await sendPayment(gateway, nameless))).toEqual([200, "credited"]);
@@ -147,7 +147,7 @@ describe("signed messages", () => {
     expect(await two.wallet()).toBe("1.00");
   });
 
-  test("BILL-01 a message about money that goes back waits for the one about money that came", async () => {
+  test("BILL-01 a refund message waits for the message of its payment", async () => {
     const { slug, message, wallet } = await ordered();
     const back = message("refunded", { amount: "20.00" });
     expect(outcomeOf(await sendPayment(gateway, back))).toEqual([409, "conflict"]);
@@ -156,7 +156,7 @@ describe("signed messages", () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => sendPayment(gateway, back)));
     expect(answers.map(outcomeOf).filter(([, outcome]) => outcome === "taken_back")).toHaveLength(1);
     expect(await wallet()).toBe("31.00");
-    // All that goes back of an order is at most what came.
+    // Refunds of an order sum to at most its payment.
     expect(outcomeOf(await sendPayment(gateway, message("disputed")))).toEqual([200, "taken_back"]);
     expect(await wallet()).toBe("1.00");
     expect(outcomeOf(await sendPayment(gateway, message("disputed", { id: "evt_more" })))).toEqual([200, "repeated"]);
@@ -168,7 +168,7 @@ describe("signed messages", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-03 a chargeback of money that was spent leaves a debt, and nothing is served until it is paid", async () => {
+  test("BILL-03 a chargeback of spent money leaves a debt, and nothing is served until it is paid", async () => {
     const { slug, key, message, wallet } = await ordered();
     await sendPayment(gateway, message("succeeded"));
     await gateway.manage("POST", `/workspaces/${slug}/wallet/adjustments`, {
@@ -184,7 +184,7 @@ describe("signed messages", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 a body beyond its bound, another method and an adapter that is not there are refused", async () => {
+  test("BILL-01 refuses a too large body, another method and an unknown adapter", async () => {
     const { status } = await sendPayment(gateway, { pad: "x".repeat(300_000) });
     expect(status).toBe(413);
     expect((await gateway.call("", "/payments/webhook/webhook", { method: "GET" })).status).toBe(405);
@@ -194,7 +194,7 @@ describe("signed messages", () => {
 });
 
 describe("orders", () => {
-  test("BILL-06 an order is made once by its reference, in the wallet's currency, through an adapter that is there", async () => {
+  test("BILL-06 an order is created once by its reference, in the wallet's currency, with a known adapter", async () => {
     const { slug } = await gateway.tenant({ credit: "1.00", currency: "USD" });
     const make = async (more: object) => {
       const body = { amount: "10.00", currency: "USD", reference: "a", adapter: "webhook", ...more };
@@ -216,7 +216,7 @@ describe("orders", () => {
     expect(data).toHaveLength(1);
   });
 
-  test("PORTAL-05 a workspace is told how money comes in: ways, the page of an open order, whom to ask", async () => {
+  test("PORTAL-05 a workspace sees its payment methods, the page of an open order and a contact", async () => {
     const bare = await gatewayForTest({});
     expect(await bare.manage("GET", "/workspaces/demo/wallet/top-up")).toEqual({
       currency: "EUR",
@@ -260,7 +260,7 @@ describe("orders", () => {
 });
 
 describe("Stripe", () => {
-  /** An event as Stripe's documentation of webhooks and of the object describes it. */
+  /** An event as in Stripe's documentation of webhooks and of the object. */
   const event = (id: string, type: string, object: object) => ({
     ...{ id, object: "event", api_version: "2026-01-28", created: 1_790_000_000, livemode: false, type },
     data: { object },
@@ -277,7 +277,7 @@ describe("Stripe", () => {
   const WITHDRAWN = "charge.dispute.funds_withdrawn";
   const send = async (body: object, to = gateway) => outcomeOf(await sendPayment(to, body, { adapter: "stripe" }));
 
-  /** An order over 50 EUR that is paid, beside 1.00 that was there. */
+  /** A paid order over 50 EUR, beside a balance of 1.00. */
   async function paidOrder() {
     const made = await ordered({ adapter: "stripe" });
     const intent = `pi_${count}`;
@@ -286,7 +286,7 @@ describe("Stripe", () => {
     return { ...made, intent };
   }
 
-  test("BILL-01 a session and its payment credit once; refunds count what went back in all, disputes the rest", async () => {
+  test("BILL-01 a session and its payment credit once; refunds count in total, disputes the rest", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });
     const intent = `pi_${count}`;
     const unpaid = session(order.id, intent, { payment_status: "unpaid" });
@@ -312,7 +312,7 @@ describe("Stripe", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 a refund beside a dispute is taken too: what was refunded in all does not hide what a bank took", async () => {
+  test("BILL-01 a refund beside a dispute is booked too: the refund total does not hide what a bank took", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });
     const intent = `pi_${count}`;
     const charge = (refunded: number) => ({
@@ -331,7 +331,7 @@ describe("Stripe", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-02 a dispute is taken once, by its own name: whichever of its messages come, in whichever order and how often", async () => {
+  test("BILL-02 a dispute is booked once by its id, whichever of its messages come, in any order", async () => {
     const took = [200, "taken_back"];
     const again = [200, "repeated"];
     for (const [at, types] of [[CREATED, WITHDRAWN, CREATED], [WITHDRAWN, CREATED, WITHDRAWN], [WITHDRAWN]].entries()) {
@@ -344,7 +344,7 @@ describe("Stripe", () => {
       expect(await wallet()).toBe("31.00");
       const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=chargeback`);
       expect(data.map((one: Json) => one.amount)).toEqual(["-20.00"]);
-      // Another one over as much is another one.
+      // Another dispute over the same amount is a separate one.
       expect(await send(event(`evt_o${at}_x`, WITHDRAWN, dispute(`dp_more_${at}`, intent, 2000)))).toEqual(took);
       expect(await wallet()).toBe("11.00");
     }
@@ -357,7 +357,7 @@ describe("Stripe", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-01 an inquiry takes nothing; what is withdrawn when it becomes a dispute does", async () => {
+  test("BILL-01 an inquiry books nothing; a withdrawal when it becomes a dispute does", async () => {
     const { intent, wallet } = await paidOrder();
     for (const status of ["warning_needs_response", "warning_under_review", "warning_closed", "prevented", "won"])
       expect(await send(event(`evt_i_${status}`, CREATED, dispute("dp_i", intent, 2000, status)))).toEqual([
@@ -373,7 +373,7 @@ describe("Stripe", () => {
     await expectBooksInOrder();
   });
 
-  test("BILL-02 a dispute that is in the books under its message is not taken again under its name", async () => {
+  test("BILL-02 a dispute booked under its message id is not booked again under its own id", async () => {
     const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-dispute-"));
     try {
       const first = await startGateway({ env: PAYMENT_ENV, dataDir });
@@ -423,7 +423,7 @@ describe("Stripe", () => {
     }
   }, 60_000);
 
-  test("BILL-01 what names no order of ours is none of our business, another amount or currency is refused", async () => {
+  test("BILL-01 a message without one of our orders is ignored, another amount or currency refused", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });
     const nameless = session(order.id, "pi_n", { client_reference_id: null });
     expect(await send(event("evt_1", "checkout.session.completed", nameless))).toEqual([200, "ignored"]);
@@ -478,7 +478,7 @@ describe("settings", () => {
     expect(problem({ GATEWAY_PAYMENTS: "paypal" })).toContain("GATEWAY_PAYMENTS");
   });
 
-  test("BILL-01 without an adapter nothing is there to be paid, nor to be called", async () => {
+  test("BILL-01 without an adapter there are no orders and no webhook", async () => {
     const bare = await startGateway();
     try {
       expect((await sendPayment(bare, {})).status).toBe(404);

@@ -7,11 +7,11 @@ import { ask, type Caller, type CallOutcome, call } from "./load.ts";
 export type ChaosOptions = {
   readonly seed: number;
   readonly instances: number;
-  /** How long faults come; what follows takes a while longer. */
+  /** How long faults are injected; what follows takes a while longer. */
   readonly forMs: number;
-  /** Silence between two faults: from, to. */
+  /** Pause between two faults: from, to. */
   readonly betweenMs: readonly [number, number];
-  /** Told of every fault as it happens. */
+  /** Called for every fault. */
   readonly says?: (line: string) => void;
 };
 
@@ -20,12 +20,12 @@ const RICH_CREDIT = "1000";
 const SAMPLE_EVERY_MS = 500;
 /** Until the balancer has seen that an instance is back. */
 const BALANCER_MS = 1500;
-/** On a slow machine less is asked in the same time: what has to happen is waited for as long. */
+/** A slow machine makes fewer requests in the same time: waits this long for what has to happen. */
 const HAPPENS_MS_MAX = 60_000;
 
 type Fault = { readonly name: string; happens(fleet: TestFleet, chance: Chance): Promise<void> };
 
-/** What can happen to a fleet. Each ends by itself: the next begins when it is over. */
+/** What can happen to a fleet. Each fault ends by itself: the next begins when it is over. */
 const FAULTS: readonly Fault[] = [
   {
     name: "kill -9 of an instance",
@@ -61,7 +61,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Steady mixed load on a fleet to which things happen, and what came of it. */
+/** Steady mixed load on a fleet with faults, and the report. */
 export async function runChaos(options: ChaosOptions): Promise<Report> {
   const chance = new Chance(options.seed);
   const fleet = await startFleet({ instances: options.instances });
@@ -85,7 +85,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
     stop.abort();
     await Promise.all(callers);
     await fleet.calm("moved");
-    // Every instance, alone: nobody stayed behind in a state of its own.
+    // Every instance alone: none kept a diverging state.
     const after: CallOutcome[] = [];
     for (const { url } of fleet.instances)
       after.push(await ask(url, { who: "rich", key: world.keys["rich"] ?? "" }, "json"));
@@ -106,7 +106,7 @@ export async function runChaos(options: ChaosOptions): Promise<Report> {
   }
 }
 
-/** Who calls: some with money, one that runs out of it, one that asks too often, one whose key is taken away. */
+/** Callers: some with money, one that runs out of it, one beyond its rate limit, one whose key is revoked. */
 async function settle(fleet: TestFleet): Promise<World> {
   const keys: Record<string, string> = {};
   const ids: Record<string, string> = {};
@@ -146,7 +146,7 @@ async function faultsUntil(
   startedMs: number,
 ): Promise<Report["faults"]> {
   const happened: { name: string; atMs: number; tookMs: number }[] = [];
-  // Each once before any comes again, so that a short run has all of them.
+  // Each fault once before any repeats, so that a short run has all of them.
   let waiting: Fault[] = [];
   while (performance.now() - startedMs < forMs || happened.length < FAULTS.length) {
     if (waiting.length === 0) waiting = shuffled(FAULTS, chance);
@@ -166,7 +166,7 @@ async function faultsUntil(
   return happened;
 }
 
-/** An update: one instance after the other is stopped and started, and the next only when it serves again. */
+/** A rolling update: instances are stopped and started one after the other, the next only when the previous serves. */
 async function roll(fleet: TestFleet, { says = () => {} }: ChaosOptions): Promise<readonly (number | string)[]> {
   const ends: (number | string)[] = [];
   for (const instance of fleet.instances) {
@@ -190,7 +190,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo() && performance.now() < deadline) await sleep(50);
 }
 
-/** Half-way, whatever happens at that moment, and not before the key was of use to anybody. */
+/** Half-way, whatever happens then, but not before the key was used. */
 async function revoke(fleet: TestFleet, world: World, forMs: number, seen: readonly CallOutcome[]): Promise<void> {
   await sleep(forMs / 2);
   await until(() => seen.some(({ who, outcome }) => who === "gone" && outcome === "whole"));

@@ -16,15 +16,15 @@ export type Json = any;
 export type Instance = {
   readonly name: string;
   readonly url: string;
-  /** kill -9, and up again after a while. */
+  /** kill -9, and a restart after a while. */
   killed(forMs: number): Promise<void>;
-  /** It keeps its connections and does nothing. */
+  /** Keeps its connections and does nothing. */
   paused(forMs: number): Promise<void>;
-  /** SIGTERM, and up again once it has ended by itself; answers how it ended. */
+  /** SIGTERM, and a restart once it has exited; returns its exit. */
   restarted(): Promise<number | string>;
   /** Resident memory; undefined while it is down. */
   residentBytes(): number | undefined;
-  /** What it has written to stderr since it was started first. */
+  /** Everything written to stderr since its first start. */
   logs(): string;
 };
 
@@ -33,16 +33,18 @@ export type TestFleet = {
   readonly instances: readonly Instance[];
   readonly cluster: Cluster;
   readonly redis: RedisServer;
-  /** Calls the management API through the balancer, again and again while it is away; throws on what is final. */
+  /** Calls the management API through the balancer, retrying while it is unavailable; throws on final errors. */
   manage(method: string, where: string, body?: unknown): Promise<Json>;
-  /** Resolves when every instance is ready; `moved`: and all that journals hold is in SQL, which needs that nobody calls. */
+  /**
+   * Resolves when every instance is ready; `moved`: and all journals are ingested, which needs that there is no load.
+   */
   calm(until: "ready" | "moved"): Promise<void>;
   close(): Promise<void>;
 };
 
 const TRIES_MS_MAX = 60_000;
 
-/** Gateways of their own processes behind HAProxy, with one PostgreSQL and one Redis, simulated providers in each. */
+/** Gateway processes behind HAProxy, with one PostgreSQL and one Redis, and simulated providers in each. */
 export async function startFleet({
   instances: count,
   env = {},
@@ -61,7 +63,7 @@ export async function startFleet({
     GATEWAY_TRUSTED_PROXIES: "127.0.0.1",
     GATEWAY_RPM_IP: "0",
     GATEWAY_DATABASE_CONNECTIONS: "4",
-    // Other tests have the machine too.
+    // Other tests share the machine.
     GATEWAY_REDIS_TIMEOUT_MS: "2000",
     GATEWAY_DRAIN_DELAY_MS: "2500",
     LOG_LEVEL: "warn",
@@ -125,7 +127,7 @@ async function startInstance(name: string, shared: Record<string, string>): Prom
     async killed(forMs) {
       await end("SIGKILL");
       await sleep(forMs);
-      // A start needs the database and Redis; where they are away at this moment it is tried again, as a supervisor does.
+      // A start needs the database and Redis; while they are unavailable it is retried, as a supervisor does.
       const deadline = performance.now() + TRIES_MS_MAX;
       for (;;) {
         try {
@@ -186,7 +188,7 @@ async function managed(url: string, method: string, where: string, body: unknown
   }
 }
 
-/** A document, or one on each line. */
+/** A JSON document, or one per line. */
 function parsed(text: string): Json {
   if (text === "") return undefined;
   try {

@@ -6,9 +6,9 @@ export type World = {
   readonly ids: Readonly<Record<string, string>>;
   readonly callers: readonly Caller[];
   readonly credits: Readonly<Record<string, string>>;
-  /** When the revocation of the key of `gone` was answered. */
+  /** When the revocation of the key of `gone` was confirmed. */
   revokedMs: number;
-  /** When it was asked for. */
+  /** When it was requested. */
   revokingMs: number;
 };
 
@@ -16,14 +16,14 @@ export type Report = {
   readonly seed: number;
   readonly seconds: number;
   readonly requests: number;
-  /** By who called and how it ended. */
+  /** By caller and outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
   readonly faults: readonly { readonly name: string; readonly atMs: number; readonly tookMs: number }[];
   readonly wholeMs: { readonly p50: number; readonly p99: number; readonly longest: number };
   readonly refusedLongestMs: number;
   readonly chargedNanos: Readonly<Record<string, number>>;
   readonly peakMegabytes: number;
-  /** What must not be; empty when all is well. */
+  /** Violations; empty when all is well. */
   readonly wrong: readonly string[];
 };
 
@@ -32,20 +32,20 @@ type Evidence = World & {
   readonly seen: readonly CallOutcome[];
   readonly after: readonly CallOutcome[];
   readonly faults: Report["faults"];
-  /** When instances began to be restarted one after the other, and how each of them ended. */
+  /** When the rolling restart began, and how each instance exited. */
   readonly rolling: { readonly fromMs: number; readonly ends: readonly (number | string)[] };
   readonly seed: number;
   readonly tookMs: number;
   readonly peakBytes: number;
 };
 
-/** What the key of `often` may do in a minute. */
+/** Requests per minute of the key of `often`. */
 export const LIMIT = 60;
-/** What one instance may have in memory: far above what it needs, far below what a leak would reach. */
+/** Memory limit of one instance: far above what it needs, far below what a leak would reach. */
 const RESIDENT_BYTES_MAX = 700 * 1024 * 1024;
 const MINUTE_MS = 60_000;
 const EXAMPLES_MAX = 5;
-/** The status of a refusal that is meant, by who gets it. All may meet an instance that dies, and the balancer's words for it. */
+/** The status of an expected refusal by caller. All may meet a dying instance, and the balancer's errors for it. */
 const MEANT: Readonly<Record<string, number>> = { poor: 402, often: 429, gone: 401 };
 
 export async function judge(evidence: Evidence): Promise<Report> {
@@ -71,7 +71,7 @@ export async function judge(evidence: Evidence): Promise<Report> {
     ...some("an answer that a caller had whole is not in the log", missing(all, rows)),
     ...some("an answer said another cost than the log", differing(all, rows)),
     ...some("a revoked key was served", servedAfter(evidence)),
-    ...some("a refusal that nobody meant", unmeant(all, evidence.revokingMs)),
+    ...some("an unexpected refusal", unmeant(all, evidence.revokingMs)),
     ...some("a caller waited without end", all.filter(({ code }) => code === "hang").map(sayOf)),
     ...some("an instance does not serve any more", after.filter(({ outcome }) => outcome !== "whole").map(sayOf)),
     ...some("an instance did not end by itself", evidence.rolling.ends.filter((how) => how !== 0).map(String)),
@@ -122,7 +122,7 @@ function servedAfter({ seen, revokedMs }: Evidence): string[] {
     .map(sayOf);
 }
 
-/** 503 of the gateway says when to come back; 502 to 504 without its words are the balancer's, of an instance that died. */
+/** A 503 of the gateway has Retry-After; 502 to 504 without its body are the balancer's, for an instance that died. */
 function unmeant(all: readonly CallOutcome[], revokingMs: number): string[] {
   return all
     .filter(({ who, outcome, status, code, retryAfter, startedMs, tookMs }) => {
@@ -140,7 +140,7 @@ function noticed(seen: readonly CallOutcome[], fromMs: number): string[] {
     .map(sayOf);
 }
 
-/** In any minute no more than the limit; a Redis that lost all it had begins a new count. */
+/** In any minute at most the limit; a Redis that lost its data starts a new count. */
 function limitBroken(seen: readonly CallOutcome[], faults: Report["faults"]): string[] {
   const served = seen
     .filter(({ who, outcome }) => who === "often" && outcome === "whole")
@@ -153,7 +153,7 @@ function limitBroken(seen: readonly CallOutcome[], faults: Report["faults"]): st
   return most <= allowed ? [] : [`${most} requests were served in a minute to a key of ${LIMIT} a minute`];
 }
 
-/** A run in which nothing was refused, and nobody ran out of money, would prove nothing. */
+/** A run without refusals, or in which no caller ran out of money, would prove nothing. */
 export function neverHappened(seen: readonly CallOutcome[]): string[] {
   const had = (who: string, test: (one: CallOutcome) => boolean) => seen.some((one) => one.who === who && test(one));
   return [

@@ -8,14 +8,14 @@ export type CallOutcome = {
   readonly kind: Kind;
   readonly startedMs: number;
   readonly tookMs: number;
-  /** `cut`: the answer began and broke off. `lost`: there was none. */
+  /** `cut`: the response began and broke off. `lost`: there was none. */
   readonly outcome: "whole" | "refused" | "cut" | "lost";
   readonly status: number | undefined;
-  /** The code of a refusal of the gateway; `balancer` where another wrote it. */
+  /** The code of a gateway error; `balancer` when the balancer wrote it. */
   readonly code: string | undefined;
   readonly retryAfter: string | null;
   readonly requestId: string | null;
-  /** By the answer itself; undefined where it does not say, or is not whole. */
+  /** By the response itself; undefined when it does not say, or is incomplete. */
   readonly costNanos: number | undefined;
 };
 
@@ -23,10 +23,10 @@ export type Kind = "json" | "stream" | "messages" | "embeddings";
 
 export type Caller = { readonly who: string; readonly key: string; readonly pauseMs: number };
 
-/** Longer than anything that the gateway promises to end: whoever waits so long hangs. */
+/** Longer than any timeout of the gateway: a call that takes longer hangs. */
 const PATIENCE_MS = 30_000;
 
-/** One caller that asks without end, one request after the other, until it is told to stop. */
+/** One caller that sends one request after the other until it is stopped. */
 export async function call(
   url: string,
   caller: Caller,
@@ -65,7 +65,7 @@ function requestOf(kind: Kind): { readonly path: string; readonly body: Json } {
   }
 }
 
-/** One request, and everything that can be said about how it ended. */
+/** One request, and everything about how it ended. */
 export async function ask(url: string, { who, key }: Pick<Caller, "who" | "key">, kind: Kind): Promise<CallOutcome> {
   const startedMs = performance.now();
   const { path, body } = requestOf(kind);
@@ -114,7 +114,7 @@ function codeIn(text: string | undefined): string {
   }
 }
 
-/** What a whole answer says it cost; undefined when it is not whole. */
+/** The cost in a complete response; undefined when it is incomplete. */
 function wholeIn(kind: Kind, text: string): { readonly costNanos: number | undefined } | undefined {
   try {
     if (kind !== "stream") return { costNanos: nanos(JSON.parse(text).usage?.cost) };
