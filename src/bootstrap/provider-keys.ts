@@ -6,19 +6,21 @@ import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
-import { UNDECRYPTABLE_CREDENTIAL } from "../io/upstream/connections.ts";
+import { type AddressResolver, UNDECRYPTABLE_CREDENTIAL } from "../io/upstream/connections.ts";
 import { OwnKeys, type OwnKeysDeps } from "../io/upstream/own-keys.ts";
 import { GOOGLE_TOKEN_URIS, parseOwnKey } from "../io/upstream/parse-own-key.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { probeCredential } from "../io/upstream/probe-credential.ts";
-import type { AddressResolver } from "../io/upstream/provider-connections.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { circuitBreakerRules } from "./overload-protection.ts";
 
-export function createOwnKeys(config: Config, deps: Pick<OwnKeysDeps, "snapshot" | "transport" | "platform">): OwnKeys {
+export function createOwnKeys(
+  config: Config,
+  deps: Pick<OwnKeysDeps, "catalogue" | "transport" | "platform">,
+): OwnKeys {
   return new OwnKeys({ ...deps, clock: systemClock, breakerRules: circuitBreakerRules(config) });
 }
 

@@ -1,6 +1,5 @@
 import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
-import type { AuthStyle, OutboundRequest } from "./connections.ts";
 import { type AwsKeys, awsRegionFor, signAws } from "./sigv4.ts";
 import type { Transport, UpstreamBody } from "./transport.ts";
 
@@ -47,6 +46,7 @@ function includesRealProvider(credentials: ReadonlyMap<string, Credential>, { pr
 
 /** The header that carries a token. */
 export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
+
 /** A complete request before authorization; a signature covers it. */
 export type OutboundRequest = {
   readonly url: string;
@@ -66,6 +66,7 @@ export class CredentialRefusedError extends Error {
 
 /** Stands for a stored key that cannot be decrypted: it is planned like any other, and every attempt fails before sending. */
 export const UNDECRYPTABLE_CREDENTIAL: Credential = { kind: "bearer", token: "" };
+
 /** The headers that carry the credential; created right before the request is sent and stored nowhere. */
 export function authorize(
   credential: Credential | undefined,
@@ -105,7 +106,8 @@ export function upstreamHeaders(
 }
 
 /** The URL scheme of nodes: `tunnel://<node id>/v1`. */
-export const TUNNEL_SCHEME = "tunnel:";
+const TUNNEL_SCHEME = "tunnel:";
+
 /** Sends `tunnel:` URLs through the tunnels of nodes and all others through HTTP. */
 export function withTunnels(http: Transport, tunnels: Pick<Transport, "send"> & { close(): void }): Transport {
   return {

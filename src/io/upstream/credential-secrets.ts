@@ -1,6 +1,7 @@
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 
 const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "x-goog-api-key", "x-amz-security-token"] as const;
+
 /** The secrets of a credential itself. A minted token is not included: each request knows the one it presented. */
 export function credentialSecrets(credential: Credential): readonly string[] {
   switch (credential.kind) {

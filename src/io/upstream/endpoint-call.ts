@@ -8,7 +8,7 @@ import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../l
 import { classifyStatus } from "./classify-failure.ts";
 import { authorize, upstreamHeaders } from "./connections.ts";
 import type { Transport, UpstreamBodyHandler, UpstreamCall } from "./transport.ts";
-import { type UpstreamAdapter } from "./upstream-adapter.ts";
+import type { UpstreamAdapter } from "./upstream-adapter.ts";
 
 /** A request of the gateway itself, outside of any inference request. */
 export type EndpointCall = {

@@ -6,7 +6,13 @@ import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
-import { PLAUSIBLE_FACTOR, SEARCH_ALLOWANCE_TOKENS } from "../../language/canon/tokens.ts";
+import {
+  NO_CEILING,
+  PLAUSIBLE_FACTOR,
+  REASONING_ALLOWANCE_TOKENS,
+  SEARCH_ALLOWANCE_TOKENS,
+  type UsageCeiling,
+} from "../../language/canon/tokens.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
@@ -18,7 +24,24 @@ import { requiresResponsesApi, SCHEMALESS_CHAT, TOOLLESS_CHAT, usesResponsesApi 
 import { translatedAdapter } from "./translated-adapter.ts";
 import type { AdapterTarget, InboundRequest, UpstreamAdapter } from "./upstream-adapter.ts";
 import { type GenerationAdapter, type GenerationFormat, UPSTREAM_ADAPTERS } from "./upstream-adapters.ts";
-import { usageCeilingFor } from "./usage-ceiling.ts";
+
+const FORMAT_BY_DIALECT: Readonly<Record<DialectId, GenerationFormat>> = {
+  D1: "chat_completions",
+  D2: "messages",
+  D3: "gemini",
+  D4: "converse",
+};
+
+/** The generation format of an endpoint: its first listed dialect, or the Responses API if it has no other. */
+export function generationAdapterOf({
+  dialects: [dialect],
+  quirks,
+  responsesApi,
+}: Endpoint): GenerationAdapter | undefined {
+  if (dialect === undefined) return responsesApi ? UPSTREAM_ADAPTERS.generation.responses : undefined;
+  const format = dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "raw_predict" : FORMAT_BY_DIALECT[dialect];
+  return UPSTREAM_ADAPTERS.generation[format];
+}
 
 /** The adapter for one request and one endpoint: passthrough if both use the same wire format, otherwise translated. */
 export function adapterFor(inbound: InboundRequest, target: AdapterTarget): UpstreamAdapter {
@@ -65,24 +88,6 @@ export function isEffortConflicting({ call, dialect }: InboundRequest, target: O
   return generationAdapterOf(endpoint)?.dialect.conflictsWithEffort?.(call, modelFactsFor(endpoint, model)) === true;
 }
 
-const FORMAT_BY_DIALECT: Readonly<Record<DialectId, GenerationFormat>> = {
-  D1: "chat_completions",
-  D2: "messages",
-  D3: "gemini",
-  D4: "converse",
-};
-
-/** The generation format of an endpoint: its first listed dialect, or the Responses API if it has no other. */
-export function generationAdapterOf({
-  dialects: [dialect],
-  quirks,
-  responsesApi,
-}: Endpoint): GenerationAdapter | undefined {
-  if (dialect === undefined) return responsesApi ? UPSTREAM_ADAPTERS.generation.responses : undefined;
-  const format = dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "raw_predict" : FORMAT_BY_DIALECT[dialect];
-  return UPSTREAM_ADAPTERS.generation[format];
-}
-
 /** What an endpoint's dialect can carry of a call; the planner checks it before any endpoint is called. */
 export function dialectSupport(surface: Surface): DialectSupport {
   return surface === "messages" ? MESSAGES_SUPPORT : surface === "responses" ? RESPONSES_SUPPORT : CHAT_SUPPORT;
@@ -98,6 +103,7 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
 
 /** Models without sampling reject these in every dialect. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
+
 const CHAT_SUPPORT: DialectSupport = {
   // The parameter table governs this surface, also on endpoints of its own dialect.
   isNative: () => false,
@@ -128,6 +134,7 @@ const MESSAGES_SUPPORT: DialectSupport = {
 };
 
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
+
 function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
   if (requiresResponsesApi(endpoint, needs)) return responsesUpstream;
   return generationAdapterOf(endpoint)?.dialect ?? chatUpstream;
@@ -137,13 +144,31 @@ function takesSampling({ features, quirks }: Endpoint, value: "default" | "other
   return features.sampling !== false && (value === "default" || !quirks?.includes(DEFAULT_SAMPLING));
 }
 
+/**
+ * The usage that a provider can plausibly report for a request. There is no ceiling with provider-run tools or uploaded
+ * files: the provider may read and write any number of tokens then.
+ */
+function usageCeilingFor({ call, body }: InboundRequest, { endpoint, model, head }: AdapterTarget): UsageCeiling {
+  if ([call.native, call.extras, call.uploadPaths].some((items) => items !== undefined && items.length > 0))
+    return NO_CEILING;
+  const modelMax = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Infinity;
+  const limit = call.maxOutputTokens;
+  const requested = limit === undefined ? modelMax : Math.max(limit, maxOutputTokensFor(call, limit, endpoint, model));
+  return {
+    inputTokens: hasMedia(call) ? Infinity : inputCeiling(body.text.length, head.inputTokens),
+    visibleOutputTokens: PLAUSIBLE_FACTOR * requested + REASONING_ALLOWANCE_TOKENS,
+    outputTokens: PLAUSIBLE_FACTOR * Math.max(requested, modelMax) + REASONING_ALLOWANCE_TOKENS,
+  };
+}
+
 const CHARS_PER_TOKEN = 4;
+
 /** The estimate includes earlier turns of a stored conversation, which the body may only reference. */
-export function inputCeiling(chars: number, estimatedTokens: number): number {
+function inputCeiling(chars: number, estimatedTokens: number): number {
   return PLAUSIBLE_FACTOR * (chars + CHARS_PER_TOKEN * estimatedTokens) + SEARCH_ALLOWANCE_TOKENS;
 }
 
-export function hasMedia({ turns }: Call): boolean {
+function hasMedia({ turns }: Call): boolean {
   return turns.some(({ parts }) => parts.some(isMedia));
 }
 

@@ -1,4 +1,4 @@
-import type { CatalogueSnapshot, Credential, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { CurrentCatalogue, Credential, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
 import { type CircuitBreakerRules, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts";
@@ -47,7 +47,7 @@ export type OwnKeyOverlay = {
 };
 
 export type OwnKeysDeps = {
-  readonly snapshot: () => CatalogueSnapshot;
+  readonly catalogue: CurrentCatalogue;
   /** Called when the first key is added, because the platform is built later. */
   readonly platform: () => {
     readonly addresses: AddressResolver;
@@ -102,11 +102,11 @@ export class OwnKeys {
   }
 
   #buildOverlay(workspaceId: string, keys: ReadonlyMap<string, LoadedOwnKey>): OwnKeyOverlay {
-    const { snapshot } = this.#deps;
+    const { catalogue } = this.#deps;
     const { addresses, reach: platform, proofs } = this.#deps.platform();
     const credentials = new Map([...keys].map(([provider, loaded]) => [provider, loaded.credential]));
-    const connections = new OwnerConnections(credentials, snapshot(), addresses);
-    const own = new Reachability(snapshot, connections, hasAdapter, proofs);
+    const connections = new OwnerConnections(credentials, catalogue.snapshot, addresses);
+    const own = new Reachability(catalogue, connections, hasAdapter, proofs);
     const metadata = new Map([...keys].map(([provider, { key }]) => [provider, key]));
     return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, metadata) };
   }
