@@ -18,7 +18,7 @@ beforeEach(() => {
   return () => rmSync(home, { recursive: true, force: true });
 });
 
-/** As a developer runs it: a key, no operator's token, a home of their own. */
+/** As a developer runs it: a key, no operator token, an own home folder. */
 const connect = (args: readonly string[], over: Record<string, string> = {}) =>
   runCli(["connect", ...args], { HOME: home, GATEWAY_URL: gateway.url, GATEWAY_KEY: tenant.key, ...over });
 const inHome = (...parts: string[]) => path.join(home, ...parts);
@@ -73,7 +73,7 @@ describe.each(CASES)(
   "PORTAL-09 gateway connect $client",
   { timeout: 60_000 },
   ({ client, file, before, kept, later, surface }) => {
-    test("writes beside what is there, tests it, says what served it, and takes it back to the character", async () => {
+    test("adds to existing settings, tests them, names what served, and restores them exactly", async () => {
       const config = have(inHome(...file), before);
       const done = await connect([client, "--model", "sandbox/chat", "--json"]);
       expect([done.code, done.stderr]).toEqual([0, ""]);
@@ -111,7 +111,7 @@ describe.each(CASES)(
       expect(existsSync(path.join(path.dirname(config), "gateway-key"))).toBe(false);
     });
 
-    test("keeps what was changed since when it is taken back", async () => {
+    test("keeps later changes when it is undone", async () => {
       const config = have(inHome(...file), before);
       await connect([client, "--model", "sandbox/chat"]);
       writeFileSync(config, later(read(config)));
@@ -122,7 +122,7 @@ describe.each(CASES)(
       expect(text).not.toContain(tenant.key);
     });
 
-    test("makes the file where there is none, and removes it again; a dry run touches nothing", async () => {
+    test("creates a missing file and removes it again; a dry run changes nothing", async () => {
       const config = inHome(...file);
       const dry = await connect([client, "--dry-run", "--model", "sandbox/chat"]);
       expect([dry.code, dry.stderr]).toEqual([0, ""]);
@@ -138,7 +138,7 @@ describe.each(CASES)(
 );
 
 describe("PORTAL-09 what the clients read", { timeout: 60_000 }, () => {
-  test("Claude Code: address without /v1, token, models, and no other key", async () => {
+  test("Claude Code: base URL without /v1, token, models, and no other key", async () => {
     const config = have(inHome(".claude", "settings.json"), '{"env":{"ANTHROPIC_API_KEY":"sk-old"}}');
     await connect(["claude-code", "--model", "sandbox/chat"]);
     expect(JSON.parse(read(config)).env).toEqual({
@@ -175,7 +175,7 @@ describe("PORTAL-09 what the clients read", { timeout: 60_000 }, () => {
     });
   });
 
-  test("Continue: one model more, first in the list", async () => {
+  test("Continue: one more model, first in the list", async () => {
     const config = have(
       inHome(".continue", "config.yaml"),
       "name: m\nversion: 1.0.0\nschema: v1\nmodels:\n- name: a\n  provider: ollama\n  model: b\n",
@@ -196,8 +196,8 @@ describe("PORTAL-09 what the clients read", { timeout: 60_000 }, () => {
   });
 });
 
-describe("PORTAL-09 connect says what is wrong, and writes nothing then", { timeout: 60_000 }, () => {
-  test("a key that is not valid; no key; an address where nothing is; a client nobody knows", async () => {
+describe("PORTAL-09 connect reports errors and then writes nothing", { timeout: 60_000 }, () => {
+  test("an invalid key; no key; an unreachable address; an unknown client", async () => {
     const outcomes = await Promise.all([
       connect(["codex"], { GATEWAY_KEY: "sk_svc_live_nonsense" }),
       connect(["codex"], { GATEWAY_KEY: "" }),
@@ -215,14 +215,14 @@ describe("PORTAL-09 connect says what is wrong, and writes nothing then", { time
     expect(existsSync(inHome(".codex"))).toBe(false);
   });
 
-  test("a file that cannot be read is left as it is", async () => {
+  test("an unreadable file stays unchanged", async () => {
     const config = have(inHome(".claude", "settings.json"), "{ broken");
     const { code, stderr } = await connect(["claude-code"]);
     expect([code, read(config)]).toEqual([1, "{ broken"]);
     expect(stderr).toContain("was left as it is: line 1 is not JSON.");
   });
 
-  test("a test request that fails is told with the way back", async () => {
+  test("a failed test request is reported with the way back", async () => {
     const poor = await gateway.tenant({ credit: "0" });
     const { code, stderr } = await connect(["opencode", "--model", "sandbox/chat"], { GATEWAY_KEY: poor.key });
     expect(code).toBe(1);
@@ -230,7 +230,7 @@ describe("PORTAL-09 connect says what is wrong, and writes nothing then", { time
     expect(stderr).toContain("--undo");
   });
 
-  test("a variable of the shell that would win is named", async () => {
+  test("names an environment variable that would take precedence", async () => {
     const { stdout } = await connect(["claude-code", "--dry-run"], { ANTHROPIC_API_KEY: "sk-ant" });
     expect(stdout).toContain("ANTHROPIC_API_KEY is set in your shell");
     expect(stdout).not.toContain("sk-ant");

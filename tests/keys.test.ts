@@ -25,13 +25,13 @@ async function create(body: Record<string, unknown> = {}): Promise<Issued> {
   return { id: String(json["id"]), key: String(json["key"]), prefix: String(json["prefix"]) };
 }
 
-/** What a call with a key is answered; validating costs nothing. */
+/** The status of a call with a key; validating is free. */
 async function call(key: string, target = "/v1/auth/validate") {
   const { status, body, headers } = await gateway.call(key, target);
   return { status, code: body.error?.code, json: body, headers };
 }
 
-test("PORTAL-02 the list of keys says when each was last used and what it came to this month", async () => {
+test("PORTAL-02 the list of keys has each key's last use and spend of the month", async () => {
   await operator.post("/manage/workspaces", { slug: "used", currency: "CHF" });
   await operator.post("/manage/workspaces/used/wallet/credits", { amount: "5" });
   const made = await Promise.all(
@@ -54,7 +54,7 @@ test("PORTAL-02 the list of keys says when each was last used and what it came t
   });
 });
 
-describe("a key and what it says of itself", () => {
+describe("validating a key", () => {
   test("KEY-01 AUTH-10 each kind of key has its prefix, and validation names it in exactly eight fields", async () => {
     for (const [body, prefix, environment] of [
       [{ name: "a" }, "sk_svc_live_", "PRODUCTION"],
@@ -84,7 +84,7 @@ describe("a key and what it says of itself", () => {
     expect((await call(key)).json.scopes).toEqual(["inference:embeddings"]);
   });
 
-  test("KEY-02 the key is in no file of the data folder and in no later answer", async () => {
+  test("KEY-02 the key is in no file of the data folder and in no later response", async () => {
     const { id, key, prefix } = await create({ name: "secret-marked" });
     expect((await call(key)).status).toBe(200);
     const bare = key.slice(prefix.length);
@@ -103,7 +103,7 @@ function filesIn(folder: string): string[] {
     .map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-describe("the life of a key", () => {
+describe("key life cycle", () => {
   test("KEY-03 after a rotation both keys work; the new one has the old one's settings", async () => {
     const old = await create({ name: "rotating", scopes: ["inference:chat"], rpm: 50, environment: "test" });
     const { status, json } = await operator.post(`/manage/keys/${old.id}/rotate`, {});
@@ -118,7 +118,7 @@ describe("the life of a key", () => {
     expect((await operator.get(`/manage/keys/${json["id"]}`)).json).toMatchObject({ rpm: 50, rotated_from: old.id });
   });
 
-  test("KEY-03 AUTH-05 past its grace a rotated key is expired", async () => {
+  test("KEY-03 AUTH-05 a rotated key expires after its grace period", async () => {
     const old = await create();
     await operator.post(`/manage/keys/${old.id}/rotate`, { grace: "0s" });
     const refused = await call(old.key);
@@ -138,7 +138,7 @@ describe("the life of a key", () => {
     }
   });
 
-  test("KEY-05 AUTH-05 past its expiry a key is expired, also when it was made so", async () => {
+  test("KEY-05 AUTH-05 a key past its expiry is refused, also when created so", async () => {
     const made = await create({ expires_at: "2020-01-01T00:00:00Z" });
     expect((await call(made.key)).code).toBe("expired_api_key");
     const later = await create();
@@ -149,7 +149,7 @@ describe("the life of a key", () => {
     expect((await operator.get(`/manage/keys/${later.id}`)).json["state"]).toBe("expired");
   });
 
-  test("KEY-06 every setting can be changed and holds from the next request on", async () => {
+  test("KEY-06 every setting can be changed and holds from the next request", async () => {
     const { id, key } = await create();
     const set = (body: Record<string, unknown>) => operator.patch(`/manage/keys/${id}`, body);
     await set({ ip_allowlist: ["203.0.113.0/24"] });
@@ -178,12 +178,12 @@ describe("personal keys", () => {
     expect((await call(key)).code).toBe("invalid_api_key");
   });
 
-  test("KEY-07 wait for approval when the key policy requires it, and nobody approves one while they are switched off", async () => {
+  test("KEY-07 wait for approval when required, and cannot be approved while they are disabled", async () => {
     const policy = (body: object) => operator.patch("/manage/workspaces/keys/key-policy", body);
     await policy({ approval: true });
     const waiting = await create({ member: "ada@example.eu" });
     expect((await call(waiting.key)).code).toBe("invalid_api_key");
-    // Keys of the workspace wait for nobody.
+    // Workspace keys need no approval.
     expect((await call((await create()).key)).status).toBe(200);
     await policy({ personal_keys: false });
     expect((await operator.post(`/manage/keys/${waiting.id}/approve`)).code).toBe("not_allowed");

@@ -34,8 +34,8 @@ const rowsOf = (json: JsonObject): JsonObject[] =>
 const nanosOf = (amount: unknown): bigint => parseNanos(String(amount)) ?? -1n;
 const walletOf = async () => (await operator.get("/manage/workspaces/lab/wallet")).json;
 
-describe("the door", () => {
-  test.each(MANAGE_ROUTES)("$method $path opens to the operator's token only", async ({ method, path }) => {
+describe("access", () => {
+  test.each(MANAGE_ROUTES)("$method $path accepts the operator token only", async ({ method, path }) => {
     const target = path.replace(/\{\w+\}/g, "x");
     for (const headers of [
       {},
@@ -85,7 +85,7 @@ describe("the door", () => {
 });
 
 describe("wallet", () => {
-  test("a request that has just ended shows at once, and the ledger says the same", async () => {
+  test("a finished request shows at once, and the ledger agrees", async () => {
     const before = nanosOf((await walletOf())["balance"]);
     const { status, id } = await chat();
     expect(status).toBe(200);
@@ -109,7 +109,7 @@ describe("wallet", () => {
 });
 
 describe("policy", () => {
-  test("a change holds from the next request on", async () => {
+  test("a change holds from the next request", async () => {
     for (const [floor, provider] of [
       ["L3", "sandbox-fr"],
       ["L2", "sandbox-de"],
@@ -127,7 +127,7 @@ describe("policy", () => {
 describe("request log", () => {
   const list = async (query: string) => rowsOf((await operator.get(`/manage/workspaces/lab/requests?${query}`)).json);
 
-  test("LOG-01 every call is in the log with all that is known of it, and without its content", async () => {
+  test("LOG-01 every call is in the log in full, without its content", async () => {
     const { id } = await chat({ model: "auto", stream: true }, { "x-title": "notebook" });
     const [row] = await list("limit=1");
     expect(row).toMatchObject({
@@ -166,7 +166,7 @@ describe("request log", () => {
     expect(JSON.stringify(detail)).not.toMatch(/private question|Zwölfaxing/);
   });
 
-  test("LOG-01 a refused call is in the log too, and cost nothing", async () => {
+  test("LOG-01 a refused call is in the log too, at no cost", async () => {
     const { id, status } = await chat({ model: "no/such-model" });
     expect(status).toBe(404);
     const [row] = await list("limit=1");
@@ -199,7 +199,7 @@ describe("request log", () => {
   });
 });
 
-test("doctor finds a sound gateway sound", async () => {
+test("doctor reports a healthy gateway as healthy", async () => {
   const { json } = await operator.get("/manage/doctor");
   expect(json).toMatchObject({ ok: true });
 });

@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("single sign-on while Redis is unavai
 
   async function accept(link: string): Promise<Browser> {
     const browser = new Browser(gateway.url);
-    const account = { name: "Somebody", password: PASSWORD };
+    const account = { name: "Someone", password: PASSWORD };
     expect((await browser.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
     return browser;
   }

@@ -208,7 +208,7 @@ describe("a receiver", () => {
     hook.always({ status: 410 });
     mailbox.refuse(550);
     onTestFinished(() => mailbox.refuse(undefined));
-    await setAlerts({ low_balance: "10", mail_to: ["nobody@gone.example"] });
+    await setAlerts({ low_balance: "10", mail_to: ["absent@gone.example"] });
     await ask();
     const failed = await deliveriesOnce("failed", 2);
     expect(failed.map(({ channel, last_error, attempts }) => [channel, last_error, attempts]).toSorted()).toEqual([

@@ -217,7 +217,7 @@ describe("management", () => {
     [{ week: "5" }, 400, "week"],
     [{ key: "K", member: "ada@example.eu", day: "1" }, 400, "member"],
     [{ key: "key_of_nobody", day: "1" }, 404, undefined],
-    [{ member: "nobody@example.eu", day: "1" }, 404, undefined],
+    [{ member: "absent@example.eu", day: "1" }, 404, undefined],
   ])("BILL-04 %j is refused and sets nothing", async (body, status, param) => {
     const answer = await scene.gateway.call(scene.gateway.adminToken, `/manage/workspaces/${tenant.slug}/limits`, {
       method: "PUT",
@@ -251,7 +251,7 @@ describe("management", () => {
     expect((await cli("list", tenant.slug)).json).toMatchObject({ data: [{ of: "workspace" }, { of: "key" }] });
     expect((await cli("set", tenant.slug)).code).toBe(2);
     expect((await cli("set", tenant.slug, "--day", "much")).code).toBe(2);
-    expect((await cli("set", tenant.slug, "--member", "nobody@example.eu", "--day", "1")).code).toBe(1);
+    expect((await cli("set", tenant.slug, "--member", "absent@example.eu", "--day", "1")).code).toBe(1);
     const shown = await scene.gateway.cli("wallet", "show", tenant.slug, "--json");
     expect(shown.json).toEqual({ balance: "10.00", held: "0.00", currency: "EUR" });
   });

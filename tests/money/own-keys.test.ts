@@ -110,7 +110,7 @@ describe("BILL-08 a workspace's own provider key", () => {
       expect(refused).toMatchObject({ status: 400, body: { error: { code: "invalid_value", param: "key" } } });
       expect(refused.text).not.toMatch(/canary/i);
     }
-    expect(await place.put(tenant, "nobody", { key: OWN("a") })).toMatchObject({ status: 404 });
+    expect(await place.put(tenant, "unknown", { key: OWN("a") })).toMatchObject({ status: 404 });
   });
 
   test("BILL-08 first: the own key before the platform's; when rejected the platform serves, and the log shows it", async () => {

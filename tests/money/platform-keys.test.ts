@@ -147,7 +147,7 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     expect(await put("deepinfra", { key: STORED("bad") })).toEqual([409, "conflict", "key"]);
     expect(await put("deepinfra", { key: "two lines\nof-canary" })).toEqual([400, "invalid_value", "key"]);
     expect(await put("deepinfra", { key: STORED("bad"), use: "first" })).toEqual([400, "unsupported_parameter", "use"]);
-    expect(await put("nobody", { key: STORED("bad") })).toEqual([404, "not_found", undefined]);
+    expect(await put("unknown", { key: STORED("bad") })).toEqual([404, "not_found", undefined]);
     expect(await listed("deepinfra")).toMatchObject({ connected: false });
     const gone = await place.gateway.call(place.gateway.adminToken, "/manage/providers/deepinfra", {
       method: "DELETE",

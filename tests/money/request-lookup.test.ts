@@ -49,7 +49,7 @@ describe("looking up a request", () => {
   });
 
   test("BILL-10 has refused requests too, at no cost", async () => {
-    const answer = await scene.chat(tenant.key, { model: "nobody/nothing" });
+    const answer = await scene.chat(tenant.key, { model: "unknown/nothing" });
     const { body } = await get(tenant.key, `/v1/requests/${answer.headers.get("x-svc-request-id")}`);
     expect(body).toMatchObject({ status: 404, error_code: "model_not_found", cost: "0.00", model: null });
   });
@@ -159,6 +159,6 @@ describe("usage", () => {
     const hers = await scene.chat(String(personal["key"]), {});
     const { data }: Json = await scene.gateway.manage("GET", `${workspace}/requests?member=ada@example.eu`);
     expect(data).toMatchObject([{ id: hers.headers.get("x-svc-request-id"), member: "ada@example.eu" }]);
-    expect(await scene.gateway.manage("GET", `${workspace}/requests?member=nobody`)).toEqual({ data: [], next: null });
+    expect(await scene.gateway.manage("GET", `${workspace}/requests?member=unknown`)).toEqual({ data: [], next: null });
   });
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-/** Far more than one request to a node asks for. */
+/** Far more than one call to a node takes. */
 const input = Array.from({ length: 2048 }, (_, place) => `text ${place}`);
 
 function vectors({ model, input: texts }: Json): Json {
@@ -22,7 +22,7 @@ function vectors({ model, input: texts }: Json): Json {
   return { object: "list", model, data, usage: { prompt_tokens: texts.length, total_tokens: texts.length } };
 }
 
-/** A workspace with a node `rack`, and a server on it whose answers wait for `open`. */
+/** A workspace with a node `rack` and a local server whose replies wait for `open`. */
 async function withNode(capacity: number, node: Json = {}) {
   const tenant = await scene.gateway.tenant();
   const gate = Promise.withResolvers<void>();
@@ -49,14 +49,14 @@ async function withNode(capacity: number, node: Json = {}) {
   return { tenant, local, load, open: gate.resolve, embed, chat };
 }
 
-describe("one request for more texts than a node is asked for at once", () => {
+describe("a request with more texts than one node call takes", () => {
   test.each([
     [1, 1],
     [2, 1],
     [3, 1],
     [4, 2],
     [7, 3],
-  ])("NODE-01 EMB-01 a node of capacity %i serves it in parts, as many at once as %i", async (capacity, atOnce) => {
+  ])("NODE-01 EMB-01 a node of capacity %i serves it in parts, at a concurrency of %i", async (capacity, atOnce) => {
     const { tenant, local, load, open, embed } = await withNode(capacity);
     const call = embed();
     await until(() => local.received.length >= atOnce);
@@ -71,7 +71,7 @@ describe("one request for more texts than a node is asked for at once", () => {
     });
   });
 
-  test("NODE-01 BILL-02 a node with one place serves it behind a catalogue model, and who costs is not asked", async () => {
+  test("NODE-01 BILL-02 a node with one slot serves it behind a catalogue model, and no paid endpoint is called", async () => {
     const { local, open, embed } = await withNode(1, { mapping: { embed: MODEL } });
     open();
     const { status, body, headers } = await embed(MODEL);
@@ -80,11 +80,11 @@ describe("one request for more texts than a node is asked for at once", () => {
     expect(scene.at("host").requests).toEqual([]);
   });
 
-  test("NODE-01 half of a node's places are left to others, however many such requests there are", async () => {
+  test("NODE-01 leaves half of a node's slots to others, however many such requests there are", async () => {
     const { local, open, embed, chat } = await withNode(4);
     const first = embed();
     await until(() => local.received.length === 2);
-    // The second has one place, and finds none beside it.
+    // The second one gets a single slot.
     const second = embed();
     await until(() => local.received.length === 3);
     const beside = chat();
@@ -97,7 +97,7 @@ describe("one request for more texts than a node is asked for at once", () => {
   });
 });
 
-describe("a node that takes fewer requests than it said", () => {
+describe("a node that takes fewer requests than it announced", () => {
   async function withRogue(says: (body: Json) => Json | undefined) {
     const tenant = await scene.gateway.tenant();
     const { token } = await createNode(scene.gateway, tenant.slug, "rack");
@@ -109,18 +109,18 @@ describe("a node that takes fewer requests than it said", () => {
     return { answer, row: await scene.rowOf(answer) };
   }
 
-  test("NODE-01 EMB-01 is asked for the parts that it refused when it has answered others", async () => {
+  test("NODE-01 EMB-01 gets the refused parts again after it has served others", async () => {
     let calls = 0;
     const { answer, row } = await withRogue((body) => {
       calls += 1;
-      // Four come at once, and it has one place: the others had been taken by somebody else.
+      // Four parts come at once and there is one slot: another caller had taken the others.
       return calls > 1 && calls <= 4 ? undefined : vectors(body);
     });
     expect([answer.status, answer.body.data?.length]).toEqual([200, 2048]);
     expect(row.attempts).toMatchObject([{ outcome: "served", maybe_accepted: false }]);
   });
 
-  test("HDR-03 LOG-01 is told as a place that had parts of the input when it takes no more of them", async () => {
+  test("HDR-03 LOG-01 is recorded as a processing location when it refuses the remaining parts", async () => {
     let calls = 0;
     const { answer, row } = await withRogue((body) => {
       calls += 1;
@@ -133,7 +133,7 @@ describe("a node that takes fewer requests than it said", () => {
     ]);
   });
 
-  test("LOG-01 is not told as one that had the input where it refused every part", async () => {
+  test("LOG-01 is not recorded as a processing location when it refused every part", async () => {
     const { answer, row } = await withRogue(() => undefined);
     expect(answer.status).toBe(429);
     expect(row.countries).toBeNull();

@@ -50,7 +50,7 @@ function fileWith(text: string): string {
   return file;
 }
 
-/** Whether somebody who connects now is not let in. */
+/** Whether a new connection is refused. */
 function isRefusedAt(url: string): Promise<boolean> {
   return fetch(`${url}/healthz`, { headers: { connection: "close" } }).then(
     async (answer) => {
@@ -66,7 +66,7 @@ const hasOpenssl = existsSync(OPENSSL);
 
 const CHAT = { model: "node/rack/tiny", messages: [{ role: "user", content: "Hello." }] };
 
-test("NODE-02 a gateway that stops says so to a node that comes too late", async () => {
+test("NODE-02 a stopping gateway tells a late node that it stops", async () => {
   const gateway = await startGateway();
   const tenant = await gateway.tenant();
   const { token } = await createNode(gateway, tenant.slug, "rack");
@@ -75,11 +75,11 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
   await waitForNodeState(gateway, tenant.slug, "rack", "connected");
   const response = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
   await until(() => local.received.length === 1);
-  // Its request has begun to come, so it is heard to the end.
+  // Its request has begun, so it is read to the end.
   const late = connect(Number(new URL(gateway.url).port), "127.0.0.1");
   await once(late, "connect");
   late.write("GET /nodes/connect HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n");
-  // Whoever came after it was heard.
+  // A later connection was read.
   for (let time = 0; time < 2; time += 1) expect(await isRefusedAt(gateway.url)).toBe(false);
   const closed = gateway.close();
   await expect.poll(() => isRefusedAt(gateway.url)).toBe(true);
@@ -94,7 +94,7 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
 });
 
 describe("gateway node connect", { timeout: 60_000 }, () => {
-  test("NODE-01 serves a workspace without an operator's token, and finishes what runs when it is told to stop", async () => {
+  test("NODE-01 serves a workspace without an operator token, and finishes running requests on SIGTERM", async () => {
     const gateway = await gatewayForTest();
     const tenant = await gateway.tenant();
     const { token } = await createNode(gateway, tenant.slug, "rack");
@@ -117,12 +117,12 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await node.exited).toBe(0);
     expect(node.output.stdout).toMatch(/\nstopped\n$/);
     expect(node.output.stderr).toBe("");
-    // Every line says something new.
+    // Every line is different.
     const lines = node.output.stdout.trim().split("\n");
     expect(new Set(lines).size).toBe(lines.length);
   });
 
-  test("NODE-01 a token that is refused, or none, ends it with what to do: exit 1, or 2 where something is missing", async () => {
+  test("NODE-01 exits with 1 for a rejected token and 2 for a missing one, with a hint", async () => {
     const gateway = await gatewayForTest();
     const local = await localForTest();
     const where = ["--url", gateway.url, "--upstream", local.url];
@@ -135,7 +135,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--url")]);
   });
 
-  test("NODE-01 says which of the models that it is to announce the server has not, and where an address lacks its end", async () => {
+  test("NODE-01 names announced models the server lacks, and a likely wrong path of the address", async () => {
     const gateway = await gatewayForTest();
     const { slug } = await gateway.tenant();
     const { token } = await createNode(gateway, slug, "rack");
@@ -154,7 +154,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await outputOf(`${local.url}/v2`)).toContain("answered 404 to /v1/v2/models. Write --upstream as");
   });
 
-  test("NODE-02 comes back by itself when the gateway was away, and says each change as JSON", async () => {
+  test("NODE-02 reconnects after a gateway outage, and reports each state as JSON", async () => {
     const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-test-"));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const first = await startGateway({ dataDir });
@@ -178,7 +178,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(lines.some(({ state, problem }) => state === "waiting" && problem === "the gateway stops")).toBe(true);
   });
 
-  test("NODE-01 goes through the proxy that HTTP_PROXY names", async () => {
+  test("NODE-01 uses the proxy of HTTP_PROXY", async () => {
     const gateway = await gatewayForTest();
     const { slug } = await gateway.tenant();
     const { token } = await createNode(gateway, slug, "rack");
@@ -186,14 +186,14 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     const proxy = await connectProxy();
     const args = ["--url", gateway.url.replace("127.0.0.1", "gateway.invalid"), "--upstream", local.url];
     const node = runNode(args, { GATEWAY_NODE_TOKEN: token, HTTP_PROXY: proxy.url });
-    // Its name is known to the proxy alone, and the way to the local server does not lead through it.
+    // Only the proxy can resolve this name; the local server is reached directly.
     await waitForNodeState(gateway, slug, "rack", "connected");
     expect(proxy.received).toEqual([`gateway.invalid:${new URL(gateway.url).port}`]);
     node.kill("SIGTERM");
     expect(await node.exited).toBe(0);
   });
 
-  test.runIf(hasOpenssl)("NODE-01 speaks TLS to the gateway, through the proxy that HTTPS_PROXY names", async () => {
+  test.runIf(hasOpenssl)("NODE-01 speaks TLS to the gateway, through the proxy of HTTPS_PROXY", async () => {
     const gateway = await gatewayForTest();
     const { slug } = await gateway.tenant();
     const { token } = await createNode(gateway, slug, "rack");
@@ -207,14 +207,14 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(proxy.received).toEqual([`gateway.invalid:${tls.port}`]);
     node.kill("SIGTERM");
     expect(await node.exited).toBe(0);
-    // Whoever's certificate is not known gets no token.
+    // A gateway with an unknown certificate gets no token.
     const stranger = runNode(where, { ...env, NODE_EXTRA_CA_CERTS: "" });
     await until(() => stranger.output.stdout.includes("not connected"));
     expect(stranger.output.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
   });
 });
 
-/** What ends TLS before the gateway, with a certificate of its own. */
+/** Terminates TLS in front of the gateway, with its own certificate. */
 async function tlsBefore(url: string) {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-tls-"));
   const [key, certificate] = [path.join(folder, "key.pem"), path.join(folder, "certificate.pem")];
@@ -242,7 +242,7 @@ async function tlsBefore(url: string) {
   return { certificate, port: typeof address === "object" && address !== null ? address.port : 0 };
 }
 
-/** A forward proxy that opens tunnels, to this machine whatever is asked for. */
+/** A forward proxy that opens tunnels to this machine for any host. */
 async function connectProxy() {
   const received: string[] = [];
   const sockets = new Set<Socket>();

@@ -14,7 +14,7 @@ const OWN = "node/rack/tiny";
 const MAPPED = { mapping: { tiny: MODEL } };
 
 type Local = Parameters<typeof localForTest>[0];
-/** It goes at once, whatever it is doing. */
+/** Disconnects immediately, whatever is running. */
 const ABRUPT = { finishMs: 1 };
 
 async function withNode(tenant: Tenant, options: { local?: Local; node?: Json; capacity?: number } = {}) {
@@ -34,7 +34,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const reasons = (row: Json) => row.attempts.map(({ provider, outcome }: Json) => [provider, outcome]);
 
-test("NODE-02 ERR-02 the gateway's own limit for a request is no failure of the node that was answering", async () => {
+test("NODE-02 ERR-02 the gateway's own request timeout is no failure of the node", async () => {
   const brief = await openScene([], { GATEWAY_REQUEST_TIMEOUT_MS: "3000" });
   try {
     const [role = "", first = ""] = chatFrames(["Hello"], { model: "tiny" });
@@ -60,8 +60,8 @@ test("NODE-02 ERR-02 the gateway's own limit for a request is no failure of the 
   }
 });
 
-describe("a connection that is lost", () => {
-  test("NODE-02 before an answer the request moves on to a catalogue endpoint, and the log says why", async () => {
+describe("a lost connection", () => {
+  test("NODE-02 before a response the request fails over to a catalogue endpoint, and the log has the reason", async () => {
     const tenant = await scene.gateway.tenant();
     const { local, agent } = await withNode(tenant, { node: MAPPED, local: { held: true } });
     scene.at("deepinfra").next({ json: chatJson({ content: "from elsewhere" }) });
@@ -77,11 +77,11 @@ describe("a connection that is lost", () => {
       ["deepinfra", "served"],
     ]);
     expect(row.attempts[0]).toMatchObject({ reason: "broken: the connection to the node broke", maybe_accepted: true });
-    // It is not set aside for that: it is away, and may come back.
+    // Its circuit stays closed: it is offline and may come back.
     expect(await waitForNodeState(scene.gateway, tenant.slug, "rack", "offline")).toMatchObject({ set_aside: null });
   });
 
-  test("NODE-02 a model that only the node has ends in 502, is in no list while the node is away, and serves when it is back", async () => {
+  test("NODE-02 a model only the node has gets 502, is unlisted while it is offline, and serves again later", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const { local, agent, node } = await withNode(tenant, { local: { held: true } });
     const response = scene.chat(tenant.key, { model: OWN });
@@ -101,7 +101,7 @@ describe("a connection that is lost", () => {
     expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
   });
 
-  test("NODE-02 in the middle of a stream ends with an error frame, and nothing more is tried", async () => {
+  test("NODE-02 in the middle of a stream ends with an error frame, without a retry", async () => {
     const tenant = await scene.gateway.tenant();
     const { agent } = await withNode(tenant, {
       node: MAPPED,
@@ -128,8 +128,8 @@ describe("a connection that is lost", () => {
   });
 });
 
-describe("keys of the workspace's own beside its nodes", () => {
-  test("NODE-02 both stand before the platform, and neither needs the wallet", async () => {
+describe("own provider keys beside nodes", () => {
+  test("NODE-02 both precede the platform, and neither needs the wallet", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const { local } = await withNode(tenant, {
       node: MAPPED,
@@ -153,7 +153,7 @@ describe("keys of the workspace's own beside its nodes", () => {
 });
 
 describe("capacity", () => {
-  test("NODE-02 a node with as many requests as it takes is passed over, and by name it is busy", async () => {
+  test("NODE-02 a node at its capacity is skipped, and requested by name it is busy", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: MAPPED, capacity: 1, local: { held: true } });
     const first = scene.chat(tenant.key, { model: OWN });
@@ -172,7 +172,7 @@ describe("capacity", () => {
 });
 
 describe("tenancy", () => {
-  test("NODE-02 a node of another workspace is as if it were not there, even under the same name", async () => {
+  test("NODE-02 another workspace's node does not exist, even under the same name", async () => {
     const [mine, theirs] = [await scene.gateway.tenant(), await scene.gateway.tenant()];
     const replying = (text: string): Local => ({
       answer(body, response) {

@@ -30,7 +30,7 @@ const SANDBOX = "sandbox/chat";
 const chunk = (model: string, delta: Json, finish: string | null = null) =>
   `data: ${JSON.stringify({ id: "chatcmpl-local-1", object: "chat.completion.chunk", created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 
-/** Answers whole or as a stream; a stream about `wait` stays open after its first words. */
+/** Replies complete or streamed; a stream about `wait` stays open after its first chunk. */
 function answering(open: ServerResponse[]) {
   return (body: Json, response: ServerResponse) => {
     if (body.stream !== true) {
@@ -55,7 +55,7 @@ const asking = (content: string, more: Json = {}) => ({ model: OWN, messages: [{
 const chat = (gateway: TestGateway, { key }: Tenant, body: Json = asking("hi")) =>
   gateway.call(key, "/v1/chat/completions", { body });
 
-describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instances", { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeout: 60_000 }, () => {
   let fleet: TestFleet;
   let a: TestGateway;
   beforeAll(async () => {
@@ -64,7 +64,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
   }, 60_000);
   afterAll(() => fleet.close());
 
-  /** A tenant made on one instance, with a node whose agent connects to another. */
+  /** A tenant created on one instance, with a node whose agent connects to another. */
   async function withNode(at: string, more: Json = {}, capacity = 8) {
     const tenant = await a.tenant();
     const open: ServerResponse[] = [];
@@ -75,9 +75,9 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     return { tenant, open, local, node, agent, shown };
   }
 
-  test("NODE-01 NODE-03 HDR-05 a request on one instance is served by a node at another: whole, as a stream, in the log once; until it is removed", async () => {
+  test("NODE-01 NODE-03 HDR-05 one instance's request is served by a node at another, complete and streamed, until its removal", async () => {
     const b = await fleet.add();
-    // Its token was made elsewhere a moment ago, and opens the door here.
+    // Its token was created on another instance a moment ago and is valid here.
     const { tenant, node, agent, local, shown, open } = await withNode(b.url);
     const there = await waitForNodeState(b, tenant.slug, "rack", "connected");
     expect(shown).toMatchObject({ models: ["tiny"], capacity: 8, agent: "test", address: "127.0.0.1" });
@@ -99,7 +99,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const { evidence } = await a.manage("GET", `/workspaces/${tenant.slug}/evidence`);
     expect(evidence).toMatchObject([{ own_node: true, operator: "the workspace itself", countries: ["DE"] }]);
 
-    // Who goes away at one instance is felt by the node at the other.
+    // A client disconnect at one instance reaches the node at the other.
     const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
     await until(() => open.length === 1);
     const felt = open[0] === undefined ? undefined : once(open[0], "close");
@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const outside = await chat(a, other);
     expect([outside.status, outside.body.error.code]).toEqual([404, "model_not_found"]);
 
-    // What its workspace says of it on one instance holds on the next request of the other.
+    // A setting changed on one instance applies to the next request on the other.
     await b.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { countries: ["DE"] });
     await b.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "CH" });
     const abroad = await chat(a, tenant);
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect(local.received).toHaveLength(6);
   });
 
-  test("NODE-02 SCALE-02 a node with as many requests as it takes is busy at every instance: passed over, by name 429, and held against nobody", async () => {
+  test("NODE-02 SCALE-02 a node at capacity is busy at every instance: skipped, 429 by name, circuit closed", async () => {
     const b = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
     const c = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
     const { tenant, open, local } = await withNode(b.url, { mapping: { tiny: SANDBOX } }, 1);
@@ -164,7 +164,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect(local.received).toHaveLength(3);
   });
 
-  test("NODE-02 an instance that stops sends its nodes to another, and finishes what came through it", async () => {
+  test("NODE-02 a stopping instance moves its nodes to another, and finishes its requests", async () => {
     const b = await fleet.add({ GATEWAY_DRAIN_TIMEOUT_MS: "10000" });
     let front = b.url;
     const { tenant, open, shown } = await withNode((await forwarding(() => front)).url);
@@ -172,7 +172,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     await until(() => open.length === 1);
     front = a.url;
     const stopped = b.close();
-    // Meanwhile every request has somebody who serves it.
+    // Meanwhile every request is served.
     for (let instance = shown.instance; instance === shown.instance; ) {
       expect((await chat(a, tenant)).status).toBe(200);
       ({ instance } = await waitForNodeState(a, tenant.slug, "rack", "connected"));
@@ -184,7 +184,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect((await chat(a, tenant)).status).toBe(200);
   });
 
-  test("NODE-02 OPS-01 ERR-02 an instance whose drain is over ends what came through it as a stop: told so, tried elsewhere, and held against nobody", async () => {
+  test("NODE-02 OPS-01 ERR-02 an instance after its drain aborts node requests as a stop: failed over, circuit closed", async () => {
     const b = await fleet.add({ GATEWAY_DRAIN_TIMEOUT_MS: "300" });
     const open: ServerResponse[] = [];
     const local = await localForTest({
@@ -226,7 +226,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     });
   });
 
-  test("NODE-02 an instance that is killed in the middle of an answer ends it with an error; then others serve, and the node is away", async () => {
+  test("NODE-02 an instance killed during a reply ends it with an error; others then serve, and the node is offline", async () => {
     const killed = await startProcess(fleet.env);
     const { tenant, open } = await withNode(killed.url, { mapping: { tiny: SANDBOX } });
     expect((await chat(a, tenant, { ...asking("hi"), model: SANDBOX })).headers.get("x-svc-provider")).toBe(
@@ -237,7 +237,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     killed.child.kill("SIGKILL");
     await waiting.over;
     expect(JSON.parse(eventsOf(waiting.text).at(-1) ?? "").error.code).toBe("upstream_error");
-    // Those that find it out are told what those after them are: clients do not send again what was not found.
+    // The first requests get the same error as later ones: clients do not retry what was not found.
     const [byName, served] = await Promise.all([chat(a, tenant), chat(a, tenant, { ...asking("hi"), model: SANDBOX })]);
     expect([byName.status, byName.body.error.code]).toEqual([502, "upstream_error"]);
     expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
@@ -249,7 +249,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
   });
 });
 
-/** An instance as a process of its own, which can be killed. */
+/** An instance in its own process, which can be killed. */
 async function startProcess(env: Readonly<Record<string, string>>): Promise<{ url: string; child: ChildProcess }> {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-killed-"));
   const port = await unusedPort();

@@ -23,7 +23,7 @@ const ask = (method: string, where: string, body?: Json) =>
   gateway.call(gateway.adminToken, `/manage${where}`, { method, ...(body === undefined ? {} : { body }) });
 
 describe("nodes of a workspace", () => {
-  test("NODE-01 a node is created with a token that is shown once and kept as a digest only", async () => {
+  test("NODE-01 is created with a token that is shown once and stored as a digest", async () => {
     const slug = await workspaceOf();
     const made: Json = await createNode(gateway, slug, "rack", { country: "de" });
     expect(made).toMatchObject({ name: "rack", country: "DE", state: "offline", models: [], last_seen_at: null });
@@ -40,7 +40,7 @@ describe("nodes of a workspace", () => {
     expect(stored.some((bytes) => bytes.includes(made.token))).toBe(false);
   });
 
-  test("NODE-01 names, countries and mappings that cannot be are refused by field, and nothing is kept", async () => {
+  test("NODE-01 invalid names, countries and mappings are refused by field, and nothing is stored", async () => {
     const slug = await workspaceOf();
     const nodes = `/workspaces/${slug}/nodes`;
     const refused = async (body: Json, param: string) => {
@@ -51,18 +51,18 @@ describe("nodes of a workspace", () => {
     await refused({ name: "Rack", country: "DE" }, "name");
     await refused({ name: "a/b", country: "DE" }, "name");
     await refused({ name: "rack", country: "Germany" }, "country");
-    // None of them is a country of ISO 3166-1: no policy could ever allow it.
+    // None is an ISO 3166-1 country: no policy could ever allow it.
     for (const country of ["ZZ", "UK", "EU", "xx"]) await refused({ name: "rack", country }, "country");
     await refused({ country: "DE" }, "name");
-    await refused({ name: "rack", country: "DE", mapping: { tiny: "nobody/nothing" } }, "mapping");
+    await refused({ name: "rack", country: "DE", mapping: { tiny: "unknown/nothing" } }, "mapping");
     await refused({ name: "rack", country: "DE", mapping: { a: "sandbox/chat", b: "sandbox/chat" } }, "mapping");
-    // Nodes are asked for chat and embeddings alone: nothing would ever come of it.
+    // Nodes serve only chat and embeddings: others would never be called.
     for (const model of ["sandbox/speak", "sandbox/listen", "sandbox/decide"])
       await refused({ name: "rack", country: "DE", mapping: { tiny: model } }, "mapping");
     expect((await ask("GET", nodes)).body.data).toEqual([]);
   });
 
-  test("NODE-01 a name is taken once, and GATEWAY_NODES_MAX bounds a workspace", async () => {
+  test("NODE-01 names are unique, and GATEWAY_NODES_MAX limits a workspace", async () => {
     const slug = await workspaceOf();
     const nodes = `/workspaces/${slug}/nodes`;
     for (const name of ["one", "two", "three"]) await createNode(gateway, slug, name);
@@ -74,7 +74,7 @@ describe("nodes of a workspace", () => {
     expect((await ask("POST", nodes, { name: "four", country: "DE" })).status).toBe(201);
   });
 
-  test("NODE-02 another workspace's node is not there, in the words of one that never was", async () => {
+  test("NODE-02 another workspace's node gets the same error as one that never existed", async () => {
     const [mine, theirs] = [await workspaceOf(), await workspaceOf()];
     const made = await createNode(gateway, theirs, "rack");
     for (const [method, end] of [
@@ -96,7 +96,7 @@ describe("nodes of a workspace", () => {
   });
 });
 
-test("NODE-01 the commands of nodes, as they are typed", { timeout: 60_000 }, async () => {
+test("NODE-01 node commands on the command line", { timeout: 60_000 }, async () => {
   const slug = await workspaceOf();
   const typed = async (...args: string[]): Promise<Json> => {
     const { code, stdout, stderr, json } = await gateway.cli("node", ...args, "--json");
@@ -114,7 +114,7 @@ test("NODE-01 the commands of nodes, as they are typed", { timeout: 60_000 }, as
   expect(await typed("remove", slug, "rack")).toMatchObject({ removed: true });
 });
 
-test("NODE-01 a workspace and a name are enough: the country is declared later, or taken back", {
+test("NODE-01 a workspace and a name suffice: the country is declared later, or removed", {
   timeout: 60_000,
 }, async () => {
   const slug = await workspaceOf();
@@ -128,8 +128,8 @@ test("NODE-01 a workspace and a name are enough: the country is declared later, 
   expect(takenBack.json).toMatchObject({ country: null });
 });
 
-describe("a node that is connected", () => {
-  test("NODE-01 shows its models, load and latency; country and mapping change while it stays", async () => {
+describe("a connected node", () => {
+  test("NODE-01 shows its models, load and latency; country and mapping change while connected", async () => {
     const slug = await workspaceOf();
     const { token } = await createNode(gateway, slug, "rack", { mapping: { tiny: "sandbox/chat" } });
     const local = await localForTest({ models: ["tiny", "nomic-embed"] });
@@ -159,14 +159,14 @@ describe("a node that is connected", () => {
     });
   });
 
-  test("NODE-01 a new token ends the old one and its connection at once, and its agent says why", async () => {
+  test("NODE-01 a new token revokes the old one and its connection, and its agent reports why", async () => {
     const slug = await workspaceOf();
     const { token } = await createNode(gateway, slug, "rack");
     const local = await localForTest();
     const agent = agentForTest(gateway.url, token, local.url);
     await waitForNodeState(gateway, slug, "rack", "connected");
     const rotated: Json = await gateway.manage("POST", `/workspaces/${slug}/nodes/rack/rotate`);
-    // Not after a while: the answer to the change is there when it holds.
+    // Immediately: the change is effective when its response arrives.
     expect((await ask("GET", `/workspaces/${slug}/nodes/rack`)).body.state).toBe("offline");
     expect(await agent.over).toContain("revoked");
     expect(await agentForTest(gateway.url, token, local.url).over).toContain("no valid token of a node");
@@ -174,7 +174,7 @@ describe("a node that is connected", () => {
     await waitForNodeState(gateway, slug, "rack", "connected");
   });
 
-  test("NODE-01 a node that is removed is cut off at once, and its name is free again", async () => {
+  test("NODE-01 a removed node is disconnected at once, and its name is free again", async () => {
     const slug = await workspaceOf();
     const { token } = await createNode(gateway, slug, "rack");
     const agent = agentForTest(gateway.url, token, (await localForTest()).url);
@@ -187,7 +187,7 @@ describe("a node that is connected", () => {
 
 type Answered = { readonly status: number; readonly headers: IncomingMessage["headers"]; readonly body: Json };
 
-/** A handshake by hand; what is not told is as an agent says it. */
+/** A raw handshake; defaults are those of an agent. */
 function knock(url: string, over: Record<string, string | undefined> = {}, method = "GET"): Promise<Answered | "open"> {
   const headers = {
     connection: "Upgrade",
@@ -214,17 +214,17 @@ function knock(url: string, over: Record<string, string | undefined> = {}, metho
   });
 }
 
-describe("the door of nodes", () => {
+describe("the node listener", () => {
   let token: string;
   beforeAll(async () => {
     token = (await createNode(gateway, await workspaceOf(), "door")).token;
   });
 
-  test("NODE-01 a token that is right opens it", async () => {
+  test("NODE-01 accepts a valid token", async () => {
     expect(await knock(gateway.url, { authorization: `Bearer ${token}` })).toBe("open");
   });
 
-  test("NODE-01 AUTH-06 no token, another's kind of token, or one that was changed by a letter: 401 in an envelope", async () => {
+  test("NODE-01 AUTH-06 no token, another kind of token or an altered one: 401 in an error envelope", async () => {
     const { key } = await gateway.tenant();
     for (const authorization of [
       undefined,
@@ -245,7 +245,7 @@ describe("the door of nodes", () => {
     }
   });
 
-  test("NODE-01 without upgrade, or in another version of the protocol: 426, and what to update", async () => {
+  test("NODE-01 without upgrade, or with another protocol version: 426 with a hint", async () => {
     const plain = await gateway.call("", TUNNEL_PATH);
     expect([plain.status, plain.body.error.code]).toEqual([426, "upgrade_required"]);
     expect(plain.headers.get("upgrade")).toBe("websocket");
@@ -259,7 +259,7 @@ describe("the door of nodes", () => {
     }
   });
 
-  test("NODE-01 a page of a browser, and what is no handshake, are refused", async () => {
+  test("NODE-01 refuses browser pages and malformed handshakes", async () => {
     const authorization = `Bearer ${token}`;
     const page = await knock(gateway.url, { authorization, origin: "https://evil.example" });
     expect(page).toMatchObject({ status: 403, body: { error: { code: "cross_site_request" } } });
@@ -267,7 +267,7 @@ describe("the door of nodes", () => {
       expect(await knock(gateway.url, { authorization, ...over })).toMatchObject({ status: 400 });
   });
 
-  test("NODE-01 everywhere else the wish to upgrade is passed over, as without a door", async () => {
+  test("NODE-01 ignores Upgrade on every other path", async () => {
     const headers = { connection: "Upgrade", upgrade: "websocket" };
     const answer = await new Promise<number | undefined>((resolve) => {
       httpRequest(`${gateway.url}/healthz`, { headers }, ({ statusCode }) => resolve(statusCode)).end();
@@ -280,13 +280,13 @@ describe("the door of nodes", () => {
     );
   });
 
-  test("NODE-01 the limit of an address holds here too", async () => {
+  test("NODE-01 the rate limit per address applies", async () => {
     const busy = await gatewayForTest({ env: { GATEWAY_RPM_IP: "3" } });
     for (let count = 0; count < 3; count += 1) expect(await knock(busy.url)).toMatchObject({ status: 401 });
     expect(await knock(busy.url)).toMatchObject({ status: 429, body: { error: { code: "rate_limit_exceeded" } } });
   });
 
-  test("NODE-02 a gateway that stops tells nodes to come back, and lets nobody in any more", async () => {
+  test("NODE-02 a stopping gateway tells nodes to reconnect, and accepts no new ones", async () => {
     const stopping = await startGateway();
     try {
       const { slug } = await stopping.tenant();
@@ -307,10 +307,10 @@ describe("the door of nodes", () => {
   });
 });
 
-/** `GATEWAY_TEST_NODES=1000 npx vitest run tests/nodes/manage.test.ts -t idle` for the full crowd. */
+/** `GATEWAY_TEST_NODES=1000 npx vitest run tests/nodes/manage.test.ts -t idle` for the full count. */
 const CROWD = Number(process.env["GATEWAY_TEST_NODES"] ?? 200);
 
-test(`NODE-01 ${CROWD} idle nodes are held by one gateway`, { timeout: 120_000 }, async () => {
+test(`NODE-01 one gateway holds ${CROWD} idle nodes`, { timeout: 120_000 }, async () => {
   const crowded = await gatewayForTest({ env: { GATEWAY_RPM_IP: "0", GATEWAY_NODES_MAX: "10000" } });
   const { slug } = await crowded.tenant();
   const local = await localForTest();
@@ -320,7 +320,7 @@ test(`NODE-01 ${CROWD} idle nodes are held by one gateway`, { timeout: 120_000 }
   const agents = made.map(({ token }) => agentForTest(crowded.url, token, local.url));
   const connected = async () => /^gateway_nodes_connected (\d+)/m.exec(await metricsOf(crowded))?.[1];
   while ((await connected()) !== String(CROWD)) await sleep(100);
-  // Both ends are in this process: an idle node costs at most half of it at the gateway.
+  // Both ends are in this process: an idle node costs the gateway at most half of it.
   const perNodeBytes = (heldBytes() - before) / CROWD;
   if (process.env["GATEWAY_TEST_NODES"] !== undefined)
     process.stdout.write(`both ends of an idle node: ${Math.round(perNodeBytes / 1024)} KiB\n`);

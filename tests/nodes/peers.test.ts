@@ -26,10 +26,10 @@ import {
 } from "../support/peers.ts";
 import { rogueNode } from "../support/rogue-node.ts";
 
-// The books of two instances with their doors, without the gateways around them.
+// The node registries of two instances with their listeners, without gateways around them.
 
-describe("a node that is connected to another instance", () => {
-  test("NODE-01 is heard of at once, serves many requests at a time, and is there again after either side was cut", async () => {
+describe("a node connected to another instance", () => {
+  test("NODE-01 is known at once, serves concurrent requests, and is back after either side was cut", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((body, response) => response.end(JSON.stringify(body)));
@@ -44,28 +44,28 @@ describe("a node that is connected to another instance", () => {
       [200, 2_000_011],
       [200, 16],
     ]);
-    // Of whoever is connected it is told again and again, so that after a crash it is known when that was.
+    // Connected nodes are announced periodically, so that after a crash the last time is known.
     await until(() => b.seen.length > 3);
     expect([new Set(b.seen), a.seen]).toEqual([new Set([RACK.id]), []]);
-    // What came in elsewhere counts among the node's places, and is given back.
+    // Requests from other instances count among the node's slots, and are released.
     await until(() => b.nodes.statusOf(RACK.id).inFlight === 0);
     await agent.stop();
     await until(() => instanceOf(a) === undefined);
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
     agentAt(b.url, server.url);
     await isThrough(a, "b");
-    // One that starts later reads what was told before.
+    // A later instance reads earlier announcements.
     const c = await instance("c", { board });
     expect(instanceOf(c)).toBe("b");
     expect((await ask(c).done).status).toBe(200);
-    // The board loses everything: what is known stays, and is told again.
+    // The coordination store loses everything: known nodes stay, and are announced again.
     for (const name of (await board.list("")).keys()) await board.delete(name);
     await until(() => instanceOf(c) === "b" && instanceOf(a) === "b");
     const d = await instance("d", { board });
     await isThrough(d, "b");
   });
 
-  test("NODE-01 with connections to several, each instance asks through its own; the one before is left in peace", async () => {
+  test("NODE-01 with connections to several instances, each uses its own and leaves the previous open", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const [near, far] = [
@@ -81,14 +81,14 @@ describe("a node that is connected to another instance", () => {
     await own.stop();
     await isThrough(a, "b");
     expect((await ask(a).done).text).toBe("far");
-    // At one instance the second takes over from the first, whose end is no end of the node.
+    // At one instance the second connection replaces the first, whose end does not end the node.
     agentAt(b.url, near.url);
     expect(await first.over).toContain("took over");
     await until(() => instanceOf(a) === "b" && instanceOf(b) === null);
     for (const one of [a, b, a, b]) expect((await ask(one).done).text).toBe("near");
   });
 
-  test("NODE-02 a client that goes away is felt by the node's server, and a slow one holds it back", async () => {
+  test("NODE-02 a disconnect reaches the node's server, and a slow client slows it down", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     let written = 0;
@@ -111,7 +111,7 @@ describe("a node that is connected to another instance", () => {
     await isThrough(a, "b");
     const call = ask(a, {}, () => "pause");
     await until(() => call.got.text.length > 0);
-    // All windows and sockets on the way are full some time, and then nothing more is made.
+    // All windows and socket buffers fill up, and then nothing more is produced.
     let before = -1;
     for (let same = 0; same < 10; same = written === before ? same + 1 : 0) {
       before = written;
@@ -124,7 +124,7 @@ describe("a node that is connected to another instance", () => {
     await until(() => b.nodes.statusOf(RACK.id).inFlight === 0);
   });
 
-  test("NODE-02 when the way to the instance breaks in the middle, the answer breaks off; what comes next is told that nothing was sent", async () => {
+  test("NODE-02 a link that breaks during a reply ends it; the next request fails before anything is sent", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     let felt = false;
@@ -140,12 +140,12 @@ describe("a node that is connected to another instance", () => {
     await until(() => call.got.text === "half");
     b.front.close();
     expect((await call.done).failure).toMatchObject({ kind: "broken", sent: true });
-    // The other side feels it, too: nobody works for an answer that nobody hears.
+    // The other side notices as well: no work continues for an abandoned response.
     await until(() => felt);
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
   });
 
-  test("NODE-02 SCALE-03 an instance that says nothing any more, and closes nothing, is not waited for", async () => {
+  test("NODE-02 SCALE-03 does not wait for an instance that is silent without closing", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end("hello"));
@@ -157,7 +157,7 @@ describe("a node that is connected to another instance", () => {
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
   });
 
-  test("NODE-02 an instance that is not heard of any more has no nodes, and one that cannot be reached fails before anything was sent", async () => {
+  test("NODE-02 a lost instance has no nodes, and an unreachable one fails before anything is sent", async () => {
     const board = testBoard();
     const a = await instance("a", { board });
     const holder = (beat: number, id = "b") =>
@@ -166,21 +166,21 @@ describe("a node that is connected to another instance", () => {
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
     const held = { leaving: false, connectedAtMs: 1, address: "", announcement };
     await board.put(`node:${RACK.id}/run-b`, JSON.stringify(held), 60_000);
-    // What an earlier process left is nobody's.
+    // Entries of an earlier process are void.
     await board.put(`node:${RACK.id}/run-before`, JSON.stringify(held), 60_000);
     await isThrough(a, "b");
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
-    // Nobody is there, so nobody is asked, until the instance says that it lives.
+    // No instance has it, so none is called until it announces itself.
     await until(() => instanceOf(a) === undefined);
     await board.put("holder:run-b", holder(2), 60_000);
     await isThrough(a, "b");
-    // Whoever missed a message finds it out by the count of the next, whatever that is about.
+    // An instance that missed a message notices by the sequence number of the next one.
     const tell = (rev: number, node: string) =>
       board.publish("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
     await board.delete(`node:${RACK.id}/run-b`);
     await tell(3, "node_2");
     await until(() => instanceOf(a) === undefined);
-    // Of two that hold it, one that does not stop is asked.
+    // Of two instances that have it, the one that is not stopping is used.
     await board.put(`node:${RACK.id}/run-b`, JSON.stringify({ ...held, leaving: true }), 60_000);
     await tell(4, RACK.id);
     await isThrough(a, "b");
@@ -193,7 +193,7 @@ describe("a node that is connected to another instance", () => {
     await until(() => instanceOf(a) === undefined);
   });
 
-  test("NODE-02 a node that is removed or gets another token is cut off, and is nobody's from then on", async () => {
+  test("NODE-02 a node that is removed or gets a new token is disconnected everywhere", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.write("half"));
@@ -201,17 +201,17 @@ describe("a node that is connected to another instance", () => {
     await isThrough(a, "b");
     const call = ask(a);
     await until(() => call.got.text === "half");
-    // What is loaded of another workspace is nothing to this one.
+    // A reload of another workspace does not affect this one.
     b.nodes.replaceAll("ws_2", []);
     expect(b.nodes.find(RACK.id)).toBeDefined();
-    // As another instance's change is loaded.
+    // As a change of another instance is loaded.
     b.nodes.replaceAll("ws_1", [{ ...RACK, digest: sha256Hex("nt_svc_another") }]);
     expect((await call.done).failure?.kind).toBe("broken");
     expect(await agent.over).toContain("revoked");
     await until(() => instanceOf(a) === undefined);
     a.nodes.replaceAll("ws_1", []);
     expect(a.nodes.find(RACK.id)).toBeUndefined();
-    // Removed here while the store is read for what another one changed: it does not come back.
+    // Removed here while the store is read for another instance's change: it does not come back.
     let kept = [RACK];
     const loadWorkspace = async () => {
       const found = kept;
@@ -221,7 +221,7 @@ describe("a node that is connected to another instance", () => {
     };
     await reloadNodes({ nodes: { loadWorkspace, loadAll: loadWorkspace } }, a.nodes, "ws_1");
     expect(a.nodes.find(RACK.id)).toBeUndefined();
-    // A node that is known only later finds what was heard of it before, as soon as by one that knows it.
+    // A node that becomes known later gets its earlier announcements at once.
     b.nodes.replaceAll("ws_1", [RACK]);
     const c = await instance("c", { board });
     agentAt(b.url, server.url);
@@ -230,7 +230,7 @@ describe("a node that is connected to another instance", () => {
     expect(instanceOf(a)).toBe("b");
   });
 
-  test("NODE-03 what it answered wrongly here sets it aside everywhere", async () => {
+  test("NODE-03 an implausible reply here opens its circuit everywhere", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end());
@@ -243,7 +243,7 @@ describe("a node that is connected to another instance", () => {
   });
 });
 
-describe("a node that is connected to another instance and writes what no agent does", () => {
+describe("a node on another instance that violates the protocol", () => {
   test.each([
     ["a status that is none", [[":status", "999"]]],
     [
@@ -253,7 +253,7 @@ describe("a node that is connected to another instance and writes what no agent 
         ["http2-settings", "AAMAAABk"],
       ],
     ],
-  ] as const)("NODE-03 %s: the answer is broken, and nothing else is", async (_what, head) => {
+  ] as const)("NODE-03 %s: only that response breaks", async (_what, head) => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const rogue = await rogueNode(b.url, TOKEN, head);
@@ -265,7 +265,7 @@ describe("a node that is connected to another instance and writes what no agent 
   });
 });
 
-test("NODE-02 a node that goes in the moment it is asked is away, not busy; one that refuses in the middle of its answer broke it", async () => {
+test("NODE-02 a node that leaves as it is called is offline, not busy; a refusal within a reply breaks it", async () => {
   const board = testBoard();
   const [a, b] = [await instance("a", { board }), await instance("b", { board })];
   const failures = [
@@ -283,18 +283,18 @@ test("NODE-02 a node that goes in the moment it is asked is away, not busy; one 
     }
 });
 
-describe("who may ask", () => {
-  test("NODE-02 only instances with a key of the gateway; all others are turned away before a request, and counted", async () => {
+describe("peer authentication", () => {
+  test("NODE-02 rejects and counts peers without a gateway key before any request", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const stranger = await instance("c", { board, key: Buffer.alloc(32, 9) });
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await Promise.all([isThrough(a, "b"), isThrough(stranger, "b")]);
-    // It finds out by itself that they have no key in common.
+    // It notices itself that they share no key.
     expect((await ask(stranger).done).failure).toMatchObject({ kind: "connect", sent: false });
     expect(b.refused).toEqual([]);
-    // One that says it had the right key has not the right one all the same.
+    // A peer that only claims to have the right key is rejected.
     const [id = ""] = keyIds();
     expect(derivePeerKeys(new MasterKeys(KEY)).find(id)).not.toEqual(KEY);
     const lie = new PeerClient(RULES, { ids: () => [id], find: () => Buffer.alloc(32, 9) });
@@ -310,7 +310,7 @@ describe("who may ask", () => {
     expect((await ask(a).done).text).toBe("hello");
   });
 
-  test("NODE-02 what was said once between two instances says nothing a second time", async () => {
+  test("NODE-02 a replayed peer conversation is rejected", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end("hello"));
@@ -329,7 +329,7 @@ describe("who may ask", () => {
     expect([b.refused, server.received.length]).toEqual([["handshake"], 1]);
   });
 
-  test("NODE-02 a node is asked for its own workspace alone, on the paths of nodes alone, and only where it is connected", async () => {
+  test("NODE-02 a node serves only its own workspace, node paths, and the instance it is connected to", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const heads: string[] = [];
@@ -349,7 +349,7 @@ describe("who may ask", () => {
     expect((await carried(links, own, "/.node/announcement")).failure).toEqual(absent);
     expect(b.refused).toEqual(["node", "node", "path"]);
     expect([(await carried(links, own)).text, server.received.length]).toEqual(["hello", 1]);
-    // Whose it is and where it is known is no matter of the node's server.
+    // The node's server does not see whose it is and where it is known.
     expect(heads.filter((name) => name.startsWith("x-peer-"))).toEqual([]);
     const taken = b.nodes.entry(RACK.id);
     taken?.acquire();
@@ -361,7 +361,7 @@ describe("who may ask", () => {
     expect(b.refused.at(-1)).toBe("full");
   });
 
-  test("NODE-02 a connection that is made more slowly than pings go out is waited for", async () => {
+  test("NODE-02 waits for a connection that takes longer than the ping interval", async () => {
     const b = await instance("b", { board: testBoard() });
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
@@ -374,7 +374,7 @@ describe("who may ask", () => {
     expect([text, failure]).toEqual(["hello", undefined]);
   });
 
-  test("NODE-02 while the master key is changed, instances with the old one and with both go on", async () => {
+  test("NODE-02 during a master key rotation instances with the old key and with both continue", async () => {
     const board = testBoard();
     const next = Buffer.alloc(32, 11);
     const old = await instance("a", { board });
@@ -390,8 +390,8 @@ describe("who may ask", () => {
   });
 });
 
-describe("an instance that stops", () => {
-  test("OPS-01, NODE-02 ends what runs on its nodes here and elsewhere as its own end, and sends nothing more", async () => {
+describe("a stopping instance", () => {
+  test("OPS-01, NODE-02 aborts its node requests here and elsewhere as a stop, and sends nothing more", async () => {
     const board = testBoard();
     const server = await local((_body, response) => response.write("half"));
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
@@ -403,15 +403,15 @@ describe("an instance that stops", () => {
       one.nodes.close();
       expect((await call.done).failure).toMatchObject({ kind: "stopped", sent: true });
       expect((await ask(one).done).failure).toMatchObject({ kind: "stopped", sent: false });
-      // A request that waits for its turn finds the node in its place, and hears the same.
+      // A queued request still finds the node, and fails the same way.
       expect(one.nodes.overlayFor("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
     }
-    // For others it is gone.
+    // For others it is offline.
     const c = await instance("c", { board });
     await until(() => instanceOf(c) === undefined);
   });
 
-  test("OPS-01, NODE-02 tells those who asked through it that it stops, before and after the first byte, and what comes then that nothing was sent", async () => {
+  test("OPS-01, NODE-02 tells callers through it that it stops; later requests fail before anything is sent", async () => {
     const board = testBoard();
     const server = await local((body, response) => {
       if (body.talk === true) response.write("half");
@@ -429,13 +429,13 @@ describe("an instance that stops", () => {
     const leaving = { kind: "leaving", sent: true };
     expect((await silent.done).failure).toMatchObject(leaving);
     expect((await talking.done).failure).toMatchObject(leaving);
-    // Who has not heard yet that the node went is told as well.
+    // An instance that does not know yet that the node left fails the same way.
     expect((await carried(links, to)).failure).toMatchObject({ kind: "leaving", sent: false });
     expect([b.refused, server.received.length]).toEqual([[], 2]);
     await b.peers.close();
   });
 
-  test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
+  test("NODE-02 moves its nodes to another and finishes running requests; nothing is refused meanwhile", async () => {
     const board = testBoard();
     const [a, b, c] = [await instance("a", { board }), await instance("b", { board }), await instance("c", { board })];
     let finish = () => {};
@@ -447,9 +447,9 @@ describe("an instance that stops", () => {
       response.write("slow ");
       finish = () => response.end("but whole");
     });
-    // As behind one address: whoever connects anew gets to the one that does not stop.
+    // As behind one address: a new connection reaches the instance that is not stopping.
     let front = b.url;
-    // How long the agent waits for others to hear of it is in the hands of this test.
+    // This test controls how long the agent waits until others know it.
     const waits: (() => void)[] = [];
     const after: Timers["after"] = (ms, ring) => {
       if (ms < 1_000 || ms > 2_000) return systemTimers.after(ms, ring);
@@ -472,11 +472,12 @@ describe("an instance that stops", () => {
       expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
     }
     expect(seen).not.toContain(undefined);
-    // The one that stops asks through the other as well, and so does everybody else: its own connection ends soon.
+    // The stopping instance uses the other one as well, and so do all others: its own connection ends soon.
     await Promise.all([isThrough(b, "a"), isThrough(c, "a")]);
     const answers = await Promise.all([a, b, c].map((one) => ask(one).done));
     expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
-    // Who has not heard of that yet is served as before; then nothing new is taken there, and what runs goes on.
+    // An instance that does not know yet is served as before; then nothing new is accepted, and running requests
+    // finish.
     const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };

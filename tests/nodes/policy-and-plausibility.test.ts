@@ -7,7 +7,7 @@ import { chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
 beforeAll(async () => {
-  // Whoever is set aside is found so, however slow the machine is.
+  // An open circuit stays open, however slow the machine is.
   scene = await openScene(["deepinfra"], { GATEWAY_ASIDE_MS: "600000" });
 });
 afterAll(() => scene.close());
@@ -35,7 +35,7 @@ const setPolicy = (tenant: Tenant, policy: Json) =>
   scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, policy);
 
 describe("policy", () => {
-  test("NODE-03 a node satisfies every floor of its workspace, and no retention and no training by what it is", async () => {
+  test("NODE-03 a node satisfies every floor of its workspace, and demands for no retention and no training", async () => {
     const tenant = await scene.gateway.tenant();
     await withNode(tenant, { node: MAPPED });
     await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
@@ -48,7 +48,7 @@ describe("policy", () => {
     ]);
   });
 
-  test("NODE-03 the declared country must be one that is allowed, and changes with what the workspace declares", async () => {
+  test("NODE-03 the declared country must be allowed, and follows the workspace's declaration", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: { country: "CH" } });
     await setPolicy(tenant, { countries: ["DE", "FR"] });
@@ -60,7 +60,7 @@ describe("policy", () => {
     expect([status, headers.get("x-svc-compute-countries")]).toEqual([200, "FR"]);
   });
 
-  test("NODE-03 POL-02 a country that is declared while a request is under way counts before it reaches the node", async () => {
+  test("NODE-03 POL-02 a country declared during a request counts before it reaches the node", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: { ...MAPPED, country: "DE" } });
     await setPolicy(tenant, { countries: ["DE", "US"] });
@@ -77,7 +77,7 @@ describe("policy", () => {
     expect(local.received).toEqual([]);
   });
 
-  test("NODE-03 a node without a declared country meets every floor, and is kept out wherever countries are set", async () => {
+  test("NODE-03 a node without a declared country meets every floor, and is excluded where countries are set", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: { ...MAPPED, country: undefined } });
     await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
@@ -114,7 +114,7 @@ describe("policy", () => {
     await expect(setPolicy(tenant, { blocked_providers: ["node-nobody"] })).rejects.toThrow("has no provider");
   });
 
-  test("NODE-03 who has a node is not served by a simulated model unasked", async () => {
+  test("NODE-03 a workspace with a node does not get a simulated model by default", async () => {
     const gateway = await gatewayForTest();
     const [mine, other] = [await gateway.tenant(), await gateway.tenant()];
     const local = await localForTest();
@@ -131,7 +131,7 @@ describe("policy", () => {
 const whole = (model: string) => chatAnswer(model);
 const withUsage = (usage: Json) => (model: string) => ({ ...whole(model), usage });
 
-describe("a node that lies", () => {
+describe("a node with implausible replies", () => {
   const LIES: readonly (readonly [string, (model: string) => Json, string])[] = [
     ["another model", () => whole("bigger"), 'it is of the model "bigger", and "tiny" was asked'],
     ["a model that is no text", (model) => ({ ...whole(model), model: 7 }), "its model is no text"],
@@ -139,33 +139,36 @@ describe("a node that lies", () => {
     ["a negative figure", withUsage({ prompt_tokens: -1, completion_tokens: 5 }), "a figure that is no count"],
     ["half a token", withUsage({ prompt_tokens: 1, completion_tokens: 0.5 }), "a figure that is no count"],
     ["more than it wrote", withUsage({ prompt_tokens: 1, completion_tokens: 900_000 }), "900000 tokens of output"],
-    ["more than it was told", withUsage({ prompt_tokens: 700_000, completion_tokens: 5 }), "700000 tokens of input"],
+    ["more than its input", withUsage({ prompt_tokens: 700_000, completion_tokens: 5 }), "700000 tokens of input"],
     ["more than any model reads", withUsage({ prompt_tokens: 9e15 }), "beyond the 8000000 tokens"],
     ["a usage that is no object", withUsage("many"), "its usage is no object"],
     ["no answer", () => ({ hello: "world" }), "not an answer of its dialect"],
     ["no JSON", () => "<html>hello</html>", "not an answer of its dialect"],
   ];
 
-  test.each(LIES)("NODE-03 %s: the request fails over, and the node is set aside with the reason", async (...lie) => {
-    const [, answer, reason] = lie;
-    const tenant = await scene.gateway.tenant();
-    const { local, node } = await withNode(tenant, {
-      node: MAPPED,
-      local: { answer: (body, response) => sendJson(response, answer(body.model)) },
-    });
-    scene.at("deepinfra").next({ json: chatJson({ content: "the truth" }) });
-    const { body } = await scene.chat(tenant.key);
-    expect(body.choices[0].message.content).toBe("the truth");
-    const row = await scene.row(body.id);
-    expect(row.attempts.map(({ provider }: Json) => provider)).toEqual(["node-rack", "deepinfra"]);
-    expect(row.attempts[0].reason).toContain(reason);
-    const { data } = await scene.gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
-    expect(data[0]).toMatchObject({ actor: "gateway", target: node.id, workspace: tenant.slug });
-    expect(data[0].detail.reason).toContain(reason);
-    expect(local.received).toHaveLength(1);
-  });
+  test.each(LIES)(
+    "NODE-03 %s: the request fails over, and the node's circuit opens with the reason",
+    async (...lie) => {
+      const [, answer, reason] = lie;
+      const tenant = await scene.gateway.tenant();
+      const { local, node } = await withNode(tenant, {
+        node: MAPPED,
+        local: { answer: (body, response) => sendJson(response, answer(body.model)) },
+      });
+      scene.at("deepinfra").next({ json: chatJson({ content: "the truth" }) });
+      const { body } = await scene.chat(tenant.key);
+      expect(body.choices[0].message.content).toBe("the truth");
+      const row = await scene.row(body.id);
+      expect(row.attempts.map(({ provider }: Json) => provider)).toEqual(["node-rack", "deepinfra"]);
+      expect(row.attempts[0].reason).toContain(reason);
+      const { data } = await scene.gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
+      expect(data[0]).toMatchObject({ actor: "gateway", target: node.id, workspace: tenant.slug });
+      expect(data[0].detail.reason).toContain(reason);
+      expect(local.received).toHaveLength(1);
+    },
+  );
 
-  test("NODE-03 by its own name it ends in 502, is not asked while aside, is asked again then, and is aside longer each time", async () => {
+  test("NODE-03 by its own name it gets 502, is not called while open, then probed, and opens longer each time", async () => {
     const openMs = 3_000;
     const brief = await openScene([], { GATEWAY_ASIDE_MS: String(openMs) });
     onTestFinished(() => brief.close());
@@ -196,7 +199,7 @@ describe("a node that lies", () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test("NODE-03 a model under its usual tag, or in other letters, is the same model", async () => {
+  test("NODE-03 a model under its default tag, or in other case, is the same model", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     await withNode(tenant, { local: { answer: (_body, response) => sendJson(response, whole("TINY:latest")) } });
     expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
@@ -231,7 +234,7 @@ describe("a node that lies", () => {
       "has a figure that is no count",
       (model: string) => chunk({ model, choices: [], usage: { completion_tokens: -3 } }),
     ],
-  ])("NODE-03 a stream that %s ends with an error frame, and the node is set aside", async (reason, wrong) => {
+  ])("NODE-03 a stream that %s ends with an error frame, and the circuit opens", async (reason, wrong) => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const rest = gate();
     await withNode(tenant, {
@@ -255,7 +258,7 @@ describe("a node that lies", () => {
     await waitForNodeState(scene.gateway, tenant.slug, "rack", "set_aside");
   });
 
-  test("NODE-03 what a local server refuses is told as its own, and sets nothing aside", async () => {
+  test("NODE-03 an error of the local server is relayed and opens no circuit", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     await withNode(tenant, {
       local: {
@@ -276,7 +279,7 @@ describe("a node that lies", () => {
     expect(shown.last_error.message).toContain("refused the request (404)");
   });
 
-  test("NODE-03 so is what it refuses in the middle of a stream", async () => {
+  test("NODE-03 the same for an error in the middle of a stream", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     const rest = gate();
     await withNode(tenant, {
@@ -299,7 +302,7 @@ describe("a node that lies", () => {
 });
 
 describe("a node whose local server is this gateway", () => {
-  test("NODE-02 what comes back is refused at once, by its mark: the request goes elsewhere, or ends in 502", async () => {
+  test("NODE-02 a looped request is refused by its hop header: it fails over, or gets 502", async () => {
     const gateway = await gatewayForTest({ env: { GATEWAY_RPM_IP: "0" } });
     const tenant = await gateway.tenant();
     const { token } = await createNode(gateway, tenant.slug, "mirror", { mapping: { "sandbox/chat": "sandbox/chat" } });
@@ -334,7 +337,7 @@ describe("a node whose local server is this gateway", () => {
     expect(await rows()).toHaveLength(4);
   });
 
-  test("NODE-02 a provider whose base address is this gateway is found out in the same way", async () => {
+  test("NODE-02 a provider whose base URL is this gateway is detected in the same way", async () => {
     // A port that was free a moment ago.
     const { url, close } = await startLocal();
     await close();
@@ -350,7 +353,7 @@ describe("a node whose local server is this gateway", () => {
     expect(data.map(({ status }: Json) => status).toSorted()).toEqual([502, 508]);
   });
 
-  test("NODE-02 a request that has passed other gateways goes on with their marks and this one's, up to a bound", async () => {
+  test("NODE-02 forwards the hop marks of other gateways with its own, up to a limit", async () => {
     const tenant = await scene.gateway.tenant();
     const upstream = scene.at("deepinfra");
     const ask = (hops: string) =>

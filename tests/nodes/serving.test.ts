@@ -17,7 +17,7 @@ const hello = [{ role: "user", content: "Say hello." }];
 
 type Local = Parameters<typeof localForTest>[0];
 
-/** A workspace with a node `rack` that is connected to a local server. */
+/** A workspace with a node `rack` connected to a local server. */
 async function withNode(options: { local?: Local; credit?: string; node?: Json; capacity?: number } = {}) {
   const tenant = await scene.gateway.tenant({ credit: options.credit ?? "0" });
   const local = await localForTest(options.local);
@@ -27,7 +27,7 @@ async function withNode(options: { local?: Local; credit?: string; node?: Json; 
   return { tenant, local, node };
 }
 
-/** A stream of a chat, as local servers write it. */
+/** A chat stream as local servers write it. */
 function streamed(model: string, words: readonly string[], more: Json = {}): string {
   const head = { id: "chatcmpl-local-2", object: "chat.completion.chunk", created: 1, model };
   const chunks = [
@@ -41,8 +41,8 @@ function streamed(model: string, words: readonly string[], more: Json = {}): str
 const listed = async (tenant: Tenant): Promise<Json[]> =>
   (await scene.gateway.call(tenant.key, "/v1/models")).body.data;
 
-describe("what a node serves", () => {
-  test("NODE-01 HDR-05 HDR-08 a node's models are listed for its workspace and serve it with an empty wallet, at no price", async () => {
+describe("serving", () => {
+  test("NODE-01 HDR-05 HDR-08 a node's models are listed for its workspace and served with an empty wallet, free", async () => {
     const { tenant, local, node } = await withNode({ local: { models: ["tiny", "org/other:7b"] } });
     const models = await listed(tenant);
     const own = models.filter(({ id }) => id.startsWith("node/"));
@@ -71,7 +71,7 @@ describe("what a node serves", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
-  test("NODE-01 CHAT-05 what its own server signed or is to keep in its cache goes back to it as it was", async () => {
+  test("NODE-01 CHAT-05 signatures and cache markers of its own server are sent back unchanged", async () => {
     const { tenant, local } = await withNode();
     const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
     const messages = [
@@ -83,7 +83,7 @@ describe("what a node serves", () => {
     expect(local.received).toMatchObject([{ messages }]);
   });
 
-  test("NODE-01 HDR-08 a stream of a node is relayed as it comes, without the headers that only whole answers have", async () => {
+  test("NODE-01 HDR-08 relays a node's stream without the headers of complete responses", async () => {
     const { tenant } = await withNode({
       local: { answer: (body, response) => streamTo(response, streamed(body.model, ["Hel", "lo."])) },
     });
@@ -100,7 +100,7 @@ describe("what a node serves", () => {
     expect(await scene.row(String(headers.get("x-svc-request-id")))).toMatchObject({ cost: "0.00", streaming: true });
   });
 
-  test("NODE-01 messages and responses reach a node through translation, and embeddings as they are", async () => {
+  test("NODE-01 messages and responses reach a node translated, and embeddings unchanged", async () => {
     const vectors = {
       object: "list",
       model: "nomic-embed",
@@ -127,14 +127,14 @@ describe("what a node serves", () => {
     expect(vector.body.usage).toMatchObject({ prompt_tokens: 3, cost: 0 });
     for (const { headers } of [message, response, vector]) expect(headers.get("x-svc-served-by")).toBe("own-resource");
     expect(local.received.map(({ model }) => model)).toEqual(["tiny", "tiny", "nomic-embed"]);
-    // A model that gives vectors is no chat model.
+    // An embedding model is no chat model.
     expect((await call("/v1/chat/completions", { model: "node/rack/nomic-embed", messages: hello })).status).toBe(404);
     expect((await call("/v1/embeddings", { model: "node/rack/nomic-embed", input: "a lie" })).status).toBe(502);
   });
 });
 
-describe("money", () => {
-  test("NODE-01 ERR-11 what a node does not serve is said as of any model, while it is there and while it is away", async () => {
+describe("billing", () => {
+  test("NODE-01 ERR-11 an unsupported surface gets the error of any model, online or offline", async () => {
     const { tenant } = await withNode();
     await createNode(scene.gateway, tenant.slug, "shelf");
     const errorOf = async (where: string, body: Json) => {
@@ -159,17 +159,17 @@ describe("money", () => {
     }
   });
 
-  test("NODE-01 a spend limit that is reached keeps nobody from a node of their own", async () => {
+  test("NODE-01 a reached spend limit does not block the workspace's own node", async () => {
     const { tenant } = await withNode({ credit: "5", node: { mapping: { tiny: MODEL } } });
     await setLimits(scene, tenant.slug, { day: "0" });
     expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
-    // Behind a model of the catalogue, too: nothing can be reserved for the others, so the node serves alone.
+    // Also behind a catalogue model: nothing can be held for the others, so only the node serves.
     const { status, headers, body } = await scene.chat(tenant.key);
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "node-rack"]);
     expect(await scene.row(body.id)).toMatchObject({ model: MODEL, cost: "0.00" });
   });
 
-  test("NODE-01 where paid endpoints stand behind a node they are reserved for, and what they serve is charged", async () => {
+  test("NODE-01 paid endpoints behind a node are held for, and charged when they serve", async () => {
     const { tenant, local } = await withNode({
       credit: "5",
       node: { mapping: { tiny: MODEL } },
@@ -192,7 +192,7 @@ describe("money", () => {
     ]);
   });
 
-  test("NODE-01 without credit a node that fails leaves only its own failure: nobody who costs is asked", async () => {
+  test("NODE-01 without credit a failing node returns its own error, and no paid endpoint is called", async () => {
     const { tenant } = await withNode({
       node: { mapping: { tiny: MODEL } },
       local: { answer: (_body, response) => response.writeHead(500).end("{}") },
@@ -214,7 +214,7 @@ describe("routers", () => {
       request: { messages: hello },
     });
 
-  test("NODE-01 a router puts nodes first, alone or last, and says so", async () => {
+  test("NODE-01 a router puts nodes first, only or last, and the decision states it", async () => {
     const { tenant } = await withNode({ credit: "5", node: { mapping: { tiny: MODEL } } });
     const name = `@${tenant.slug}/r`;
     const first = await put(tenant, { models: [MODEL], nodes: "first", weights: { quality: 1 } });
@@ -239,7 +239,7 @@ describe("routers", () => {
     expect(only.candidates.filter(({ outcome }: Json) => outcome === "excluded")).toHaveLength(2);
   });
 
-  test("NODE-01 a router that wants nodes only refuses where none serves the request", async () => {
+  test("NODE-01 a router with nodes only refuses where none serves the request", async () => {
     const tenant = await scene.gateway.tenant();
     for (const [name, model] of [
       ["r", `@${tenant.slug}/r`],
@@ -252,7 +252,7 @@ describe("routers", () => {
     }
   });
 
-  test("NODE-01 a router may name a node's model before the node connects, and none of another workspace", async () => {
+  test("NODE-01 a router may name a node's model before it connects, but none of another workspace", async () => {
     const tenant = await scene.gateway.tenant();
     await createNode(scene.gateway, tenant.slug, "later");
     expect(await put(tenant, { models: ["node/later/any:7b"] })).toMatchObject({ models: ["node/later/any:7b"] });

@@ -15,7 +15,7 @@ const offline = async (tenant: Tenant) => {
   await createNode(scene.gateway, tenant.slug, "rack");
 };
 
-/** One that told of another model than it was asked for. */
+/** A node that reported another model than requested. */
 async function openCircuit(tenant: Tenant): Promise<void> {
   const { token } = await createNode(scene.gateway, tenant.slug, "rack");
   const local = await localForTest({
@@ -29,7 +29,7 @@ async function openCircuit(tenant: Tenant): Promise<void> {
   expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(502);
 }
 
-/** Its agent is there and the server beside it is not, or has nothing loaded yet. */
+/** Its agent is connected, but the local server is down or has no model loaded yet. */
 async function withoutServer(tenant: Tenant): Promise<void> {
   const { token } = await createNode(scene.gateway, tenant.slug, "rack");
   const local = await localForTest({ models: [] });
@@ -44,7 +44,7 @@ const STATES = [
 ] as const;
 
 describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
-  test("ERR-10 NODE-02 what policy and the request say of it comes before that it does not answer", async () => {
+  test("ERR-10 NODE-02 policy and request errors precede its unavailability", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     await makeSo(tenant);
     const ask = async (more: Json = {}) => {
@@ -64,7 +64,7 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
     expect(await under({ blocked_providers: ["node-rack"] })).toEqual([403, "provider_blocked"]);
     expect(await under({ countries: ["FR"] })).toEqual([403, "compute_country_not_allowed"]);
     expect(await under({}, { provider: { only: ["deepinfra"] } })).toEqual([403, "no_eligible_endpoint"]);
-    // What no node takes goes before policy.
+    // What no node supports precedes policy.
     const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
     const audio = { messages: [{ role: "user", content: [sound] }] };
     expect(await under({ countries: ["FR"] }, audio)).toEqual([400, "unsupported_parameter"]);
@@ -72,7 +72,7 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
     expect([allowed.outcome, allowed.message]).toEqual([[502, "upstream_error"], expect.stringContaining(why)]);
   });
 
-  test("NODE-02 nothing is held against it that nobody knows: pictures and tools wait for it as words do", async () => {
+  test("NODE-02 unknown capabilities do not exclude it: images and tools get the same error as text", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
     await offline(tenant);
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
@@ -84,7 +84,7 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
   });
 });
 
-test("NODE-02 of a node that is set aside only the models that it has are waited for", async () => {
+test("NODE-02 with an open circuit only the node's known models are retryable", async () => {
   const tenant = await scene.gateway.tenant({ credit: "0" });
   await openCircuit(tenant);
   const { status, body } = await scene.chat(tenant.key, { model: "node/rack/other" });

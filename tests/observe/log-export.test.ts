@@ -55,7 +55,7 @@ describe("three targets at once", () => {
       },
     });
     tenant = await gateway.tenant();
-    // The first message that comes in is not taken, whoever sent it.
+    // The first delivery is rejected, whichever it is.
     receiver.server.next({ status: 503 });
     ids = await ask(gateway, tenant.key, 7);
     const refused = await gateway.call(tenant.key, "/v1/chat/completions", {
@@ -101,12 +101,12 @@ describe("three targets at once", () => {
       cost: expect.any(String),
       usage: { estimated: false },
     });
-    // People and keys by their ids alone.
+    // People and keys by id only.
     expect(Object.keys(served)).not.toContain("member");
     expect(Object.keys(served)).not.toContain("key_name");
   });
 
-  test("OPS-03 files get every request as JSON lines, and a new one is begun before one gets too long", async () => {
+  test("OPS-03 files get every request as JSON lines, and rotate before they get too long", async () => {
     const names = () => readdirSync(folder).toSorted();
     const lines = () => names().flatMap((name) => readFileSync(path.join(folder, name), "utf8").trimEnd().split("\n"));
     await complete(() => lines().map((line) => JSON.parse(line).id));
@@ -114,7 +114,7 @@ describe("three targets at once", () => {
     for (const name of names()) expect(name).toMatch(/^requests-\d{8}T\d{9}Z-[0-9a-f]{12}\.jsonl$/);
   });
 
-  test("OPS-03 a receiver of OTLP gets every request as a log record with its trace", async () => {
+  test("OPS-03 an OTLP receiver gets every request as a log record with its trace", async () => {
     await complete(() => receiver.logs().map(({ attributes }) => attributes["gateway.request.id"]));
     const refused = receiver.logs().find(({ attributes }) => attributes["gateway.request.id"] === ids.at(-1));
     expect(refused).toMatchObject({ traceId: "a".repeat(32), severityNumber: 13, eventName: "gateway.request" });
@@ -130,7 +130,7 @@ describe("three targets at once", () => {
     expect(checks.find(({ name }: Json) => name === "log export")?.detail).toMatch(/webhook: \d+ s behind/);
   });
 
-  test("OPS-03 OPS-04 no content and no secret is in anything that left", () => {
+  test("OPS-03 OPS-04 exported data has no content and no secret", () => {
     const files = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), "utf8"));
     const everything = [receiver.everything(), ...files].join("\n");
     for (const never of ["PLANTED", tenant.key, gateway.adminToken, ...SECRETS])
@@ -138,7 +138,7 @@ describe("three targets at once", () => {
   });
 });
 
-test("OPS-03 what a target did not take before the end is sent after the next start: nothing is lost", async () => {
+test("OPS-03 what a target did not accept before the exit is sent after the next start", async () => {
   const receiver = await startReceiver();
   const dataDir = await folderForTest();
   onTestFinished(() => receiver.server.close());
@@ -165,7 +165,7 @@ test("OPS-03 what a target did not take before the end is sent after the next st
   );
 });
 
-test("OPS-05 settings of the export that do not fit together stop the start by their names", () => {
+test("OPS-05 conflicting export settings stop the start by name", () => {
   const problems = (env: Record<string, string>) => {
     try {
       readConfig(env);

@@ -18,10 +18,10 @@ const expressionsOf = (file: string): string[] =>
 const rules = (): Json[] => parse(read(ALERTS)).groups.flatMap((group: Json) => group.rules);
 const expressions = (): string[] => [...DASHBOARDS.flatMap(expressionsOf), ...rules().map(({ expr }) => expr)];
 
-/** Names of series in a text; those of a histogram are its own. */
+/** Series names in a text; a histogram's series are its own. */
 const seriesIn = (text: string): string[] => text.match(/\b(?:gateway|gen_ai)_[a-z_]+(?![a-z_=!~]*\s*[=!]~?")/g) ?? [];
 
-describe("what dashboards, alerts and guides name", () => {
+describe("names in dashboards, alerts and guides", () => {
   const types = new Map<string, string>();
   const atZero: string[] = [];
   const labels = new Set(["le", "instance", "job"]);
@@ -44,7 +44,7 @@ describe("what dashboards, alerts and guides name", () => {
     return types.has(series) ? types.get(series) !== "histogram" : types.get(histogram) === "histogram";
   };
 
-  test("OPS-02 every series of a dashboard or an alert is one that a running gateway shows, with labels that it has", () => {
+  test("OPS-02 every series of a dashboard or alert exists in a running gateway, with its labels", () => {
     expect(expressions().length).toBeGreaterThan(70);
     for (const expression of expressions()) {
       const bare = expression.replace(/\{[^}]*\}|\b(?:by|without) \([^)]*\)/g, "");
@@ -65,8 +65,8 @@ describe("what dashboards, alerts and guides name", () => {
     }
   });
 
-  /** Prometheus sees no increase in a series that begins with its first event, as each of a provider does. */
-  test("OPS-02 an alert about anything at all that a counter counts is told of its first event", () => {
+  /** Prometheus sees no increase in a series that begins with its first event, as those of a provider do. */
+  test("OPS-02 an alert on any increase of a counter sees its first event", () => {
     const increases = rules().flatMap(({ expr }: { readonly expr: string }) =>
       [...expr.matchAll(/\b(?:increase|rate)\((gateway_\w+)(\{[^}]*\})?\[(\w+)\]\)+ > 0(?![.\d])/g)].map(
         ([, name = "", labelled = "", window = ""]) => ({ expr, name, labelled, window }),
@@ -81,13 +81,13 @@ describe("what dashboards, alerts and guides name", () => {
     }
   });
 
-  test("OPS-02 an alert about a share asks for that of what fails: where all of it does, nothing else is counted", () => {
+  test("OPS-02 an alert on a ratio divides by all: when everything fails, nothing else is counted", () => {
     const shares = rules().filter(({ expr }) => expr.includes(" / "));
     expect(shares.length).toBeGreaterThan(2);
     for (const { expr } of shares) expect(expr).toMatch(/ > 0\.\d+\s*$/);
   });
 
-  test.each(DASHBOARDS)("%s: panels have a place, a data source and something to show", (file) => {
+  test.each(DASHBOARDS)("%s: panels have a position, a data source and a query", (file) => {
     const { uid, title, panels, templating } = JSON.parse(read(file));
     expect([uid, title].every((text) => typeof text === "string" && text !== "")).toBe(true);
     expect(templating.list.map(({ name }: Json) => name)).toEqual(["datasource", "instance"]);
@@ -100,7 +100,7 @@ describe("what dashboards, alerts and guides name", () => {
     }
   });
 
-  test("OPS-02 every alert says what is wrong and has its page in the runbook, and the runbook no other", () => {
+  test("OPS-02 every alert has a summary and a runbook section, and the runbook no other", () => {
     const headings = [...read("docs/guides/alerts-runbook.md").matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(rules().map(({ alert }) => alert));
     for (const { alert, labels: put, annotations } of rules()) {
@@ -115,7 +115,7 @@ describe("what dashboards, alerts and guides name", () => {
     const metrics = named.filter((name) => /_(?:total|seconds|bytes|records|requests)$/.test(name));
     expect(metrics.filter((series) => !isThere(series) && !types.has(series))).toEqual([]);
     const settings = read(guide).match(/\b(?:GATEWAY|OTEL)_[A-Z_]*[A-Z]\b(?!_|\*)/g) ?? [];
-    // Of the command line, and of a node's agent.
+    // Of the command line, and of a node agent.
     const others = new Set(["GATEWAY_URL", "GATEWAY_NODE_TOKEN"]);
     const known = (name: string) => Object.hasOwn(SETTINGS, name.replace(/_FILE$/, "")) || others.has(name);
     expect([...new Set(settings)].filter((name) => !known(name))).toEqual([]);

@@ -12,12 +12,12 @@ const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8
 const ALERTS = path.join(PROJECT_ROOT, "deploy/observe/alerts.yml");
 const DASHBOARDS = path.join(PROJECT_ROOT, "deploy/observe/grafana");
 
-/** A value for every minute, in Prometheus' own short form (`1x5` is six times 1, `_` is no value). */
+/** A value per minute in Prometheus' short form (`1x5` is six times 1, `_` is no value). */
 type Scene = {
   readonly about: string;
   readonly series: Readonly<Record<string, string>>;
   readonly minute: number;
-  /** All that fire then. */
+  /** All alerts that fire then. */
   readonly fires: readonly string[];
 };
 
@@ -68,7 +68,7 @@ const SCENES: readonly Scene[] = [
     fires: ["GatewayDown"],
   },
   {
-    about: "an instance is started anew within a minute",
+    about: "an instance restarts within a minute",
     series: { 'up{job="inference-gateway",instance="a"}': "1x5 0 1x5" },
     minute: 7,
     fires: [],
@@ -151,7 +151,7 @@ const SCENES: readonly Scene[] = [
     fires: ["GatewayJournalBehind"],
   },
   {
-    about: "a record was set aside",
+    about: "a record was dead-lettered",
     series: { gateway_journal_set_aside: "0x2 1x5" },
     minute: 4,
     fires: ["GatewayJournalSetAside"],
@@ -259,7 +259,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** What Prometheus' own tool makes of a scene: nothing where exactly these fire. */
+/** promtool's result for a scenario: empty when exactly these fire. */
 function judged(folder: string, { series, minute, fires }: Scene): string {
   const file = path.join(folder, "scene.yml");
   const scene = {
@@ -278,23 +278,23 @@ function judged(folder: string, { series, minute, fires }: Scene): string {
   return isFine ? "" : output;
 }
 
-describe.skipIf(!hasPrometheus)("alert rules, by Prometheus' own tool", () => {
+describe.skipIf(!hasPrometheus)("alert rules, by promtool", () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-rules-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("OPS-02 it finds nothing wrong with them", () => {
+  test("OPS-02 are valid", () => {
     const { isFine, output } = promtool(["check", "rules", ALERTS]);
     expect(isFine, output).toBe(true);
   });
 
-  test("OPS-02 nor with names, types and descriptions of what a gateway shows", async () => {
+  test("OPS-02 names, types and descriptions of metrics are valid", async () => {
     const gateway = await startGateway();
     const { text } = await gateway.call("", "/metrics");
     await gateway.close();
     expect(promtool(["check", "metrics"], text)).toEqual({ isFine: true, output: "" });
   });
 
-  test("OPS-02 every alert has a scene in which it fires", () => {
+  test("OPS-02 every alert has a scenario in which it fires", () => {
     const alerts = parse(read("deploy/observe/alerts.yml")).groups.flatMap(({ rules }: Json) => rules);
     const seen = new Set(SCENES.flatMap(({ fires }) => fires));
     expect(alerts.map(({ alert }: Json) => alert).filter((alert: string) => !seen.has(alert))).toEqual([]);
@@ -305,11 +305,11 @@ describe.skipIf(!hasPrometheus)("alert rules, by Prometheus' own tool", () => {
   });
 });
 
-/** As Grafana asks it, of all instances. */
+/** As Grafana queries it, for all instances. */
 const substituted = (expression: string) =>
   expression.replaceAll("$__rate_interval", "1m").replaceAll("$__range", "1m").replaceAll("$instance", ".*");
 
-/** Graphs of what did not happen. */
+/** Panels about events that did not happen. */
 const UNTIL_SOMETHING_FAILS = [
   "402 by code",
   "429 and 503 by code",
@@ -325,7 +325,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
   let prometheus: Prometheus;
   const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }], stream: true };
 
-  /** The configuration that the guide prints, at the address and with the token of this gateway. */
+  /** The configuration of the guide, with the address and token of this gateway. */
   beforeAll(async () => {
     gateway = await startGateway();
     const [, printed = ""] = /```yaml\n(scrape_configs:.*?)```/s.exec(read("docs/guides/observability.md")) ?? [];
@@ -348,7 +348,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
     await gateway?.close();
   });
 
-  test("OPS-02 it takes all that the gateway shows, and its rules go through", async () => {
+  test("OPS-02 scrapes all metrics of the gateway, and its rules evaluate", async () => {
     await eventually(async () => {
       const { activeTargets } = await prometheus.ask("targets");
       expect(activeTargets.map(({ health, lastError }: Json) => [health, lastError])).toEqual([["up", ""]]);
@@ -361,7 +361,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
     }, 30_000);
   });
 
-  test("OPS-02 every question of a dashboard is one that it answers", async () => {
+  test("OPS-02 returns a result for every dashboard query", async () => {
     const { key } = await gateway.tenant();
     const served = async () =>
       Number(
@@ -384,12 +384,12 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
           targets.map(({ expr }: Json) => prometheus.ask("query", { query: substituted(expr) })),
         );
         const isEmpty = targets.length > 0 && answers.every(({ result }) => result.length === 0);
-        // A number that is not there reads as broken where all is well.
+        // A missing number looks broken although all is well.
         if (isEmpty && (type !== "stat" || fieldConfig.defaults.noValue === undefined)) titles.push(title);
       }
       return titles;
     };
-    // A rate has its first value with the second scrape that went well.
+    // A rate has its first value with the second successful scrape.
     await eventually(async () => expect(await silent()).toEqual(UNTIL_SOMETHING_FAILS), {
       timeout: 30_000,
       interval: 500,

@@ -12,7 +12,7 @@ const PLANTED = "PLANTED-content-7f3a";
 
 const FAST = { OTEL_BSP_SCHEDULE_DELAY: "10", OTEL_METRIC_EXPORT_INTERVAL: "50" };
 
-describe("a receiver is set", () => {
+describe("with a receiver", () => {
   let receiver: Receiver;
   let scene: Scene;
   let tenant: Tenant;
@@ -44,7 +44,7 @@ describe("a receiver is set", () => {
       { timeout: 10_000 },
     );
 
-  test("OPS-03 BILL-09 what was answered before under the same Idempotency-Key is a span that has not failed", async () => {
+  test("OPS-03 BILL-09 an idempotent replay is a span without an error", async () => {
     const key = { "idempotency-key": "traced" };
     await scene.chat(tenant.key, {}, key);
     await scene.chat(tenant.key, {}, key);
@@ -53,7 +53,7 @@ describe("a receiver is set", () => {
     expect(span.status).toEqual({});
   });
 
-  test("OPS-03 a request is a server span, each attempt a client span below it, by the GenAI names", async () => {
+  test("OPS-03 a request is a server span, each attempt a client span below it, with GenAI names", async () => {
     scene.at("deepinfra").next({ status: 503, json: { error: { message: PLANTED } } });
     const { headers, status } = await scene.chat(
       tenant.key,
@@ -122,7 +122,7 @@ describe("a receiver is set", () => {
     expect(sent).toMatchObject({ authorization: "Bearer collector-token", "x-scope": "eu" });
   });
 
-  test("OPS-03 the caller's trace is continued; one of a wrong form is not, and a refusal is a span with its code", async () => {
+  test("OPS-03 continues a valid trace context only, and a refusal is a span with its code", async () => {
     const usage = {
       ...{ prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
       prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 30, audio_tokens: 20 },
@@ -150,7 +150,7 @@ describe("a receiver is set", () => {
     expect(only.traceId).toBe(id.slice(-32));
     expect(only.attributes).toMatchObject({ "http.response.status_code": 404, "error.type": "model_not_found" });
     expect(only.status).toEqual({});
-    // Who says that it is not to be kept is heard.
+    // An unsampled trace is respected.
     const unkept = await scene.chat(tenant.key, {}, { traceparent: `00-${"1".repeat(32)}-${PARENT}-00` });
     const after = await scene.chat(tenant.key);
     await spansOf(String(after.headers.get("x-svc-request-id")), 2);
@@ -158,7 +158,7 @@ describe("a receiver is set", () => {
     expect(unkept.status).toBe(200);
   });
 
-  test("OPS-03 metrics arrive by the names of the conventions, with sums since the start", async () => {
+  test("OPS-03 metrics follow the semantic conventions, with cumulative sums", async () => {
     await scene.chat(tenant.key);
     await eventually(
       () => {
@@ -176,7 +176,7 @@ describe("a receiver is set", () => {
     expect(receiver.metrics().get("gateway_http_requests_total")).toMatchObject({ sum: { isMonotonic: true } });
   });
 
-  test("OPS-03 OPS-04 nothing that was sent has content, a secret or a caller's words in it; providers hear of no trace", () => {
+  test("OPS-03 OPS-04 exports no content, secret or caller text; providers get no trace context", () => {
     const everything = receiver.everything();
     for (const never of ["PLANTED", "Hello", tenant.key, scene.gateway.adminToken, credentialOf("deepinfra")])
       expect(everything).not.toContain(never);
@@ -186,7 +186,7 @@ describe("a receiver is set", () => {
   });
 });
 
-test("OPS-03 where it is set so, providers are told the trace, by the span of their own attempt", async () => {
+test("OPS-03 on demand providers get the trace context of their attempt's span", async () => {
   const receiver = await startReceiver();
   const scene = await openScene(["deepinfra"], {
     ...FAST,
@@ -203,8 +203,8 @@ test("OPS-03 where it is set so, providers are told the trace, by the span of th
   await receiver.server.close();
 });
 
-test("OPS-03 a receiver that is away or never answers holds nobody up: the queue is bounded and what is dropped is counted", async () => {
-  for (const away of ["nobody there", "never answers"] as const) {
+test("OPS-03 an unavailable receiver delays nothing: the queue is bounded and drops are counted", async () => {
+  for (const away of ["no receiver", "never answers"] as const) {
     const receiver = await startReceiver();
     receiver.server.always({ end: { is: "stall", after: "before_headers" } });
     const url = away === "never answers" ? receiver.server.url : `http://127.0.0.1:${await unusedPort()}`;
@@ -223,7 +223,7 @@ test("OPS-03 a receiver that is away or never answers holds nobody up: the queue
   }
 });
 
-test("every route that spans are named after exists", async () => {
+test("every route in a span name exists", async () => {
   const { buildSpans: spansOf } = await import("../../src/io/telemetry/spans.ts");
   const { finishedRecord } = await import("../support/records.ts");
   const { SURFACES } = await import("../../src/domain/record/record.ts");

@@ -78,7 +78,7 @@ function harmless(route: Managed, { alpha }: Scene, caller: string): string {
   const own = { key: alpha.memberKey, request: alpha.memberRequest, capture: alpha.capture };
   const things = caller === "member" ? own : alpha;
   const id = of === "key" || of === "request" || of === "capture" ? things[of] : "nothing";
-  const path = pathOf(route, { workspace: alpha.workspace, id, email: "nobody@alpha.example" });
+  const path = pathOf(route, { workspace: alpha.workspace, id, email: "absent@alpha.example" });
   return `${path}${QUERIES[route.id] ?? ""}`;
 }
 const NO_SUCH_FIELD = { of_the_matrix: true };

@@ -69,7 +69,7 @@ describe("a password", () => {
 
   test("PORTAL-11 AUTH-06 a wrong password and an unknown address get the same error", async () => {
     const wrong = await signIn(gateway.browser(), OWNER.email, "three red bicycles");
-    const unknown = await signIn(gateway.browser(), "nobody@example.eu", "three red bicycles");
+    const unknown = await signIn(gateway.browser(), "absent@example.eu", "three red bicycles");
     const errorOf = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
     expect(errorOf(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
     expect(errorOf(unknown)).toEqual(errorOf(wrong));
@@ -350,7 +350,7 @@ describe("the operator's pages", () => {
     expect((await joined.get("/manage/people")).status).toBe(403);
     const page = await gateway.manage("GET", "/people?limit=2");
     const next = await gateway.manage("GET", `/people?limit=2&cursor=${page.next}`);
-    const invented = await gateway.call(gateway.adminToken, "/manage/people?limit=2&cursor=nobody");
+    const invented = await gateway.call(gateway.adminToken, "/manage/people?limit=2&cursor=unknown");
     expect([invented.status, invented.body.error?.param]).toEqual([400, "cursor"]);
     expect([page.data.length, next.data[0].id === page.data[1].id]).toEqual([2, false]);
   });

@@ -215,7 +215,7 @@ describe("a member", () => {
     const filtered = await send(`${at}/requests?key=${alpha.key}`);
     expect(filtered.body.data).toEqual([]);
     expect((await send(`${at}/usage?env=all&key=${alpha.key}`)).body.data).toEqual([]);
-    for (const path of [`${at}/requests?member=owner@alpha.example`, `${at}/usage?member=nobody@alpha.example`])
+    for (const path of [`${at}/requests?member=owner@alpha.example`, `${at}/usage?member=absent@alpha.example`])
       expect((await send(path)).status).toBe(403);
     const used = async (headers: Record<string, string>) => {
       const { body } = await scene.gateway.call("", `${at}/policy/preview`, { body: {}, headers });

@@ -31,7 +31,7 @@ const envOf = (upstream: Upstream, more: Record<string, string> = {}) => ({
   ...more,
 });
 
-/** A gateway whose only provider answers so. */
+/** A gateway whose only provider replies with this. */
 async function openAt(answering: Answering, more: Record<string, string> = {}) {
   const upstream = await upstreamFor(answering);
   const gateway = await gatewayForTest({ env: envOf(upstream, more) });
@@ -52,7 +52,7 @@ async function callsOf(gateway: TestGateway) {
   };
 }
 
-describe("DEC-02 a model of decisions", () => {
+describe("DEC-02 a decision model", () => {
   test("is neither listed nor called before a proof, and is after it", async () => {
     const { upstream, gateway, tenant, decide, probe, listed } = await openAt(systemOne(honestly));
     expect(await listed()).toBeUndefined();
@@ -74,7 +74,7 @@ describe("DEC-02 a model of decisions", () => {
     expect(rows.map(({ status }: Json) => status).sort()).toEqual([200, 404]);
   });
 
-  test("is asked with the operator's credential and made-up content, and no workspace sees or pays any of it", async () => {
+  test("is probed with the operator's credential and synthetic content, invisible and free for workspaces", async () => {
     const { upstream, gateway, tenant, probe } = await openAt(systemOne(honestly));
     await probe();
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(
@@ -129,7 +129,7 @@ describe("DEC-02 a model of decisions", () => {
     expect(doctor.checks.find(({ name }: Json) => name === "proofs").detail).toContain(made.data[0].reason);
   });
 
-  test("is taken off after failures in a row, not after one, and is back with the next success", async () => {
+  test("is withdrawn after consecutive failures, and is back with the next success", async () => {
     let proofs: "true" | "false" = "true";
     const honest = systemOne(honestly);
     const { decide, probe, listed } = await openAt((received) =>
@@ -147,7 +147,7 @@ describe("DEC-02 a model of decisions", () => {
     expect([(await decide()).status, await listed()]).toEqual([200, ["decisions"]]);
   });
 
-  test("is taken off for those with a key of their own there, too", async () => {
+  test("is withdrawn for workspaces with an own key there, too", async () => {
     const { upstream, gateway, tenant, decide, probe } = await openAt(systemOne(honestly), {
       GATEWAY_PROOF_FAILURES: "1",
     });
@@ -162,26 +162,26 @@ describe("DEC-02 a model of decisions", () => {
     expect((await decide()).status).toBe(404);
   });
 
-  test("is not asked for where the surface is switched off", async () => {
+  test("is not probed when the surface is disabled", async () => {
     const { upstream, gateway } = await openAt(systemOne(honestly), { GATEWAY_DECISIONS: "off" });
     expect((await gateway.manage("POST", "/probes", {})).data).toEqual([]);
     expect((await gateway.manage("GET", "/proofs")).data).toEqual([]);
     expect(upstream.requests).toHaveLength(0);
   });
 
-  test("is asked right after the start where nothing else is said", async () => {
+  test("is probed right after the start by default", async () => {
     const { upstream, listed } = await openAt(systemOne(honestly), { GATEWAY_PROOF_EVERY: "24h" });
     await eventually(async () => expect(await listed()).toEqual(["decisions"]), { interval: 25 });
     expect(upstream.requests.length).toBeGreaterThanOrEqual(2);
   });
 });
 
-describe("DEC-05 a server that takes pictures and ignores them", () => {
+describe("DEC-05 a server that accepts images and ignores them", () => {
   const WITH_PICTURE = { images: [RED_SQUARE], questions: { q: { type: "noul", instructions: "Is it red?" } } };
   const TEXT = { questions: WITH_PICTURE.questions };
   const seeing = (state: string) => (state.includes(BLUE_SQUARE) ? 0.02 : honestly(state));
 
-  test("DEC-02 answers decisions, and is sent no picture until it tells them apart", async () => {
+  test("DEC-02 serves decisions, and gets no image until it distinguishes them", async () => {
     const scene = await openDecisions({ GATEWAY_PROOF_FAILURES: "2" });
     onTestFinished(() => scene.close());
     const { key } = await scene.gateway.tenant();
@@ -197,7 +197,7 @@ describe("DEC-05 a server that takes pictures and ignores them", () => {
       return data.find((one: Json) => one.endpoint === endpoint);
     };
     scene.at("alpha").always(systemOne(honestly));
-    // What was kept by a version that asked for all or nothing: pictures, too.
+    // Stored by a version that required all or nothing, images included.
     expect(await status(WITH_PICTURE)).toEqual([200, undefined]);
 
     const first = await probe();
@@ -231,7 +231,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.close());
 
 describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])("DEC-02 on %s", (engine) => {
-  test("a proof is there after a restart, until the endpoint is another one", { timeout: 60_000 }, async () => {
+  test("a proof survives a restart until the endpoint changes", { timeout: 60_000 }, async () => {
     const database = engine === "SQLite" ? undefined : await cluster?.database("empty");
     const more = database === undefined ? {} : { ...SECRETS, DATABASE_URL: database.url };
     const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-proofs-"));

@@ -12,7 +12,7 @@ let upstream: Upstream;
 let gateway: TestGateway;
 beforeAll(async () => {
   const honest = systemOne(honestly);
-  // One of the two models has gone.
+  // One of the two models is gone.
   upstream = await startUpstream((received) =>
     JSON.stringify(received.json).includes("jev-1.14") ? { status: 404, json: {} } : honest(received),
   );
@@ -29,8 +29,8 @@ const refusal = async (body: unknown) => {
   return [status, answer.error.code, answer.error.param ?? null];
 };
 
-describe("DEC-02 the management of proofs", () => {
-  test("asks everybody, keeps what came of it, and shows who stands where", async () => {
+describe("DEC-02 management of proofs", () => {
+  test("probes all, stores the results, and shows the state of each", async () => {
     const before = StandingList.parse(await gateway.manage("GET", "/proofs")).data;
     expect(before.map(({ endpoint, proven, last }) => [endpoint, proven, last])).toEqual([
       [GOOD, false, null],
@@ -60,15 +60,15 @@ describe("DEC-02 the management of proofs", () => {
     expect(line).toMatchObject({ action: "probes.run", target: null, detail: { proven: 1, failed: 1 } });
   });
 
-  test("refuses what is not there, and what cannot be asked", async () => {
-    expect(await refusal({ endpoint: "nobody:eu:lab/nothing" })).toEqual([404, "not_found", null]);
+  test("refuses unknown endpoints and those without probes", async () => {
+    expect(await refusal({ endpoint: "unknown:eu:lab/nothing" })).toEqual([404, "not_found", null]);
     expect(await refusal({ endpoint: "deepinfra:us:openai/gpt-oss-120b" })).toEqual([400, "invalid_value", "endpoint"]);
     expect(await refusal({ endpoint: GOOD, surface: "speech" })).toEqual([400, "invalid_value", "endpoint"]);
     expect(await refusal({ surface: "chat" })).toEqual([400, "invalid_value", "surface"]);
     expect(await refusal({ model: "x" })).toEqual([400, "unsupported_parameter", "model"]);
   });
 
-  test("gateway probe says a line for each endpoint and leaves with what came of it", { timeout: 60_000 }, async () => {
+  test("gateway probe prints a line per endpoint and exits with the result", { timeout: 60_000 }, async () => {
     const all = await gateway.cli("probe");
     expect(all.code).toBe(1);
     const [good, bad, sum] = all.stdout.trim().split("\n");
@@ -80,7 +80,7 @@ describe("DEC-02 the management of proofs", () => {
     expect(one.json).toMatchObject({ ok: true, data: [{ endpoint: GOOD, result: "proven", cause: "operator" }] });
     const none = await gateway.cli("probe", "--surface", "speech");
     expect([none.code, none.stdout]).toEqual([0, "No connected endpoint serves decisions or speech.\n"]);
-    const unknown = await gateway.cli("probe", "--endpoint", "nobody:eu:lab/nothing");
+    const unknown = await gateway.cli("probe", "--endpoint", "unknown:eu:lab/nothing");
     expect([unknown.code, unknown.stderr.includes("There is no endpoint")]).toEqual([1, true]);
     const list: Json = (await gateway.cli("proof", "list", "--json")).json;
     expect(list.data.map(({ endpoint, proven }: Json) => [endpoint, proven])).toEqual([

@@ -7,7 +7,7 @@ import { type Answering, type Script, startUpstream } from "../support/upstream.
 const MODEL = "openai/gpt-4o-mini-tts";
 const ENDPOINT = `openai:global:${MODEL}`;
 
-/** Audio in events with the figures that it is billed by, as OpenAI sends it. */
+/** Audio in events with usage, as OpenAI sends it. */
 function spoken(audio: Buffer, usage: unknown = { input_tokens: 12, output_tokens: 40, total_tokens: 52 }): Script {
   const events = [
     { type: "speech.audio.delta", audio: audio.toString("base64") },
@@ -38,7 +38,7 @@ async function openAt(answering: Answering) {
 }
 
 describe("TTS-09 a speech model", () => {
-  test("is neither listed nor called before real audio was heard, and is after that", async () => {
+  test("is neither listed nor called before real audio was received, and is after that", async () => {
     const { upstream, gateway, tenant, say, probe, listed } = await openAt(spoken(synthesizeSpeech("mp3", 1.2)));
     expect(await listed()).toBeUndefined();
     const before = await say();

@@ -94,7 +94,7 @@ describe("a policy preview", () => {
   });
 
   test("PORTAL-06 refuses to preview what cannot be saved", async () => {
-    for (const patch of [{ countries: ["UK"] }, { allowed_models: ["acme/none"] }, { blocked_providers: ["nobody"] }])
+    for (const patch of [{ countries: ["UK"] }, { allowed_models: ["acme/none"] }, { blocked_providers: ["unknown"] }])
       await expect(scene.gateway.manage("POST", at("/policy/preview"), patch)).rejects.toThrow(
         `"param":"${Object.keys(patch)[0]}"`,
       );

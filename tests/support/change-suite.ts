@@ -48,7 +48,7 @@ export function changeTests(current: () => Store): void {
     const before = await changes.latestSeq();
     await change(async () => ({ result: undefined, audit: null }));
     const failing = change(async ({ tenancy }) => {
-      await tenancy.removeMember("nobody");
+      await tenancy.removeMember("unknown");
       throw new Error("undone");
     });
     await expect(failing).rejects.toThrow("undone");

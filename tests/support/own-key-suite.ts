@@ -46,7 +46,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
         ["fallback", "ada", "refused"],
       ]);
       await store().ownKeys.remove("ws_1", "mistral");
-      await store().ownKeys.remove("ws_1", "nobody");
+      await store().ownKeys.remove("ws_1", "unknown");
       expect((await store().ownKeys.all()).map(({ key }) => key.workspaceId)).toEqual(["ws_2"]);
     });
 
@@ -62,7 +62,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
         { key: { ...key, provider: "openai", hint: null, kind: "aws" }, sealed: [7] },
       ]);
       await store().platformKeys.remove("mistral");
-      await store().platformKeys.remove("nobody");
+      await store().platformKeys.remove("unknown");
       expect((await store().platformKeys.all()).map((row) => row.key.provider)).toEqual(["openai"]);
       const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
       const sealed = await vault.seal(platformKeyEncryptionContext("openai"), "sk-canary");
