@@ -5,7 +5,7 @@ import { ROOT, readSources } from "../architecture/source.ts";
 
 const DIALECTS = "src/language/dialects";
 
-/** Files that every side of a dialect has; a side may have further ones. */
+/** Files that every side of a dialect has, in its folder or, shared by its sides, beside it; a side may have further ones. */
 const SIDES: Readonly<Record<string, readonly string[]>> = {
   client: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
   upstream: ["dialect.ts", "errors.ts", "reply.ts", "request.ts", "stream.ts", "turns.ts", "usage.ts"],
@@ -22,11 +22,12 @@ test.each(dialects)("the sides of %s have the same file names as those of every 
   const sides = foldersIn(`${DIALECTS}/${dialect}`);
   expect(Object.keys(SIDES)).toEqual(expect.arrayContaining(sides));
   expect(sides).toContain("upstream");
+  const shared = readdirSync(path.join(ROOT, DIALECTS, dialect));
   for (const side of sides)
-    expect(readdirSync(path.join(ROOT, DIALECTS, dialect, side)), side).toEqual(
+    expect([...readdirSync(path.join(ROOT, DIALECTS, dialect, side)), ...shared], side).toEqual(
       expect.arrayContaining([...(SIDES[side] ?? [])]),
     );
-  expect(readdirSync(path.join(ROOT, DIALECTS, dialect))).toContain("fields.ts");
+  expect(shared).toContain("fields.ts");
 });
 
 test("the client and the upstream side of a dialect import neither each other nor passthrough", () => {
