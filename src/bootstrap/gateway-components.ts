@@ -9,7 +9,7 @@ import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
-import type { MarginRegistry } from "../domain/billing/margin.ts";
+import type { MarginRegistry } from "../domain/billing/charge.ts";
 import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
@@ -57,7 +57,7 @@ export type GatewayInput = {
 
 export type PrepareStore = (
   store: Store,
-  platform: Pick<Providers, "connections"> & Pick<GatewayDeps, "snapshot">,
+  platform: Pick<Providers, "connections"> & Pick<GatewayDeps, "catalogue">,
 ) => Promise<void>;
 
 /** `keep`: other processes serve the same address, so idle connections may stay until their clients move on. */

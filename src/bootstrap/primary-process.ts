@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chargedNanosOf, walletNanosOf } from "../domain/billing/ledger.ts";
+import { chargedNanosOf } from "../domain/billing/charge.ts";
+import { walletNanosOf } from "../domain/billing/ledger.ts";
 import type { RecordSink } from "../domain/record/record-batch.ts";
 import { Directory } from "../domain/tenancy/directory.ts";
 import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";

@@ -51,3 +51,7 @@ export function minNanos(a: bigint, b: bigint): bigint {
   if (a < b) return a;
   return b;
 }
+
+export function powerOfTen(power: number): bigint {
+  return 10n ** BigInt(power);
+}

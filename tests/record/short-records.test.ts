@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { mayContainCompact } from "../../src/domain/record/compact-record.ts";
+import { mayContainCompact } from "../../src/domain/record/expand-record.ts";
 import { openBooks } from "../support/books.ts";
 import { openScene } from "../support/scene.ts";
 

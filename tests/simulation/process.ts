@@ -3,8 +3,8 @@ import { AdmissionQueue } from "../../src/domain/admission/admission-queue.ts";
 import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
-import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
-import type { Credential, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
+import type { Credential, CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
 import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
@@ -27,7 +27,7 @@ export function tokenOf(provider: string): string {
   return `secret-of-${provider}`;
 }
 
-/** One life of the gateway: the real parts, put together as main.ts does it, from what disk and SQL have kept. */
+/** One incarnation of the gateway: the real components, wired as in main.ts, from what disk and SQL have kept. */
 export class Process {
   readonly directory = new Directory();
   readonly state: SharedState;
@@ -61,7 +61,7 @@ export class Process {
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
     this.#connections = connectionsOf(world, () => this.#isAlive);
-    this.#reach = new Reachability(() => world.catalogue.snapshot, this.#connections, hasAdapter, ALL_PROVEN);
+    this.#reach = new Reachability(currentCatalogue(world), this.#connections, hasAdapter, ALL_PROVEN);
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
@@ -74,17 +74,17 @@ export class Process {
     return this.#isAlive;
   }
 
-  /** The power goes: nothing of this life is heard of any more. */
+  /** Power loss: nothing of this incarnation continues. */
   die(): void {
     this.#isAlive = false;
     this.#world.network.cutAll();
     this.#world.disk.crash();
   }
 
-  /** The catalogue or the connections are others now. */
+  /** The catalogue or the connections changed. */
   reread(): void {
     this.#connections = connectionsOf(this.#world, () => this.#isAlive);
-    this.#reach = new Reachability(() => this.#world.catalogue.snapshot, this.#connections, hasAdapter, ALL_PROVEN);
+    this.#reach = new Reachability(currentCatalogue(this.#world), this.#connections, hasAdapter, ALL_PROVEN);
   }
 
   #timers(): Timers {
@@ -107,7 +107,7 @@ export class Process {
       loopDetection: { mark: "here", everywhere: true },
       deadlines: new DeadlineQueue(scheduler, timers),
       keepAlives: new DeadlineQueue(scheduler, timers),
-      snapshot: () => this.#world.catalogue.snapshot,
+      catalogue: currentCatalogue(this.#world),
       get connections() {
         return process.#connections;
       },
@@ -115,7 +115,7 @@ export class Process {
         return process.#reach;
       },
       margins: new MarginRegistry(NO_MARGIN),
-      // Nobody brings keys of their own, and nothing is captured.
+      // There are no own keys, and nothing is captured.
       ownKeys: { of: () => undefined },
       nodes: {
         overlayFor: () => undefined,
@@ -123,7 +123,7 @@ export class Process {
         reportImplausible: () => {},
         unavailableModel: () => undefined,
       },
-      captures: { begin: () => undefined },
+      captures: { openFor: () => undefined, begin: () => undefined },
       idempotency: {
         ttlMs: 86_400_000,
         find: async () => undefined,
@@ -143,7 +143,7 @@ export class Process {
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       secretsOf: () => [],
-      // Nobody counts tokens in a simulated run.
+      // No request counts tokens in a simulated run.
       tokenCounter: {
         count: async () => undefined,
         decode: async () => ({ is: "busy" }),
@@ -172,7 +172,7 @@ function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: 
   const isIn = new Set(connected);
   const credentialOf = (provider: string): Credential => {
     if (!shape.minted.includes(provider)) return { kind: "bearer", token: tokenOf(provider) };
-    // While it is fetched the world goes on.
+    // While it is fetched other events run.
     const token = () =>
       new Promise<string>((resolve, reject) => {
         const fails = !shape.isCalm && chance.is(0.05);
@@ -191,7 +191,7 @@ function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: 
   };
 }
 
-/** The real state, with an eye on every hold and its end; in some worlds it answers a little later. */
+/** The real state, with checks on every hold and its end; in some worlds it responds a little later. */
 function watched(state: SharedState, { checks, shape, scheduler, chance }: World, isAlive: () => boolean): SharedState {
   const later = <T>(value: T): T | Promise<T> => {
     if (shape.state === "at_once") return value;
@@ -218,6 +218,14 @@ function watched(state: SharedState, { checks, shape, scheduler, chance }: World
       const done = state.settle(hold, nanos);
       if (done instanceof Promise) throw new Error("the state in memory answers at once");
       return later(undefined);
+    },
+  };
+}
+
+function currentCatalogue(world: Pick<World, "catalogue">): CurrentCatalogue {
+  return {
+    get snapshot() {
+      return world.catalogue.snapshot;
     },
   };
 }

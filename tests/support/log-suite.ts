@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LogFilter, RequestRecord } from "../../src/domain/record/record.ts";
-import type { UsageQuery } from "../../src/domain/record/rollup.ts";
+import type { UsageQuery } from "../../src/domain/record/usage-sums.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 

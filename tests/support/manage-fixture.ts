@@ -9,12 +9,12 @@ import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
 import { MutationLock } from "../../src/app/manage/mutation-lock.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
-import { decodeChat } from "../../src/app/surfaces/chat.ts";
+import { decodeChat } from "../../src/app/pipeline/decode.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
 import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
-import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
+import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
 import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { RateRegistry } from "../../src/domain/catalogue/exchange-rates.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
@@ -50,13 +50,13 @@ export type CallInput = { params?: Record<string, string>; query?: string; body?
 
 function reachOf(snapshot: CatalogueSnapshot, connections: ProviderConnections): Reachability {
   const speaks = () => true;
-  return new Reachability(() => snapshot, connections, speaks, ALL_PROVEN);
+  return new Reachability({ snapshot }, connections, speaks, ALL_PROVEN);
 }
 
 /** A room in which nobody has a key of their own. */
 function noOwnKeys(snapshot: CatalogueSnapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
   const registry = new OwnKeys({
-    snapshot: () => snapshot,
+    catalogue: { snapshot },
     platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
     transport: { release: () => undefined },
     clock,
@@ -151,7 +151,7 @@ type PlanningParts = {
 function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
   return {
     clock,
-    snapshot: () => snapshot,
+    catalogue: { snapshot },
     connections,
     reachability: reach,
     health: new LatencyTracker(),

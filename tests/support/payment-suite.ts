@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { chargeIdOf } from "../../src/domain/billing/charge.ts";
 import {
   adjustmentOf,
-  chargeIdOf,
   expiryOf,
   type Posting,
   payoutOf,

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { chargeIdOf } from "../../src/domain/billing/ledger.ts";
+import { chargeIdOf } from "../../src/domain/billing/charge.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Ddl } from "../../src/io/store/sql/engine.ts";

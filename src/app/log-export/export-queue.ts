@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { LogOutbox, LogTarget, OutboxRecord } from "../../domain/record/log-outbox.ts";
 import type { LogStore } from "../../domain/record/record.ts";
+import { INTERRUPTED } from "../../domain/record/record.ts";
 import { decodeBatch, type RecordSink } from "../../domain/record/record-batch.ts";
-import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
 import { StoreError } from "../../io/store/sql/store-error.ts";
 import type { Clock } from "../../kit/clock.ts";
 

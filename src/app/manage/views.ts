@@ -1,9 +1,10 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, DecisionRecord, RequestRecord, RequirementsRecord } from "../../domain/record/record.ts";
-import type { KeyUsage } from "../../domain/record/rollup.ts";
+import type { KeyUsage } from "../../domain/record/usage-sums.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
-import { type ApiKey, type KeyState, keyValidityOf, prefixOf } from "../../domain/tenancy/key.ts";
+import { keyValidityOf } from "../../domain/tenancy/directory-reader.ts";
+import { type ApiKey, type KeyState, prefixOf } from "../../domain/tenancy/key.ts";
 import type { PersonSummary } from "../../domain/tenancy/person.ts";
 import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";

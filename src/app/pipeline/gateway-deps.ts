@@ -3,9 +3,9 @@ import type { AdmissionQueue } from "../../domain/admission/admission-queue.ts";
 import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
 import type { IdempotencyLookup } from "../../domain/admission/idempotency.ts";
 import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
-import type { SharedState } from "../../domain/admission/shared-state.ts";
-import type { MarginRegistry } from "../../domain/billing/margin.ts";
-import type { CatalogueSnapshot, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { HoldRequest, SharedState } from "../../domain/admission/shared-state.ts";
+import type { MarginRegistry } from "../../domain/billing/charge.ts";
+import type { CurrentCatalogue, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
@@ -13,8 +13,9 @@ import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
 import type { Reachability } from "../../domain/routing/reachability.ts";
 import type { SessionAffinity } from "../../domain/routing/session-affinity.ts";
 import type { TrafficStats } from "../../domain/routing/traffic-stats.ts";
-import type { SpendScope } from "../../domain/tenancy/directory.ts";
+import type { SpendScope } from "../../domain/tenancy/directory-reader.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import type { SpendLimit } from "../../domain/tenancy/limits.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/journal.ts";
@@ -38,7 +39,7 @@ export type GatewayDeps = {
   readonly deadlines: DeadlineQueue;
   /** Keep-alive times of the open streams. */
   readonly keepAlives: DeadlineQueue;
-  readonly snapshot: () => CatalogueSnapshot;
+  readonly catalogue: CurrentCatalogue;
   readonly connections: ProviderConnections;
   readonly reachability: Reachability;
   /** Provider keys that workspaces bring. */
@@ -76,12 +77,14 @@ export type GatewayDeps = {
   readonly limits: RequestLimits;
   readonly idempotency: IdempotencyLookup;
   /** Open capture windows. */
-  readonly captures: Pick<ContentCaptures, "begin">;
+  readonly captures: Pick<ContentCaptures, "openFor" | "begin">;
   /**
    * Called after the last attempt and before settlement; may run more than once. Returns a fault when another run of the
    * same background job owns the settlement. Absent: every request settles itself.
    */
   readonly beforeSettlement?: (requestId: string, completeness: ResponseCompleteness) => Promise<Fault | undefined>;
+  /** For alerts; absent: there are none. */
+  readonly onSpendLimitReached?: (hold: HoldRequest, limit: SpendLimit) => void;
   /** For metrics and the log. */
   readonly onRequestFinished: (record: RequestRecord) => void;
   /** The traceparent header for one attempt; absent: none is sent. */

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
 import { isChatLike } from "../../domain/catalogue/callability.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
@@ -23,7 +23,7 @@ import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 export type PlanningDeps = Pick<
   GatewayDeps,
   | "clock"
-  | "snapshot"
+  | "catalogue"
   | "connections"
   | "reachability"
   | "health"
@@ -86,13 +86,13 @@ function requireModelId(model: string, surface: Surface): void {
 }
 
 function pricingTermsFor(
-  gateway: Pick<GatewayDeps, "snapshot" | "margins">,
+  gateway: Pick<GatewayDeps, "catalogue" | "margins">,
   workspaceId: string,
   { requirements: { extras, maxOutputTokens } }: RequestOutline,
 ): PricingTerms {
   const margin = gateway.margins.marginFor(workspaceId);
   return {
-    currencies: gateway.snapshot().currencies,
+    currencies: gateway.catalogue.snapshot.currencies,
     margin,
     extras,
     hasOutputLimit: maxOutputTokens !== undefined,
@@ -139,7 +139,7 @@ function planningContext(
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);
   const nodes = planning.nodes.overlayFor(workspace.id);
-  const snapshot = nodes?.snapshot ?? planning.snapshot();
+  const snapshot = nodes?.snapshot ?? planning.catalogue.snapshot;
   const base = own?.reach ?? planning.reachability;
   const reach = nodes?.reachabilityOver(base) ?? base;
   return {

@@ -1,17 +1,17 @@
 import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
-import { rateBetween } from "../../domain/billing/exchange-rate.ts";
+import { rateBetween } from "../../domain/billing/charge.ts";
 import { billedPrice } from "../../domain/billing/speech-price.ts";
 import { servesSurface } from "../../domain/catalogue/callability.ts";
 import {
   type CatalogueSnapshot,
   type Endpoint,
-  knownCountries,
   type Model,
   type Price,
   priceAt,
 } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
+import { knownCountries } from "../../domain/routing/policy.ts";
 import { divideHalfUp } from "../../kit/money.ts";
 import { expectedTranscriptTokens } from "../../language/transcriptions/duration.ts";
 import type { Bounds, Selection } from "./catalogue-filter.ts";

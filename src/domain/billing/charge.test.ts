@@ -3,9 +3,16 @@ import { describe, expect, test } from "vitest";
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { UsageRecord } from "../record/record.ts";
-import { CHARGE_MAX_NANOS, chargeFor, holdFor, ImpossibleUsage } from "./charge.ts";
-import { type CurrencyTable, NoExchangeRate, rateBetween } from "./exchange-rate.ts";
-import { NO_MARGIN } from "./margin.ts";
+import {
+  CHARGE_MAX_NANOS,
+  type CurrencyTable,
+  chargeFor,
+  holdFor,
+  ImpossibleUsage,
+  NO_MARGIN,
+  NoExchangeRate,
+  rateBetween,
+} from "./charge.ts";
 import { ImpossiblePrice } from "./tariff.ts";
 
 function decimal(text: string): Decimal {

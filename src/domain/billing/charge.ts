@@ -1,10 +1,10 @@
-import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
+import { divideHalfUp, formatDecimal, NANOS_PER_UNIT, parseDecimal, powerOfTen } from "../../kit/money.ts";
 import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/tokens.ts";
-import type { Price } from "../catalogue/catalogue.ts";
+import type { Currency, Price } from "../catalogue/catalogue.ts";
+import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
-import { type CurrencyTable, type ExchangeRate, NoExchangeRate, powerOfTen, rateBetween } from "./exchange-rate.ts";
-import { type Margin, NO_MARGIN } from "./margin.ts";
-import { ratesAt, type Tariff, type TariffTokenRates, tariffOf } from "./tariff.ts";
+import type { CurrencyTable, ExchangeRate, Margin } from "./charge.ts";
+import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
 
 /** A larger count is an error of the provider. */
 const USAGE_MAX = 1_000_000_000;
@@ -231,3 +231,97 @@ function checkCount(what: string, value: number): void {
 function checkSeconds(value: number): void {
   if (!(value >= 0 && value <= USAGE_MAX)) throw new ImpossibleUsage(`seconds is ${value}`);
 }
+
+export type CurrencyTable = ReadonlyMap<string, Pick<Currency, "code" | "perEur">>;
+/** An exact fraction: an amount times `numerator / denominator` is the amount in the other currency. */
+export type ExchangeRate = {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  /** Recorded with the charge; null when both currencies are the same. */
+  readonly record: ChargeRecord["rate"];
+};
+
+/** The endpoint should not have been eligible for a wallet in this currency. */
+export class NoExchangeRate extends Error {
+  constructor(from: string, to: string) {
+    super(`there is no exchange rate from ${from} to ${to}`);
+    this.name = "NoExchangeRate";
+  }
+}
+
+const SAME: ExchangeRate = { numerator: 1n, denominator: 1n, record: null };
+/** Converts through the euro; undefined when a currency is unknown. */
+export function rateBetween(currencies: CurrencyTable, from: string, to: string): ExchangeRate | undefined {
+  if (from === to) return SAME;
+  const source = currencies.get(from)?.perEur;
+  const target = currencies.get(to)?.perEur;
+  if (source === undefined || target === undefined) return undefined;
+  if (source.digits <= 0n || target.digits <= 0n) return undefined;
+  return {
+    numerator: target.digits * powerOfTen(source.scale),
+    denominator: source.digits * powerOfTen(target.scale),
+    record: { from, to, perEurFrom: formatDecimal(source), perEurTo: formatDecimal(target) },
+  };
+}
+// Price rows of a snapshot are frozen, so tariffs can be cached.
+const derived = new WeakMap<Price, Tariff>();
+export function tariffOf(price: Price): Tariff {
+  const known = derived.get(price);
+  if (known !== undefined) return known;
+  const tariff = buildTariff(price);
+  derived.set(price, tariff);
+  return tariff;
+}
+
+/** The whole request pays the rates of the largest context that it exceeds. */
+export function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
+  let found = tariff.tokens[0];
+  for (const rates of tariff.tokens) if (inputTokens > rates.aboveInputTokens) found = rates;
+  return found;
+}
+
+/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
+export type Margin = {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  /** The added share as it is recorded with a charge: "0.05". */
+  readonly share: string;
+};
+
+export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
+/** Margins in memory, for the request path. */
+export class MarginRegistry {
+  /** For workspaces without a margin of their own. */
+  readonly defaultMargin: Margin;
+  readonly #overrides = new Map<string, Margin>();
+
+  constructor(defaultMargin: Margin) {
+    this.defaultMargin = defaultMargin;
+  }
+
+  set(workspaceId: string, margin: Margin | null): void {
+    if (margin === null) this.#overrides.delete(workspaceId);
+    else this.#overrides.set(workspaceId, margin);
+  }
+
+  /** Undefined when the default applies. */
+  overrideFor(workspaceId: string): Margin | undefined {
+    return this.#overrides.get(workspaceId);
+  }
+
+  marginFor(workspaceId: string): Margin {
+    return this.#overrides.size === 0 ? this.defaultMargin : (this.#overrides.get(workspaceId) ?? this.defaultMargin);
+  }
+}
+
+/** Zero when nothing was charged. */
+export function chargedNanosOf(record: IngestFields): bigint {
+  if (record.charge === null) return 0n;
+  const nanos = BigInt(record.charge.nanos);
+  if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);
+  return nanos;
+}
+
+export const CHARGE_PREFIX = "charge:";
+/** The charge of a request has an id derived from the request's. */
+export const chargeIdOf = (requestId: string): string => `${CHARGE_PREFIX}${requestId}`;

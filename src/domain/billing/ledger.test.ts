@@ -3,10 +3,10 @@ import path from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts";
+import { chargedNanosOf } from "./charge.ts";
 import {
   assertBalanced,
   CHARGE,
-  chargedNanosOf,
   entriesOf,
   payoutOf,
   type Transaction,

@@ -1,4 +1,5 @@
 import type { IngestFields } from "../record/ingest-fields.ts";
+import { CHARGE_PREFIX } from "./charge.ts";
 
 /**
  * Double entry, append only. Every transaction sums to zero and has an id of the gateway, so that writing it twice changes
@@ -127,18 +128,6 @@ export function adjustmentOf(direction: "up" | "down", posting: Posting): Transa
 export function walletNanosOf({ entries }: Transaction): bigint {
   return entries.reduce((sum, { account, nanos }) => (account === "wallet" ? sum + nanos : sum), 0n);
 }
-
-/** Zero when nothing was charged. */
-export function chargedNanosOf(record: IngestFields): bigint {
-  if (record.charge === null) return 0n;
-  const nanos = BigInt(record.charge.nanos);
-  if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);
-  return nanos;
-}
-
-/** The charge of a request has an id derived from the request's. */
-export const chargeIdOf = (requestId: string): string => `${CHARGE_PREFIX}${requestId}`;
-const CHARGE_PREFIX = "charge:";
 
 /** The request of a charge or of a refund; null for other transactions. */
 export function requestIdOf({ id, kind, detail }: Transaction): string | null {

@@ -1,15 +1,5 @@
-import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
-import { powerOfTen } from "./exchange-rate.ts";
-
-/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
-export type Margin = {
-  readonly numerator: bigint;
-  readonly denominator: bigint;
-  /** The added share as it is recorded with a charge: "0.05". */
-  readonly share: string;
-};
-
-export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
+import { type Decimal, formatDecimal, parseDecimal, powerOfTen } from "../../kit/money.ts";
+import { type Margin, type NO_MARGIN } from "./charge.ts";
 
 /** −1 makes requests free; a share above the maximum is probably meant as percent. */
 const SHARE_MIN = -1n;
@@ -40,28 +30,3 @@ export type MarginStore = {
   /** Null: the deployment's margin applies again. */
   save(workspaceId: string, share: string | null): Promise<void>;
 };
-
-/** Margins in memory, for the request path. */
-export class MarginRegistry {
-  /** For workspaces without a margin of their own. */
-  readonly defaultMargin: Margin;
-  readonly #overrides = new Map<string, Margin>();
-
-  constructor(defaultMargin: Margin) {
-    this.defaultMargin = defaultMargin;
-  }
-
-  set(workspaceId: string, margin: Margin | null): void {
-    if (margin === null) this.#overrides.delete(workspaceId);
-    else this.#overrides.set(workspaceId, margin);
-  }
-
-  /** Undefined when the default applies. */
-  overrideFor(workspaceId: string): Margin | undefined {
-    return this.#overrides.get(workspaceId);
-  }
-
-  marginFor(workspaceId: string): Margin {
-    return this.#overrides.size === 0 ? this.defaultMargin : (this.#overrides.get(workspaceId) ?? this.defaultMargin);
-  }
-}

@@ -1,7 +1,6 @@
-import { type Decimal, formatDecimal } from "../../kit/money.ts";
+import { type Decimal, formatDecimal, powerOfTen } from "../../kit/money.ts";
 import type { Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { ChargeRecord } from "../record/record.ts";
-import { digitsAtScale, powerOfTen } from "./exchange-rate.ts";
 
 /** Token rates of one context size, in `1 / scale` units of the price's currency per million tokens. */
 export type TariffTokenRates = {
@@ -51,24 +50,13 @@ export class ImpossiblePrice extends Error {
   }
 }
 
-// Price rows of a snapshot are frozen, so tariffs can be cached.
-const derived = new WeakMap<Price, Tariff>();
-
-export function tariffOf(price: Price): Tariff {
-  const known = derived.get(price);
-  if (known !== undefined) return known;
-  const tariff = buildTariff(price);
-  derived.set(price, tariff);
-  return tariff;
-}
-
 /** For a declined decision, which pays for its input only: no output, and no price per request. */
 export function inputOnlyPrice(price: Price): Price {
   const noOutput = { outputPer1mTokens: null, reasoningPer1mTokens: null, audioOutputPer1mTokens: null };
   return { ...price, ...noOutput, perRequest: null, tiers: price.tiers.map((tier) => ({ ...tier, ...noOutput })) };
 }
 
-function buildTariff(price: Price): Tariff {
+export function buildTariff(price: Price): Tariff {
   const decimals = [price, ...price.tiers, ...Object.values(price.extras ?? {})].flatMap((row) => decimalsOf(row));
   for (const [name, value] of decimals) if (value.digits < 0n) throw new ImpossiblePrice(`${name} is negative`);
   const scale = Math.max(0, ...decimals.map(([, value]) => value.scale));
@@ -157,9 +145,7 @@ function recordOf(price: Price): ChargeRecord["price"] {
   });
 }
 
-/** The whole request pays the rates of the largest context that it exceeds. */
-export function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
-  let found = tariff.tokens[0];
-  for (const rates of tariff.tokens) if (inputTokens > rates.aboveInputTokens) found = rates;
-  return found;
+/** `scale` must not be smaller than that of the value. */
+export function digitsAtScale(value: Decimal, scale: number): bigint {
+  return value.digits * powerOfTen(scale - value.scale);
 }

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { encodeCompact, expandText, mayContainCompact } from "./compact-record.ts";
-import { parseIngestFields } from "./ingest-fields.ts";
-import { IngestFieldsReader } from "./ingest-fields-reader.ts";
+import { encodeCompact } from "./compact-record.ts";
+import { expandText, mayContainCompact } from "./expand-record.ts";
+import { IngestFieldsReader, parseIngestFields } from "./ingest-fields-reader.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 import { parseRecord } from "./record-schema.ts";
 import { DailyRollup } from "./rollup.ts";

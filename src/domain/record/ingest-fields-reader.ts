@@ -1,12 +1,8 @@
 import {
   END_OF_INGEST_FIELDS,
-  hasPerRequestFields,
-  hasSharedFields,
   type IngestFields,
   type PerRequestFields,
-  parseIngestFields,
-  type SharedFields,
-  tryParse,
+  type SharedFields,,,
 } from "./ingest-fields.ts";
 import type { ChargeRecord } from "./record.ts";
 
@@ -147,4 +143,60 @@ function joinParts(perRequest: PerRequestPart, shared: SharedPart): IngestFields
     totalMs: perRequest.totalMs,
   };
   return perRequest.idempotency === undefined ? fields : { ...fields, idempotency: perRequest.idempotency };
+}
+
+/**
+ * Parses only the head of a record's text: attempts and candidates, often most of it, are skipped. Quotes inside strings are
+ * escaped, so the marker always is a field. A text with a different field order is parsed completely.
+ */
+export function parseIngestFields(text: Buffer): IngestFields {
+  const cut = text.indexOf(END_OF_INGEST_FIELDS);
+  const head = cut < 0 ? undefined : parseHead(`${text.toString("utf8", 0, cut)}}`);
+  // The text was encoded by this program, or validated when it was read from a file.
+  return head ?? JSON.parse(text.toString("utf8"));
+}
+
+function parseHead(text: string): IngestFields | undefined {
+  const head = tryParse<IngestFields>(text);
+  return head !== undefined && isComplete(head) ? head : undefined;
+}
+
+/** Undefined when the text is not JSON. */
+export function tryParse<T>(text: string): Partial<T> | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isComplete(head: Partial<IngestFields>): head is IngestFields {
+  return head.charge !== undefined && hasPerRequestFields(head) && hasSharedFields(head);
+}
+
+export function hasPerRequestFields<T extends Partial<PerRequestFields>>(head: T): head is T & PerRequestFields {
+  return (
+    head.id !== undefined &&
+    head.createdAtMs !== undefined &&
+    head.ttfbMs !== undefined &&
+    head.totalMs !== undefined &&
+    head.usage !== undefined
+  );
+}
+
+export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
+  return (
+    head.workspaceId !== undefined &&
+    head.keyId !== undefined &&
+    head.memberId !== undefined &&
+    head.environment !== undefined &&
+    head.app !== undefined &&
+    head.surface !== undefined &&
+    head.modelRequested !== undefined &&
+    head.model !== undefined &&
+    head.provider !== undefined &&
+    head.streaming !== undefined &&
+    head.status !== undefined &&
+    head.errorCode !== undefined
+  );
 }

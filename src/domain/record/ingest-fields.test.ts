@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { parseIngestFields } from "./ingest-fields.ts";
-import { IngestFieldsReader } from "./ingest-fields-reader.ts";
+import { IngestFieldsReader, parseIngestFields } from "./ingest-fields-reader.ts";
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const read = (value: unknown) => parseIngestFields(bytesOf(value));

@@ -4,7 +4,7 @@ import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import { NODE_USES } from "../tenancy/router.ts";
-import { expandRecord } from "./compact-record.ts";
+import { expandRecord } from "./expand-record.ts";
 import {
   type AttemptRecord,
   type CandidateRecord,

@@ -190,3 +190,6 @@ export type LogStore = {
   /** Deletes at most `rowsMax` requests from before the time; returns how many. Roll-ups stay. */
   sweep(beforeMs: number, rowsMax: number): Promise<number>;
 };
+
+/** Logged for a request that started and whose end was never recorded. */
+export const INTERRUPTED = "interrupted";

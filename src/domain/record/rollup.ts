@@ -1,89 +1,9 @@
+import type { FaultCode } from "../../contract/faults.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
 import type { IngestFields } from "./ingest-fields.ts";
-import type { ShapeFilter } from "./record.ts";
-import { hasFailed, isIdempotentReplay } from "./request-outcome.ts";
-
-/** Aggregated usage of requests. */
-export type UsageSums = {
-  requests: number;
-  errors: number;
-  inputTokens: number;
-  cachedTokens: number;
-  cacheWriteTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  characters: number;
-  audioMs: number;
-  costNanos: bigint;
-  /** Successful requests and their total duration. Failures would distort the mean. */
-  timedRequests: number;
-  totalMs: number;
-  /** Streamed requests among them, and their total time to first byte. */
-  streamedRequests: number;
-  firstByteMs: number;
-};
-
-/** Usage by UTC day, key, model, provider and environment. An unknown model or provider is an empty string. */
-export type DailyUsage = UsageSums & {
-  readonly workspaceId: string;
-  readonly day: string;
-  readonly keyId: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly environment: "live" | "test";
-};
-
-/** Usage by hour and shape. */
-export type HourlyUsage = UsageSums & {
-  readonly workspaceId: string;
-  /** Start of the hour. */
-  readonly hourMs: number;
-  /** The shape id. */
-  readonly shape: number;
-};
-
-/** Dimensions of a usage report. */
-export const USAGE_GROUPS = ["key", "member", "model", "provider", "app", "environment", "status"] as const;
-export type UsageGroup = (typeof USAGE_GROUPS)[number];
-
-export type UsageQuery = {
-  /** Whole hours, `fromMs` inclusive and `toMs` exclusive, aggregated by `stepMs`. */
-  readonly fromMs: number;
-  readonly toMs: number;
-  readonly stepMs: number;
-  readonly group: UsageGroup | null;
-  readonly filter: ShapeFilter;
-};
-
-/** Usage of one time step. `name` is the group value; empty when unknown or not grouped. */
-export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
-
-/** Spend of one key on one UTC day. */
-export type KeyDailySpend = {
-  readonly workspaceId: string;
-  readonly keyId: string;
-  readonly day: string;
-  readonly nanos: bigint;
-};
-
-/** Last use of a key within the log's retention, and its usage since a day. */
-export type KeyUsage = {
-  readonly keyId: string;
-  readonly lastUsedMs: number | null;
-  readonly requests: number;
-  readonly costNanos: bigint;
-};
-
-export type RollupStore = {
-  /** Only keys that were used; totals since an ISO date. */
-  keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
-  /** All workspaces, since an ISO date. */
-  spendSince(day: string): Promise<KeyDailySpend[]>;
-  /** ISO dates, both inclusive; oldest first. */
-  daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
-  /** Oldest step first. */
-  usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
-};
+import { hasFailed } from "./request-outcome.ts";
+import type { DailyUsage, HourlyUsage, RequestShape, UsageSums } from "./usage-sums.ts";
 
 function zeroUsage(): UsageSums {
   return {
@@ -235,4 +155,61 @@ export class WalletDebits {
   rows(): WalletDebit[] {
     return [...this.#sums.values()].flat();
   }
+}
+
+/** Logged for a call that was answered and charged before under its `Idempotency-Key`. */
+const IDEMPOTENT_REPLAY: FaultCode = "idempotent_replay";
+export function isIdempotentReplay(errorCode: string | null): boolean {
+  return errorCode === IDEMPOTENT_REPLAY;
+}
+
+/** An idempotent replay has an error code, but is not a failure. */
+export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | "errorCode">): boolean {
+  return !isIdempotentReplay(errorCode) && (status >= 400 || errorCode !== null);
+}
+
+/** 52 bits: exact as a number, and collisions within a workspace are negligible. */
+const ID_HEX_DIGITS = 13;
+const SHAPES_MAX = 50000;
+/** Shape ids are hashes, so every writing process derives the same ones. */
+export class ShapeIds {
+  /** Shapes that are known to be stored. */
+  readonly #stored = new Map<string, number>();
+
+  /** `store` is called for a shape that may not be stored yet. */
+  idOf(record: IngestFields, store: (id: number, shape: RequestShape) => void): number {
+    const text = shapeKeyOf(record);
+    const known = this.#stored.get(text);
+    if (known !== undefined) return known;
+    const id = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
+    store(id, shapeOf(record));
+    if (this.#stored.size >= SHAPES_MAX) this.#stored.clear();
+    this.#stored.set(text, id);
+    return id;
+  }
+
+  /** Called after a rollback: the shapes may not be stored after all. */
+  clear(): void {
+    this.#stored.clear();
+  }
+}
+
+/** The requested model comes last, because only it may contain any character. */
+function shapeKeyOf(record: IngestFields): string {
+  const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
+  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
+}
+
+function shapeOf(record: IngestFields): RequestShape {
+  return {
+    keyId: record.keyId,
+    memberId: record.memberId ?? "",
+    environment: record.environment,
+    app: record.app ?? "",
+    modelRequested: record.modelRequested ?? "",
+    model: record.model ?? "",
+    provider: record.provider ?? "",
+    status: record.status,
+    surface: record.surface,
+  };
 }

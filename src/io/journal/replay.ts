@@ -1,13 +1,12 @@
 import path from "node:path";
 import { z } from "zod";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
+import { INTERRUPTED } from "../../domain/record/record.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BatchIngest, DeadLetter } from "./batch-ingest.ts";
 import { RETRY_FILE } from "./dead-letters.ts";
 import type { Disk } from "./disk.ts";
-import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-codec.ts";
-import { readFrames, type SegmentEnd } from "./frame.ts";
+import { type DoneEntry, decodeEntry, doneEntryOf, readFrames, type SegmentEnd } from "./segment-decoder.ts";
 
 /** Dead letters that wait in memory until the replay is done; beyond this, a repeated replay may append some twice. */
 const PENDING_CHARS_MAX = 16 * 1024 * 1024;

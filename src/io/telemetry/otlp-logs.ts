@@ -1,5 +1,5 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { hasFailed } from "../../domain/record/request-outcome.ts";
+import { hasFailed } from "../../domain/record/rollup.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { spanIdOf } from "../../kit/trace-context.ts";
 import type { ExportResult } from "./export-result.ts";

@@ -1,13 +1,13 @@
 import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
-import type { MeteredUsage } from "../../../src/app/pipeline/charge.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
-import { RequestTrace } from "../../../src/app/pipeline/request-trace.ts";
+import { RequestTrace } from "../../../src/app/pipeline/record.ts";
+import type { MeteredUsage } from "../../../src/app/pipeline/settle.ts";
 import { type SettlementDeps, settleCharged, settleUncharged } from "../../../src/app/pipeline/settle.ts";
-import { decodeChat } from "../../../src/app/surfaces/chat.ts";
+import { decodeChat } from "../../../src/app/pipeline/decode.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
-import { NO_MARGIN } from "../../../src/domain/billing/margin.ts";
+import { NO_MARGIN } from "../../../src/domain/billing/charge.ts";
 import type { Principal } from "../../../src/domain/tenancy/key.ts";
 import type { SpendLimit } from "../../../src/domain/tenancy/limits.ts";
 import type { Usage } from "../../../src/language/canon/tokens.ts";
@@ -15,18 +15,18 @@ import type { Chance } from "../chance.ts";
 import type { Incarnation } from "./instance.ts";
 import { attemptAt, type Tariff, type World } from "./world.ts";
 
-/** What the provider says of its answer: the truth, more than was allowed, nothing at all, or what cannot be. */
+/** What the provider reports about its reply: the truth, more than was allowed, nothing at all, or the impossible. */
 const FIGURES = ["honest", "beyond", "none", "missing", "negative", "absurd", "fractional", "more_cached"] as const;
 export type Figures = (typeof FIGURES)[number];
 const ENDS = ["whole", "stream", "left", "broke", "refused"] as const;
 
-/** What came back to the client. */
+/** What the client received. */
 export type ClientOutcome =
   | { readonly is: "answer"; readonly cost: number; readonly currency: string }
   | { readonly is: "broken" }
   | { readonly is: "refused"; readonly code: string };
 
-/** One request, and everything that is seen of it from outside. */
+/** One request, and everything visible of it from outside. */
 export type ClientRequest = {
   readonly no: number;
   readonly id: string;
@@ -37,26 +37,26 @@ export type ClientRequest = {
   readonly maxTokens: number;
   readonly figures: Figures;
   readonly end: (typeof ENDS)[number];
-  /** The limits that were in force where it was admitted. */
+  /** The limits in force where it was admitted. */
   readonly limits: readonly SpendLimit[];
   heldNanos: bigint;
-  /** Its opening is in the journal: the log has it at the latest after the next start. */
+  /** Its begin is in the journal: the log has it after the next start at the latest. */
   opened: boolean;
   seen: ClientOutcome | undefined;
 };
 
-/** As the request path says it of a client that has left. */
+/** As the request path reports a disconnected client. */
 const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 const ROUTE = ROUTES.find(({ id }) => id === "createChatCompletion");
 
-/** A client asks one of the instances. */
+/** A client sends a request to one of the instances. */
 export function ask(world: World): void {
   const { chance } = world;
   const { life } = chance.pick(world.instances);
   const gateway = life?.gateway;
   if (life === undefined || gateway === undefined || !world.till.isFilled) {
-    world.count("nobody there");
+    world.count("no instance");
     return;
   }
   const principal = life.directory.principalByDigest(chance.pick(world.keys).digest);
@@ -82,7 +82,7 @@ export function ask(world: World): void {
   void new Service(world, life, gateway, order).run();
 }
 
-/** What a request goes through, as run.ts and admitted-request.ts do it, without what has nothing to do with money. */
+/** The steps of a request as in src/app/pipeline, without those that do not concern money. */
 class Service {
   readonly #world: World;
   readonly #life: Incarnation;
@@ -142,7 +142,7 @@ class Service {
     if (end !== "left") this.#see({ is: "answer", cost: shown.cost, currency: shown.currency });
   }
 
-  /** The head of a stream is out, and it takes its time. */
+  /** The head of a stream is sent, and the stream takes time. */
   async #stream(): Promise<void> {
     const { requestId: id, principal } = this.#trail;
     const atMs = this.#world.scheduler.nowMs();
@@ -160,7 +160,7 @@ class Service {
     await this.#aWhile(1000);
   }
 
-  /** Who is dead says nothing. */
+  /** A crashed process reports nothing. */
   #see(seen: ClientOutcome): void {
     if (!this.#life.isAlive) return;
     const order = this.#order;
@@ -198,7 +198,7 @@ function exchangeOf({ scheduler }: World, { id, principal }: ClientRequest): Exc
   };
 }
 
-/** What an honest provider would have used, which is what is asked of the books. */
+/** What an honest provider would have used, which is what the ledger must have. */
 export function usedBy({ inputTokens, maxTokens, figures, no }: ClientRequest): { input: number; output: number } {
   if (figures === "none") return { input: 0, output: 0 };
   const output = figures === "beyond" ? maxTokens * 3 + 500 : 1 + ((no * 7919) % maxTokens);

@@ -1,5 +1,5 @@
 import type { DailySpend } from "../../../domain/admission/shared-state.ts";
-import type { RollupStore } from "../../../domain/record/rollup.ts";
+import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { invalidValue } from "../../../contract/faults.ts";
 import { type UsageReport, UsageReportQuery, type UsageRowView } from "../../../contract/schemas/manage-log.ts";
-import type { UsageGroup, UsageRow } from "../../../domain/record/rollup.ts";
+import type { UsageGroup, UsageRow } from "../../../domain/record/usage-sums.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { DAY_MS, HOUR_MS } from "../../../kit/time.ts";

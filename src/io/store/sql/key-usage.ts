@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { REJECTED_KEY_STATUS } from "../../../domain/record/record.ts";
-import type { KeyUsage } from "../../../domain/record/rollup.ts";
+import type { KeyUsage } from "../../../domain/record/usage-sums.ts";
 import type { Database } from "./schema.ts";
 
 /**

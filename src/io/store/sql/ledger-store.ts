@@ -1,9 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import { fault } from "../../../contract/faults.ts";
-import { CHARGE_MAX_NANOS } from "../../../domain/billing/charge.ts";
+import { CHARGE_MAX_NANOS, chargeIdOf } from "../../../domain/billing/charge.ts";
 import {
   type ChargedRequest,
-  chargeIdOf,
   type LedgerEntry,
   type LedgerStore,
   type Transaction,

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
-import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/rollup.ts";
+import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/usage-sums.ts";
 import { keyUsage } from "./key-usage.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";

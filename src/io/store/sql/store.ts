@@ -14,7 +14,7 @@ import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import type { LogOutbox } from "../../../domain/record/log-outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { encodeBatch, type RecordSink } from "../../../domain/record/record-batch.ts";
-import type { RollupStore } from "../../../domain/record/rollup.ts";
+import type { RollupStore } from "../../../domain/record/usage-sums.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";

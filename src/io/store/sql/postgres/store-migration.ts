@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
-import { expandText } from "../../../../domain/record/compact-record.ts";
+import { expandText } from "../../../../domain/record/expand-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";

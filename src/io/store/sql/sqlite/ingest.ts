@@ -1,18 +1,16 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
-import { type IngestFields, parseIngestFields } from "../../../../domain/record/ingest-fields.ts";
-import { IngestFieldsReader } from "../../../../domain/record/ingest-fields-reader.ts";
+import { chargedNanosOf, chargeIdOf } from "../../../../domain/billing/charge.ts";
+import { type IngestFields } from "../../../../domain/record/ingest-fields.ts";
+import { IngestFieldsReader, parseIngestFields } from "../../../../domain/record/ingest-fields-reader.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
-import { type RequestShape, ShapeIds } from "../../../../domain/record/request-shape.ts";
+import { DailyRollup, HourlyRollup, ShapeIds, WalletDebits } from "../../../../domain/record/rollup.ts";
 import {
-  DailyRollup,
   type DailyUsage,
-  HourlyRollup,
   type HourlyUsage,
+  type RequestShape,
   type UsageSums,
-  WalletDebits,
-} from "../../../../domain/record/rollup.ts";
+} from "../../../../domain/record/usage-sums.ts";
 import { StoreError } from "../store-error.ts";
 import { isUniqueViolation } from "./errors.ts";
 import {

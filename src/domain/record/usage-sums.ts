@@ -1,0 +1,98 @@
+import type { ShapeFilter, Surface } from "./record.ts";
+import type { DailyUsage, KeyDailySpend, KeyUsage, UsageGroup, UsageQuery, UsageRow, UsageSums } from "./usage-sums.ts";
+
+/** Aggregated usage of requests. */
+export type UsageSums = {
+  requests: number;
+  errors: number;
+  inputTokens: number;
+  cachedTokens: number;
+  cacheWriteTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  characters: number;
+  audioMs: number;
+  costNanos: bigint;
+  /** Successful requests and their total duration. Failures would distort the mean. */
+  timedRequests: number;
+  totalMs: number;
+  /** Streamed requests among them, and their total time to first byte. */
+  streamedRequests: number;
+  firstByteMs: number;
+};
+
+/** Usage by UTC day, key, model, provider and environment. An unknown model or provider is an empty string. */
+export type DailyUsage = UsageSums & {
+  readonly workspaceId: string;
+  readonly day: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly environment: "live" | "test";
+};
+
+/** Usage by hour and shape. */
+export type HourlyUsage = UsageSums & {
+  readonly workspaceId: string;
+  /** Start of the hour. */
+  readonly hourMs: number;
+  /** The shape id. */
+  readonly shape: number;
+};
+
+/** Dimensions of a usage report. */
+export const USAGE_GROUPS = ["key", "member", "model", "provider", "app", "environment", "status"] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+export type UsageQuery = {
+  /** Whole hours, `fromMs` inclusive and `toMs` exclusive, aggregated by `stepMs`. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly stepMs: number;
+  readonly group: UsageGroup | null;
+  readonly filter: ShapeFilter;
+};
+
+/** Usage of one time step. `name` is the group value; empty when unknown or not grouped. */
+export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
+/** Spend of one key on one UTC day. */
+export type KeyDailySpend = {
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly day: string;
+  readonly nanos: bigint;
+};
+
+/** Last use of a key within the log's retention, and its usage since a day. */
+export type KeyUsage = {
+  readonly keyId: string;
+  readonly lastUsedMs: number | null;
+  readonly requests: number;
+  readonly costNanos: bigint;
+};
+
+export type RollupStore = {
+  /** Only keys that were used; totals since an ISO date. */
+  keyUsage(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUsage[]>;
+  /** All workspaces, since an ISO date. */
+  spendSince(day: string): Promise<KeyDailySpend[]>;
+  /** ISO dates, both inclusive; oldest first. */
+  daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
+  /** Oldest step first. */
+  usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
+};
+
+/**
+ * The dimensions that requests are filtered and aggregated by. A workspace has millions of requests and few shapes, so any
+ * combination of filters is evaluated on the shapes. Unknown values are empty strings.
+ */
+export type RequestShape = {
+  readonly keyId: string;
+  readonly memberId: string;
+  readonly environment: "live" | "test";
+  readonly app: string;
+  readonly modelRequested: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly status: number;
+  readonly surface: Surface;
+};
