@@ -476,8 +476,7 @@ describe("a stopping instance", () => {
     await Promise.all([isThrough(b, "a"), isThrough(c, "a")]);
     const answers = await Promise.all([a, b, c].map((one) => ask(one).done));
     expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
-    // An instance that does not know yet is served as before; then nothing new is accepted, and running requests
-    // finish.
+    // An uninformed instance is served as before; then nothing new is accepted, and running requests finish.
     const links = new PeerClient(RULES, derivePeerKeys(new MasterKeys(KEY)));
     onTestFinished(() => links.close());
     const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };

@@ -4,7 +4,7 @@ import type { AdminAct } from "./fault-profile.ts";
 import { drawKeyPolicy, drawPolicy, drawRouterSpec, ROUTERS, routerKey } from "./tenants.ts";
 import type { World } from "./world.ts";
 
-/** Someone changes the rules while requests are under way. */
+/** Changes rules while requests are in flight. */
 export function administer(world: World): void {
   const { chance, shape } = world;
   if (world.process === undefined) return;
@@ -22,7 +22,7 @@ const ACTS: Record<AdminAct, (world: World) => void> = {
   topup: topUp,
 };
 
-/** In SQL first, in the process a moment later, as the management API does it; a crash between leaves it in SQL alone. */
+/** In SQL first, in the process a moment later, like the management API; a crash in between leaves it in SQL only. */
 function put(world: World, what: string, then: () => void): void {
   const { process, scheduler, chance } = world;
   if (process === undefined) return;
@@ -33,7 +33,7 @@ function put(world: World, what: string, then: () => void): void {
   };
   process.changes.push(change);
   const inForce = () => {
-    // SQL answers in the order in which it was asked.
+    // SQL responds in the order of its queries.
     const upTo = process.changes.indexOf(change);
     if (process.isAlive) for (const one of process.changes.splice(0, upTo + 1)) one();
   };
@@ -66,7 +66,7 @@ function changeKey(world: World): void {
 function revokeKey(world: World): void {
   const { chance, stored } = world;
   const revoked = [...stored.keys.values()].find(({ state }) => state === "revoked");
-  // One at a time, or nobody is left to ask.
+  // One at a time, or no provider is left to call.
   const before = revoked ?? chance.pick([...stored.keys.values()]);
   const state = revoked === undefined ? "revoked" : "active";
   const key: ApiKey = { ...before, state, version: before.version + 1 };

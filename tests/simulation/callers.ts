@@ -1,7 +1,7 @@
 import { type Exchange, rejectUpload } from "../../src/app/exchange.ts";
 import type { DecodedRequest } from "../../src/app/pipeline/decode.ts";
+import { decodeChat } from "../../src/app/pipeline/decode.ts";
 import { run } from "../../src/app/pipeline/run.ts";
-import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
@@ -17,11 +17,11 @@ import type { World } from "./world.ts";
 const ADDRESS = "127.0.0.1";
 const ROUTE = ROUTES.find(({ id }) => id === "createChatCompletion");
 
-/** Someone with a key asks for something. */
+/** A caller with a key sends a request. */
 export function ask(world: World, when: ClientRequest["when"]): void {
   const { process } = world;
   if (process === undefined) {
-    world.note("nobody answers the door");
+    world.note("no process accepts the connection");
     return;
   }
   const visit = drawVisit(world, when);
@@ -92,10 +92,15 @@ function identified(headers: { authorization: string }, process: Process, world:
   }
 }
 
-type Known = { readonly headers: { authorization: string }; readonly principal: Principal };
+type AuthenticatedCaller = { readonly headers: { authorization: string }; readonly principal: Principal };
 
-/** As the edge does it: the handler, and after it whatever is still to be said. */
-function enter(world: World, process: Process, visit: ClientRequest, { headers, principal }: Known): void {
+/** Like the edge: runs the handler, then sends what is left to send. */
+function enter(
+  world: World,
+  process: Process,
+  visit: ClientRequest,
+  { headers, principal }: AuthenticatedCaller,
+): void {
   const { scheduler } = world;
   if (ROUTE === undefined) throw new Error("there is no route for chat");
   const exchange: Exchange = {
@@ -132,7 +137,7 @@ function bodyOf({ model, mark, streaming, maxTokens, hints, no }: ClientRequest)
   return JSON.stringify({ model, messages, stream: streaming, max_tokens: maxTokens, ...hints });
 }
 
-/** Right after this the request is planned: what is in force now is what it is planned with. */
+/** The request is planned right after this, with what is in force now. */
 function decode(world: World, visit: ClientRequest, bytes: Buffer): DecodedRequest | Promise<DecodedRequest> {
   const { chance, scheduler } = world;
   const decoded: DecodedRequest = { ...decodeChat(bytes), ...afterwards(world) };
@@ -146,7 +151,7 @@ function decode(world: World, visit: ClientRequest, bytes: Buffer): DecodedReque
   return new Promise((resolve) => void scheduler.after(chance.between(0, 50), () => resolve(plan())));
 }
 
-/** Surfaces that keep their answers have something to do before and after. */
+/** Surfaces that store their responses have steps before and after. */
 function afterwards({ chance, scheduler, shape }: World): Pick<DecodedRequest, "onAdmitted" | "storeResponse"> {
   if (chance.is(0.8)) return {};
   const aWhile = () => new Promise<void>((resolve) => void scheduler.after(chance.between(0, 40), resolve));

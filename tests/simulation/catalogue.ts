@@ -9,7 +9,7 @@ export const COUNTRIES = ["FR", "DE", "CH", "US"] as const;
 export const CURRENCIES = ["EUR", "USD"] as const;
 const LEVELS = ["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"] as const;
 
-/** A price in whole nano-units for one token, so that every charge comes out even and can be worked out by hand. */
+/** A price in whole nano-units per token, so that every charge is exact without rounding. */
 export type PlainPrice = {
   readonly currency: (typeof CURRENCIES)[number];
   readonly input: number;
@@ -24,12 +24,12 @@ export type CataloguedEndpoint = { readonly endpoint: Endpoint; readonly price: 
 export type Catalogue = {
   readonly snapshot: CatalogueSnapshot;
   readonly places: ReadonlyMap<string, CataloguedEndpoint>;
-  /** Who answers at an address. */
+  /** The endpoint at an address. */
   readonly byAddress: ReadonlyMap<string, string>;
 };
 
 const CONTEXT_TOKENS = 20_000;
-/** Divisible by four and by five: the dollar stands at 1.25 to the euro, and nothing is ever rounded. */
+/** Divisible by four and by five: the dollar is at 1.25 to the euro, and nothing is ever rounded. */
 const STEP = 20;
 
 function decimal(text: string) {
@@ -67,7 +67,7 @@ function drawPrice(chance: Chance): PlainPrice {
   };
 }
 
-/** Good enough for most policies more often than not; everything that can be wrong with one is there too. */
+/** Mostly acceptable for most policies; every possible defect occurs too. */
 function drawFacts(chance: Chance): Sovereignty {
   return {
     level: chance.is(0.6) ? chance.pick(["L2", "L3", "L4"]) : chance.pick(LEVELS),
@@ -146,7 +146,7 @@ function catalogueOf(models: readonly Model[], places: readonly CataloguedEndpoi
   };
 }
 
-/** The next edition: facts that turned out otherwise, new prices, endpoints that left, retired or moved. */
+/** The next edition: corrected facts, new prices, endpoints that left, retired or moved. */
 export function revised(catalogue: Catalogue, chance: Chance): Catalogue {
   const models = [...catalogue.snapshot.models.values()].map((model) =>
     chance.is(0.1) ? { ...model, quality: chance.is(0.5) ? null : qualityOf(chance.between(1, 9) / 10) } : model,

@@ -1,4 +1,4 @@
-/** Everything that could have gone otherwise, drawn from one seed: the same seed, the same world. */
+/** All randomness of a run, drawn from one seed: the same seed makes the same world. */
 export class Chance {
   #state: number;
 
@@ -16,7 +16,7 @@ export class Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
@@ -31,7 +31,7 @@ export class Chance {
     return found;
   }
 
-  /** Each one with the same chance. */
+  /** Uniformly. */
   some<T>(from: readonly T[], share: number): T[] {
     return from.filter(() => this.is(share));
   }

@@ -11,24 +11,24 @@ import type { World } from "./world.ts";
 
 type Arrival = { readonly address: string; readonly authorization: string | undefined };
 
-/** A credential may be on its way for so long between the leave to ask someone and the call itself. */
+/** Fetching a credential may take this long between permission and call. */
 const LEAVE_MS = 500;
-/** What a request does between its place and its first call. */
+/** What a request does between its slot and its first call. */
 const ADMITTED_MS = 100;
 const BUDGET = { share: 0.2, least: 3 };
 
-/** The invariants: what is asked of every byte on the wire, every step of money and every end. */
+/** The invariants: checked for every upstream call, every money operation and every end. */
 export class Checks {
   readonly #world: World;
   readonly #active: { readonly atMs: number; readonly count: number }[] = [];
-  /** What each wallet of the running process must hold, counted apart from it. */
+  /** What each wallet of the running process must hold, counted separately. */
   readonly #purses = new Map<string, { nanos: bigint; heldNanos: bigint }>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** What is in force for a request at this moment. */
+  /** The layers in force for a request at this moment. */
   layersOf(visit: ClientRequest): Layers | undefined {
     const { inForce } = this.#world;
     const workspace = inForce.workspaces.get(visit.workspaceId);
@@ -58,7 +58,7 @@ export class Checks {
     if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) say("tenancy", "another's credential, or none");
   }
 
-  /** Long enough ago that the request cannot have been let in before; credentials that fail take their time each. */
+  /** Long enough ago that the request cannot have been admitted before; each failing credential takes time. */
   #wasRevoked({ keyId }: ClientRequest): boolean {
     const { revokedAtMs, shape, scheduler } = this.#world;
     const sinceMs = scheduler.monotonicMs() - (revokedAtMs.get(keyId) ?? scheduler.monotonicMs());
@@ -74,7 +74,7 @@ export class Checks {
     else if (!connected.has(endpointId.split(":")[0] ?? "")) say("policy", "its provider is not connected");
   }
 
-  /** The model that was asked for, or one that the caller's own router may choose. */
+  /** The requested model, or one that the caller's own router may choose. */
   #expectRequestedModel(visit: ClientRequest, endpointId: string, say: Say): void {
     const { planned, model, hints, workspaceSlug } = visit;
     const served = planned?.catalogue.snapshot.endpoints.get(endpointId)?.model;
@@ -85,7 +85,7 @@ export class Checks {
     if (model.startsWith("@")) {
       if (!model.startsWith(`@${workspaceSlug}/`)) say("router", "a router of another workspace");
       else if (planned.router === undefined) say("router", "a router that is not there");
-    } else if (model !== "auto" && served !== model) say("model", `${model} was asked for`);
+    } else if (model !== "auto" && served !== model) say("model", `${model} was requested`);
     if (planned.router !== undefined && !isGoodEnough(served, planned.catalogue, planned.router))
       say("model", "below the quality floor");
     const price = priceWhenPlanned(visit, endpointId);
@@ -113,19 +113,19 @@ export class Checks {
     if (shape.placesAtEndpoint > 0 && there > shape.placesAtEndpoint) say("queue", `${there} at once at one endpoint`);
   }
 
-  /** Who is set aside is asked last: never first while somebody is there with whom nothing was ever wrong. */
+  /** An endpoint with an open circuit is tried last: never first while there is one that never failed. */
   #expectClosedCircuit(visit: ClientRequest, { endpointId }: Call, say: Say): void {
     const { circuits, shape, changedAtMs, scheduler } = this.#world;
     const plannedAtMs = visit.planned?.atMs ?? 0;
     const sinceMs = circuits.since(endpointId, scheduler.monotonicMs());
     if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
-    // Others may have been passed over for reasons that are not seen here.
+    // Others may have been skipped for reasons that are not visible here.
     if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
     const better = eligibleFor(this.#world, visit).find((id) => circuits.isSpotless(id));
-    if (better !== undefined) say("aside", `it is set aside, and ${better} was not asked`);
+    if (better !== undefined) say("circuit", `its circuit is open, and ${better} was not called`);
   }
 
-  /** How many requests were under way at most since an attempt could have been given leave. */
+  /** The maximum number of requests in flight since an attempt could have been permitted. */
   #mostActive(): number {
     const sinceMs = this.#world.scheduler.monotonicMs() - LEAVE_MS;
     let most = 0;
@@ -138,7 +138,7 @@ export class Checks {
     return most;
   }
 
-  /** A request came in or is over. */
+  /** A request began or ended. */
   activeChanged(): void {
     const count = this.#world.visits.filter(({ state }) => state === "running").length;
     this.#active.push({ atMs: this.#world.scheduler.monotonicMs(), count });
@@ -147,7 +147,7 @@ export class Checks {
       this.#world.broken("queue", `${queue.queued} wait`);
   }
 
-  /** A process begins with what the books say. */
+  /** A process starts with the ledger's balances. */
   started(): void {
     this.#purses.clear();
   }
@@ -202,7 +202,7 @@ export class Checks {
   written(record: RequestRecord): void {
     const visit = this.#visit(record.id);
     if (visit === undefined) {
-      this.#world.broken("record", `of nobody: ${record.id}`);
+      this.#world.broken("record", `without a request: ${record.id}`);
       return;
     }
     visit.records.push(record);
@@ -217,7 +217,7 @@ export class Checks {
     this.#isOwnSession(visit, record, say);
   }
 
-  /** A conversation is known to its own workspace only. */
+  /** A session is known to its own workspace only. */
   #isOwnSession({ no, workspaceId, hints }: ClientRequest, { decision }: RequestRecord, say: Say): void {
     const session = decision?.session;
     if (session === undefined) return;
@@ -234,14 +234,14 @@ export class Checks {
   #isPriced(visit: ClientRequest, { status, errorCode, charge, endpoint }: RequestRecord, say: Say): void {
     const isAnswer = status === 200 && errorCode === null;
     if (charge === null) {
-      if (isAnswer) say("money", "an answer that nobody pays for");
+      if (isAnswer) say("money", "a response without a charge");
       return;
     }
     if (!isAnswer && errorCode !== "client_disconnected") say("money", `a failure is charged: ${errorCode}`);
     const call = visit.calls.at(-1);
     const price = endpoint === null ? undefined : priceWhenPlanned(visit, endpoint);
     if (call === undefined || call.endpointId !== endpoint || price === undefined) {
-      say("money", "charged for what nobody served");
+      say("money", "charged without an endpoint");
       return;
     }
     const nanos = BigInt(charge.nanos);
@@ -262,7 +262,7 @@ export class Checks {
 
 export type Say = (rule: string, what: string) => void;
 
-/** The router that a request is led by; undefined for a plain model. */
+/** The router of a request; undefined for a plain model. */
 export function routerSlug({ model }: ClientRequest): string | undefined {
   if (model === "auto") return "auto";
   return model.startsWith("@") ? model.slice(model.indexOf("/") + 1) : undefined;

@@ -1,7 +1,7 @@
 import type { Call } from "./network.ts";
 import type { Trouble } from "./script.ts";
 
-/** Failures that nobody could blame on anyone but the endpoint. */
+/** Failures that can only be the endpoint's fault. */
 const BLAMED: ReadonlySet<Trouble | "well"> = new Set<Trouble>([
   "refused",
   "connect_timeout",
@@ -15,7 +15,7 @@ const BLAMED: ReadonlySet<Trouble | "well"> = new Set<Trouble>([
   "cut_early",
   "stall_early",
 ]);
-/** Who says when to come back is treated by its own word. */
+/** Failures with Retry-After open the circuit for that time. */
 const WITH_RETRY_AFTER: ReadonlySet<Trouble | "well"> = new Set<Trouble>(["429_soon", "429_later", "503_soon"]);
 
 const IN_A_ROW = 5;
@@ -24,18 +24,18 @@ const OPEN_MS = 30_000;
 type EndpointHistory = { inARow: number; openedAtMs: number | undefined; hasFailed: boolean; isClear: boolean };
 
 /**
- * Who must be set aside, seen from the wires and with every doubt in the gateway's favour: five failures in a row, none
- * of them cut short by the gateway, and the first half minute after the fifth.
+ * Which circuits must be open, seen from the network and with every doubt in the gateway's favour: five consecutive
+ * failures, none of them aborted by the gateway, and the first 30 seconds after the fifth.
  */
 export class CircuitModel {
   readonly #standings = new Map<string, EndpointHistory>();
 
-  /** A new process knows nothing of the old one's experience. */
+  /** A new process starts without the old one's observations. */
   forget(): void {
     this.#standings.clear();
   }
 
-  /** A call came to its own end, and its caller was still there. */
+  /** A call ended by itself, with its caller still connected. */
   ended({ endpointId, trouble }: Call, nowMs: number): void {
     const standing = this.#of(endpointId);
     if (trouble !== "well") standing.hasFailed = true;
@@ -45,20 +45,20 @@ export class CircuitModel {
     if (standing.inARow === 0) standing.openedAtMs = undefined;
   }
 
-  /** A call whose end tells the gateway nothing, or something that is not seen here. */
+  /** A call whose end gives the gateway no information, or one that is not visible here. */
   unclear(endpointId: string): void {
     const standing = this.#of(endpointId);
     standing.hasFailed = true;
     standing.isClear = false;
   }
 
-  /** Since when it must be aside; undefined where that is not certain. */
+  /** Since when the circuit must be open; undefined if that is not certain. */
   since(endpointId: string, nowMs: number): number | undefined {
     const { openedAtMs, isClear } = this.#of(endpointId);
     return isClear && openedAtMs !== undefined && nowMs < openedAtMs + OPEN_MS ? openedAtMs : undefined;
   }
 
-  /** Nothing was ever wrong with it. */
+  /** It never failed. */
   isSpotless(endpointId: string): boolean {
     return !this.#of(endpointId).hasFailed;
   }

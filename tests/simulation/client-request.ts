@@ -12,11 +12,11 @@ export type PlannedWith = {
   readonly atMs: number;
 };
 
-/** One request of a caller, and everything that is seen of it from outside the gateway. */
+/** One request of a caller, and everything visible of it from outside the gateway. */
 export type ClientRequest = {
   readonly no: number;
   readonly id: string;
-  /** Stands in the question and in every answer to it: whose words they are. */
+  /** Part of the prompt and of every reply to it: identifies the owner of the text. */
   readonly mark: string;
   readonly workspaceId: string;
   readonly workspaceSlug: string;
@@ -27,21 +27,21 @@ export type ClientRequest = {
   readonly streaming: boolean;
   readonly maxTokens: number;
   readonly sink: CallerSink;
-  /** Once all trouble is over a request must be served if anyone may serve it. */
+  /** Once all faults are over a request must be served if any endpoint may serve it. */
   readonly when: "in_trouble" | "in_calm";
   planned: PlannedWith | undefined;
   readonly calls: Call[];
-  /** Undefined until money is reserved. */
+  /** Undefined until money is held. */
   held: { nanos: bigint; is: "open" | "ended" } | undefined;
   chargedNanos: bigint;
-  /** Finished records that the journal took, and those that it refused. */
+  /** Finished records that the journal accepted, and those that it refused. */
   readonly records: RequestRecord[];
   refusedByJournal: number;
-  /** How often the gateway said that it is over. */
+  /** How often the gateway ended it. */
   finished: number;
-  /** A refusal's code, once it was answered with one. */
+  /** The error code, once it was refused. */
   refusal: string | undefined;
-  /** The handler has come back, or its process has died. */
+  /** The handler has returned, or its process has crashed. */
   state: "running" | "over" | "crashed";
 };
 
@@ -55,7 +55,7 @@ export class CallerSink implements ResponseSink {
   headers: Readonly<Record<string, string>> = {};
   status = 0;
   ends = 0;
-  /** What no connection would allow, in words. */
+  /** Protocol violations, as text. */
   readonly abuses: string[] = [];
   /** Whether the gateway ever had to wait for it. */
   wasSlow = false;
@@ -116,7 +116,7 @@ export class CallerSink implements ResponseSink {
     this.#state = "ended";
   }
 
-  /** A refusal goes out on a connection on which nothing has. */
+  /** A refusal is sent on a connection without earlier output. */
   refuse(status: number): void {
     this.start(status, {});
     this.end("");
@@ -126,12 +126,12 @@ export class CallerSink implements ResponseSink {
     if (this.#state === "open") this.#leave("cut");
   }
 
-  /** The caller hangs up. */
+  /** The caller disconnects. */
   hangUp(): void {
     if (this.#state === "open") this.#leave("left");
   }
 
-  /** The gateway is no more: nobody is there to hear that the caller is cut off. */
+  /** The gateway crashed: it does not notice that the caller is cut off. */
   lost(): void {
     if (this.#state === "open") this.#state = "cut";
   }

@@ -2,7 +2,7 @@ import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import net from "node:net";
 
-/** From here on this process has no clock, no timers, no randomness and no sockets but those it is handed. */
+/** From here on this process has no clock, timers, randomness or sockets but those it is given. */
 export function forbidTheRealWorld(): void {
   const forbidden = (what: string) => (): never => {
     throw new Error(`${what} was used in the simulation: take it from what is handed in`);

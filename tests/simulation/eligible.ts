@@ -2,7 +2,7 @@ import type { ClientRequest } from "./client-request.ts";
 import { forbidden, isCheapEnough, isGoodEnough } from "./oracle.ts";
 import type { World } from "./world.ts";
 
-/** Everyone who may serve the request, found by looking at everyone. */
+/** All endpoints that may serve the request, found by checking every one. */
 export function eligibleFor(world: World, visit: ClientRequest): string[] {
   const { catalogue, connected, checks } = world;
   const layers = checks.layersOf(visit);

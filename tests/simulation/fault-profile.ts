@@ -8,8 +8,8 @@ const ADMIN_ACTS = ["workspace", "key", "router", "catalogue", "connection", "re
 export type AdminAct = (typeof ADMIN_ACTS)[number];
 
 /**
- * What kind of world a seed makes. Every seed switches some troubles on and leaves the rest out, so that each is met
- * alone and in company, often and rarely.
+ * The kind of world a seed makes. Every seed enables some faults and leaves the rest out, so that each occurs alone and
+ * combined, often and rarely.
  */
 export class FaultProfile {
   readonly requests: number;
@@ -26,7 +26,7 @@ export class FaultProfile {
   readonly slowShare: number;
   readonly state: "at_once" | "later";
   readonly creditNanos: bigint;
-  /** Providers whose credential is fetched anew for every call. */
+  /** Providers whose credential is fetched again for every call. */
   readonly minted: readonly string[];
   readonly disconnected: readonly string[];
   readonly #chance: Chance;
@@ -66,7 +66,7 @@ export class FaultProfile {
     this.disconnected = chance.some(PROVIDERS, 0.1);
   }
 
-  /** Trouble is over: from now on everyone behaves. */
+  /** Faults are over: from now on every endpoint works. */
   calmDown(): void {
     this.#isCalm = true;
   }
@@ -83,7 +83,7 @@ export class FaultProfile {
     return this.#chance.pick(this.#troubles);
   }
 
-  /** Everyone fails at once, and slowly: when a retry budget is needed most. */
+  /** Every endpoint fails at once, and slowly: when a retry budget is needed most. */
   #blackout(): Outage[] {
     const trouble = this.#chance.pick(["reset", "500", "502", "504", "silent", "429", "503"] as const);
     return PROVIDERS.map((provider) => ({ provider, fromMs: 0, toMs: this.overMs + 2000, trouble }));

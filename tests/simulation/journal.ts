@@ -5,8 +5,8 @@ import type { World } from "./world.ts";
 type Pending = { readonly entry: JournalEntry; readonly settle: PromiseWithResolvers<void> };
 
 /**
- * The disk and the database behind it. What was written stays through a crash; of what was still on its way a crash
- * keeps the beginning and loses the rest. As in the real books, the first record of a request is the one that counts.
+ * The disk and the database behind it. Written data survives a crash; of writes in flight a crash keeps a prefix and
+ * loses the rest. As in the real store, the first record of a request counts.
  */
 export class Disk {
   readonly #world: World;
@@ -32,7 +32,7 @@ export class Disk {
     };
   }
 
-  /** The disk takes nothing for a while. */
+  /** The disk accepts nothing for a while. */
   fail(): void {
     this.#broken = true;
   }
@@ -45,7 +45,7 @@ export class Disk {
     this.#credits.set(workspaceId, (this.#credits.get(workspaceId) ?? 0n) + nanos);
   }
 
-  /** What SQL says after everything was moved there. */
+  /** What SQL has after everything was ingested. */
   balanceOf(workspaceId: string): bigint {
     let balance = this.#credits.get(workspaceId) ?? 0n;
     for (const record of this.#records.values())
@@ -63,7 +63,7 @@ export class Disk {
     this.#pending.length = 0;
   }
 
-  /** What a start does with requests that had begun and never ended. */
+  /** What a start does with requests that began and never ended. */
   replay(): void {
     for (const [id, record] of this.#opened)
       if (!this.#records.has(id)) this.#records.set(id, { ...record, errorCode: "interrupted", charge: null });

@@ -1,6 +1,6 @@
 /**
- * Worlds in which mutants were noticed that are hard to notice: tried first, which saves the search through those before
- * it. A world that shows nothing any more costs one run, and the search begins at the first.
+ * Seeds at which mutants that are hard to detect were detected: tried first, which saves the search. A seed that shows
+ * nothing any more costs one run, and the search begins at the first.
  */
 export const SEEN: Readonly<Record<"requests" | "money", Readonly<Record<string, number>>>> = {
   requests: {

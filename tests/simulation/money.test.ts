@@ -3,12 +3,12 @@ import { type Line, runChild } from "./child.ts";
 import { MONEY_MUTANTS } from "./money/mutants.ts";
 import type { RunResult } from "./seeds.ts";
 
-/** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak -- --of money`. */
+/** The same seeds at every run; SIMULATION_FROM selects others, and `npm run soak -- --of money` runs many more. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
 const FOR_MS = 12_000;
 const SEEDS_LEAST = 600;
 const SEEDS_MOST = 5000;
-/** A mutant that lives through so many worlds is not noticed. */
+/** A mutant that survives this many worlds is not detected. */
 const MUTANT_SEEDS = 600;
 const TIMEOUT_MS = 5 * 60_000;
 
@@ -29,7 +29,7 @@ const PROMISES = [
   { promise: "the same seed makes the same world twice", rules: ["determinism"] },
 ] as const;
 
-/** What has to happen somewhere, or the run has proved nothing. */
+/** What has to occur somewhere, or the run has proved nothing. */
 const MET = [
   "answer",
   "answer lost",
@@ -45,7 +45,7 @@ const MET = [
   "sql away",
 ];
 
-describe("money at several instances that die, hear nothing, and are told everything twice", () => {
+describe("money at several instances with crashes, lost messages and duplicates", () => {
   let found: RunResult;
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe("money at several instances that die, hear nothing, and are told everyt
     expect(how).toBe("kept");
   });
 
-  test("no other rule was broken, there were enough worlds, and everything that was to be met was met", () => {
+  test("no other rule was broken, there were enough worlds, and every expected event occurred", () => {
     expect(found.broken).toBeUndefined();
     expect(found.seeds).toBeGreaterThanOrEqual(SEEDS_LEAST);
     expect(MET.filter((what) => found.tally[what] === undefined)).toEqual([]);
@@ -77,7 +77,7 @@ describe("faults of the money code", () => {
     for (const line of await runChild(args)) lines.set(line.mutant, line);
   }, TIMEOUT_MS);
 
-  test.each(MONEY_MUTANTS)("$breaks the simulation notices the mutant $name", ({ name }) => {
+  test.each(MONEY_MUTANTS)("$breaks the simulation detects the mutant $name", ({ name }) => {
     const line = lines.get(name);
     if (line === undefined) throw new Error("it was not run");
     // The code has changed: the mutant's text has to follow it.

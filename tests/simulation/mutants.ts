@@ -1,7 +1,7 @@
-/** One place in the code, and what stands there instead. The text must be there once. */
+/** One place in the code, and its replacement. The text must occur once. */
 export type Patch = { readonly file: string; readonly find: string; readonly put: string };
 
-/** A deliberate fault: the simulation has to notice it. */
+/** A deliberate fault: the simulation has to detect it. */
 export type Mutant = {
   readonly name: string;
   /** The requirements it breaks. */
@@ -31,7 +31,7 @@ const SETTLE = "src/app/pipeline/settle.ts";
 const BUDGET = "src/domain/admission/retry-budget.ts";
 const CLASSIFY = "src/io/upstream/classify.ts";
 
-/** The filter itself: one rule is read wrongly. */
+/** The filter itself: one rule is misread. */
 const FILTER: readonly Mutant[] = [
   one("floor-one-rung-low", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) + 1 <"),
   one("floor-must-be-exceeded", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) <="),
@@ -181,7 +181,7 @@ const LAYERS: readonly Mutant[] = [
 
 const KEYS: readonly Mutant[] = [
   {
-    // Each of the three looks makes up for the other two but for a moment: a mutant has to shut them all.
+    // Each of the three checks compensates for the other two except for a moment: a mutant has to disable all of them.
     name: "revoked-key-goes-on",
     breaks: "KEY-04",
     patches: [
@@ -192,7 +192,7 @@ const KEYS: readonly Mutant[] = [
   },
 ];
 
-/** Time: what held when the request was planned is taken to hold still. */
+/** Time: what held when the request was planned is assumed to hold still. */
 const IN_FLIGHT: readonly Mutant[] = [
   one("checked-at-planning-only", "POL-02", ATTEMPT, "plan.refusedNow(row, policy)", "undefined"),
   {

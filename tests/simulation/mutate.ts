@@ -7,12 +7,12 @@ const ROOT = pathToFileURL(path.resolve(import.meta.dirname, "../..")).href;
 const NAMED = /\?mutant=([\w-]+)$/;
 
 /**
- * Lets `import("./x.ts?mutant=name")` load a whole second copy of the program in which one mutant's faults stand. A
- * module that was asked for with a mutant's name passes it on to everything of ours that it imports.
+ * Lets `import("./x.ts?mutant=name")` load a second copy of the program with one mutant's faults. A module that was
+ * imported with a mutant's name passes it on to everything of ours that it imports.
  */
 export function allowMutants(mutants: readonly Mutant[]): void {
   const byName = new Map(mutants.map((mutant) => [mutant.name, mutant]));
-  /** Code without its types, by file: a copy that no mutant touches need not be read again. */
+  /** Code without its types, by file: a copy that no mutant touches is not read again. */
   const plain = new Map<string, string>();
   registerHooks({
     resolve(specifier, context, nextResolve) {
@@ -37,7 +37,7 @@ export function allowMutants(mutants: readonly Mutant[]): void {
   });
 }
 
-/** Floors below these know nothing of them, so one copy does for everyone. */
+/** Layers below these do not know them, so one copy suffices. */
 const COPIED = ["src/app", "src/domain", "src/edge", "src/io", "tests/simulation"].map(
   (folder) => `${ROOT}/${folder}/`,
 );

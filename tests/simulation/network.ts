@@ -24,7 +24,7 @@ export type Call = {
   state: "open" | "over";
 };
 
-/** The providers, and the wires to them. Every byte that leaves a gateway passes here and is judged here. */
+/** The providers and the connections to them. Every byte that leaves a gateway passes here and is checked here. */
 export class Network {
   readonly #world: World;
   readonly #open = new Set<Call>();
@@ -33,7 +33,7 @@ export class Network {
     this.#world = world;
   }
 
-  /** The wires of one process; they end with it. */
+  /** The connections of one process; they end with it. */
   transport(isAlive: () => boolean): Transport {
     return {
       send: (request, listener) => this.#send(request, listener, isAlive),
@@ -42,7 +42,7 @@ export class Network {
     };
   }
 
-  /** Nobody reads on when a process has died. */
+  /** A crashed process reads nothing more. */
   cutAll(): void {
     for (const call of this.#open) call.state = "over";
     this.#open.clear();
@@ -54,7 +54,7 @@ export class Network {
     return count;
   }
 
-  /** Whether a request still listens to someone. */
+  /** Whether a request still has an open call. */
   isBusyFor(visit: ClientRequest): boolean {
     return visit.calls.some((call) => this.#open.has(call));
   }
@@ -73,7 +73,7 @@ export class Network {
     const address = url.slice(0, url.lastIndexOf("/")).replace(/\/chat$/, "");
     const endpointId = world.whoLivesAt(address);
     if (visit === undefined || endpointId === undefined) {
-      world.broken("network", `nobody knows ${visit === undefined ? `the request ${mark}` : `the address ${address}`}`);
+      world.broken("network", `unknown: ${visit === undefined ? `the request ${mark}` : `the address ${address}`}`);
       return { abort() {}, resume() {} };
     }
     const call = this.#begin(visit, endpointId, body);
@@ -117,14 +117,14 @@ export class Network {
   }
 }
 
-/** Whether a request may ask an endpoint once more that it asked before. */
+/** Whether a request may retry an endpoint it called before. */
 export function wasTurnedAwayAt(visit: ClientRequest, endpointId: string): boolean {
   return visit.calls
     .filter((call) => call.endpointId === endpointId)
     .every(({ trouble }) => mayRetrySameEndpoint(trouble));
 }
 
-/** Plays a script to its listener, held back and cut short as it is told. */
+/** Plays a script to its listener, with backpressure and aborts. */
 class Wire {
   readonly #world: World;
   readonly #visit: ClientRequest;
@@ -164,7 +164,7 @@ class Wire {
     else this.#world.scheduler.after(step.afterMs, () => this.#arrive(step));
   }
 
-  /** Heard at once, or a little later, as on a real socket. */
+  /** Delivered at once, or a little later, as on a real socket. */
   abort(): void {
     if (this.#call.state === "over") return;
     this.#closed();

@@ -5,8 +5,8 @@ import type { Catalogue, PlainPrice } from "./catalogue.ts";
 import type { RawHints } from "./routing-hints.ts";
 
 /**
- * The rules once more, in the plainest way there is, and apart from the gateway's own code: layers are not combined,
- * every one of them is asked by itself.
+ * The rules a second time, in the simplest form and independent of the gateway's code: layers are not combined, each of
+ * them is checked separately.
  */
 const RUNGS: Readonly<Record<string, number>> = { L0: 0, L1: 1, L2: 2, L3: 3, L4: 4 };
 
@@ -81,7 +81,7 @@ function excludedByHints(
   return undefined;
 }
 
-/** No rung satisfies a floor but its own and those above; what was never classified satisfies none. */
+/** A level satisfies a floor at or below it; an unclassified endpoint satisfies none. */
 function reaches(level: string, floor: string): boolean {
   const [has, needs] = [RUNGS[level], RUNGS[floor]];
   return has !== undefined && needs !== undefined && has >= needs;
@@ -93,14 +93,14 @@ function staysIn({ countries, countriesKind }: Sovereignty, allowed: readonly st
   return true;
 }
 
-/** A router's least quality, for what it was asked to choose; what is not known is below any. */
+/** A router's minimum quality for models it chooses; an unknown quality is below any. */
 export function isGoodEnough(model: string, catalogue: Catalogue, { qualityFloor }: RouterSpec): boolean {
   if (qualityFloor === null) return true;
   const quality = catalogue.snapshot.models.get(model)?.quality;
   return quality != null && quality.score >= qualityFloor;
 }
 
-/** What the request allows an endpoint to cost, in US dollars. */
+/** The maximum price the request allows, in US dollars. */
 export function isCheapEnough({ currency, input, output, perRequest }: PlainPrice, { provider }: RawHints): boolean {
   const most = provider?.max_price;
   if (most === undefined) return true;
@@ -112,7 +112,7 @@ export function isCheapEnough({ currency, input, output, perRequest }: PlainPric
 
 export type Used = { readonly input: number; readonly cached: number; readonly output: number };
 
-/** What an answer costs in nano-units of the wallet. */
+/** The cost of a reply in nano-units of the wallet. */
 export function costOf(price: PlainPrice, { input, cached, output }: Used, walletCurrency: string): bigint {
   const nanos = (input - cached) * price.input + cached * price.cached + output * price.output + price.perRequest;
   if (price.currency === walletCurrency) return BigInt(nanos);

@@ -1,11 +1,11 @@
 import type { Chance } from "./chance.ts";
 import type { Used } from "./oracle.ts";
 
-/** What a provider says it used, beside what it really did. */
+/** What a provider reports as usage, beside the real usage. */
 export const LIES = ["missing", "zero", "negative", "huge", "impossible"] as const;
 export type Figures = "honest" | (typeof LIES)[number];
 
-/** One answer of a model: its words, and the figures it will be billed by. */
+/** One reply of a model: its text, and the usage it is billed by. */
 export type Answer = {
   readonly id: string;
   readonly words: readonly string[];
@@ -16,7 +16,7 @@ export type Answer = {
 export function drawAnswer(chance: Chance, mark: string, outputMax: number, figures: Figures): Answer {
   const word = () => ` ${"lorem ipsum dolor".slice(0, chance.between(3, 17))}`;
   const words = Array.from({ length: chance.between(1, 4) }, () => word().repeat(chance.is(0.1) ? 40 : 1));
-  // Not more than any hold takes into account.
+  // At most what any hold takes into account.
   const input = chance.between(5, 60);
   return {
     id: `up-${chance.between(1, 1e6)}`,
@@ -26,7 +26,7 @@ export function drawAnswer(chance: Chance, mark: string, outputMax: number, figu
   };
 }
 
-/** The pieces of an answer in the order in which they go out. The text of a stream is cut after each. */
+/** The chunks of a reply in the order in which they are sent. The text of a stream is cut after each. */
 export type Pieces = {
   readonly type: string;
   readonly preamble: readonly string[];

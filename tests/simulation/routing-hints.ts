@@ -13,7 +13,7 @@ type RawPreferences = {
   readonly sort?: "price" | "throughput" | "latency";
 };
 
-/** The gateway's own fields of a request, as they are written. */
+/** The gateway's own fields of a request, as written. */
 export type RawHints = {
   readonly provider?: RawPreferences;
   readonly session_id?: string;
@@ -46,10 +46,10 @@ function drawPreferences(chance: Chance): RawPreferences {
   };
 }
 
-/** Mostly a model; else a choice, now and then one that is not there or not theirs. */
+/** Mostly a model; else a router, sometimes one that does not exist or is not theirs. */
 export function drawModel(chance: Chance, workspace: string): string {
   if (chance.is(0.5)) return chance.pick(MODELS);
   if (chance.is(0.5)) return "auto";
   if (chance.is(0.85)) return `@${workspace}/${chance.pick(ROUTERS)}`;
-  return chance.pick([`@${chance.pick(WORKSPACES)}/${chance.pick(ROUTERS)}`, `@${workspace}/nobody`, "unknown/none"]);
+  return chance.pick([`@${chance.pick(WORKSPACES)}/${chance.pick(ROUTERS)}`, `@${workspace}/nobody`, "nobody/none"]);
 }

@@ -7,12 +7,12 @@ const EPOCH_MS = Date.parse("2026-11-15T12:00:00Z");
 
 type Event = { atMs: number; tie: number; run: (() => void) | undefined };
 
-// Kept from before the guard takes it away: the one thing of the real loop that is needed.
+// Saved before the guard removes it: the one part of the real event loop that is needed.
 const immediate = setImmediate;
 
 /**
- * Virtual time: a heap of what is to happen. One event is taken at a time, and whatever it sets in motion comes to rest
- * before the next. What is due at the same moment happens in an order that the seed decides.
+ * Virtual time: a heap of events. One event is taken at a time, and whatever it starts comes to rest before the next.
+ * The seed decides the order of simultaneous events.
  */
 export class Scheduler implements Clock, Timers {
   readonly #chance: Chance;
@@ -32,7 +32,7 @@ export class Scheduler implements Clock, Timers {
     return this.#elapsedMs;
   }
 
-  /** How many events there have been. */
+  /** The number of events so far. */
   get count(): number {
     return this.#count;
   }
@@ -51,7 +51,7 @@ export class Scheduler implements Clock, Timers {
     };
   }
 
-  /** Runs until nothing is left, `isOver` says so, or more happened than any seed may ask for. */
+  /** Runs until nothing is left, `isOver` returns true, or there were more events than any seed needs. */
   async run(eventsMax: number, isOver: () => boolean): Promise<"over" | "too_many"> {
     for (let left = eventsMax; left > 0; left -= 1) {
       if (isOver()) return "over";

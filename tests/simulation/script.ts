@@ -38,7 +38,7 @@ export type Trouble = (typeof TROUBLES)[number];
 
 export type Step = { readonly afterMs: number } & (
   | { readonly is: "head"; readonly status: number; readonly headers: Readonly<Record<string, string>> }
-  /** `isLast`: whoever listens has heard all there is. */
+  /** `isLast`: the listener has received everything. */
   | { readonly is: "data"; readonly text: string; readonly isLast?: true }
   | { readonly is: "end" }
   | { readonly is: "fail"; readonly failure: UpstreamFailure }
@@ -46,7 +46,7 @@ export type Step = { readonly afterMs: number } & (
 
 export type Patience = { readonly connectMs: number; readonly firstByteMs: number; readonly idleMs: number };
 
-/** What an endpoint may be asked again after: it took nothing, or said itself when to come back. */
+/** Faults after which the same endpoint may be retried: it processed nothing, or sent Retry-After. */
 export function mayRetrySameEndpoint(trouble: Trouble | "well"): boolean {
   return trouble === "refused" || trouble === "connect_timeout" || trouble === "429_soon" || trouble === "503_soon";
 }
@@ -71,11 +71,11 @@ export type CallShape = {
   readonly streaming: boolean;
   readonly answer: Answer;
   readonly patience: Patience;
-  /** The longest silence between two pieces. */
+  /** The longest silence between two chunks. */
   readonly pauseMs: number;
 };
 
-/** How one call goes, step by step. */
+/** The steps of one call. */
 export function scriptOf(trouble: Trouble | "well", shape: CallShape, chance: Chance): Step[] {
   const { patience } = shape;
   const thinksMs = chance.between(5, 400);

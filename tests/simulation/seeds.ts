@@ -1,6 +1,6 @@
 import type { Outcome, simulate } from "./simulation.ts";
 
-/** What a run of many seeds found. */
+/** The result of a run of many seeds. */
 export type RunResult = {
   readonly seeds: number;
   readonly requests: number;
@@ -19,15 +19,15 @@ export type Range = {
   readonly monotonicMs: () => number;
 };
 
-/** One of so many seeds is run twice: the same must happen. */
+/** One of this many seeds is run twice and must behave the same. */
 const TWICE_EVERY = 10;
 
-/** Seed after seed, until one breaks a rule or there were enough. */
+/** Runs seeds until one breaks a rule or there were enough. */
 export async function runMany(program: typeof simulate, range: Range): Promise<RunResult> {
   const { from, most, least, forMs, monotonicMs } = range;
   const startedMs = monotonicMs();
   const traceLimit = Error.stackTraceLimit;
-  // Faults are thrown by the thousand, and nobody reads where they come from.
+  // Faults are thrown by the thousand, and their stack traces are never read.
   Error.stackTraceLimit = 0;
   const tally: Record<string, number> = {};
   let [seeds, requests, calls, events] = [0, 0, 0, 0];

@@ -4,7 +4,7 @@ import type { ClientRequest } from "./client-request.ts";
 import { eligibleFor } from "./eligible.ts";
 import type { World } from "./world.ts";
 
-/** The handler came back: the edge says what is left to say, and everything about the request must be settled. */
+/** The handler returned: the edge sends what is left to send, and everything about the request must be settled. */
 export function ended(world: World, visit: ClientRequest, error: unknown): void {
   const { sink } = visit;
   visit.state = "over";
@@ -32,7 +32,7 @@ function endsOnce({ sink, refusal }: ClientRequest, say: Say): void {
   if (refusal !== undefined && sink.state === "cut") say("end", `cut after content, without a word: ${refusal}`);
 }
 
-/** One record, the hold over, and nobody has an answer that the books do not know. */
+/** One record, the hold released, and no response that the ledger does not know. */
 function isRecorded({ disk }: World, visit: ClientRequest, say: Say): void {
   const { finished, records, refusedByJournal, held, sink } = visit;
   if (finished !== 1) say("record", `told ${finished} times that it is over`);
@@ -50,10 +50,10 @@ function isRecorded({ disk }: World, visit: ClientRequest, say: Say): void {
   if (!(visit.streaming ? WHOLE_STREAMS : WHOLE_ANSWERS).has(trouble)) say("content", `whole out of ${trouble}`);
 }
 
-/** Whatever else a provider does, its answer is not whole. */
+/** Whatever else a provider does, its reply is not complete. */
 const WHOLE_ANSWERS: ReadonlySet<string> = new Set(["well", "lie", "cut_before_figures"]);
 const WHOLE_STREAMS: ReadonlySet<string> = new Set(["well", "lie", "talks_on"]);
-/** The longest wait for figures, and for the disk. */
+/** The longest wait for usage, and for the disk. */
 const AROUND_MS = 2500;
 
 function isInTime({ scheduler, shape }: World, visit: ClientRequest, say: Say): void {
@@ -61,12 +61,12 @@ function isInTime({ scheduler, shape }: World, visit: ClientRequest, say: Say): 
   if (tookMs > shape.requestTimeoutMs + AROUND_MS) say("liveness", `it took ${tookMs} ms`);
 }
 
-/** Whoever takes what it is sent so slowly that its time is up has left, and is told so. */
+/** A client that reads too slowly until its time is up counts as disconnected. */
 function tookTooLong({ sink, streaming, records }: ClientRequest): boolean {
   return streaming && sink.wasSlow && records[0]?.status === 499 && sink.text.includes("taken so slowly");
 }
 
-/** Whether the caller got everything there was to get. */
+/** Whether the caller received everything. */
 function isWhole({ sink, streaming }: ClientRequest): boolean {
   return sink.state === "ended" && sink.status === 200 && (!streaming || sink.text.endsWith("data: [DONE]\n\n"));
 }
@@ -81,13 +81,13 @@ function isForItsCaller(visit: ClientRequest, say: Say): void {
   if (sink.headers["x-svc-model"] !== model) say("record", "the headers name another model");
 }
 
-/** All trouble is over: whoever may be served is, and whoever may not is told so. */
+/** All faults are over: every request that may be served is, and every other one is refused. */
 function isServed(world: World, visit: ClientRequest, say: Say): void {
   const { sink, refusal } = visit;
   const open = eligibleFor(world, visit);
   const isAnswered = sink.status === 200 && isWhole(visit);
   if (open.length > 0 && !isAnswered) say("liveness", `${refusal ?? sink.status} although ${open.join()} may serve it`);
-  if (open.length === 0 && isAnswered) say("liveness", "served although nobody may");
+  if (open.length === 0 && isAnswered) say("liveness", "served although no endpoint may");
   if (open.length === 0 && refusal !== undefined && !REFUSALS.has(refusal)) say("liveness", `refused as ${refusal}`);
   const isForeign = visit.model.startsWith("@") && visit.planned?.router === undefined;
   if (isForeign && refusal !== "router_not_found") say("router", `answered as ${refusal}`);

@@ -8,20 +8,20 @@ import { allowMutants } from "./mutate.ts";
 import { type RunResult, runMany } from "./seeds.ts";
 import type { simulate } from "./simulation.ts";
 
-/** Runs seeds in a process of their own, which has no other clock and no other luck than theirs. */
+/** Runs seeds in their own process, which has no other clock or randomness. */
 const { values } = parseArgs({
   options: {
     /** Which simulation: of requests, or of money at several instances. */
     of: { type: "string", default: "requests" },
-    /** This one alone, with everything that happens in it. */
+    /** Only this one, with a full trace. */
     seed: { type: "string" },
     from: { type: "string", default: "1" },
-    /** At most so many seeds … */
+    /** At most this many seeds … */
     seeds: { type: "string", default: "1000" },
-    /** … or as many as fit into this time, and at least so many. */
+    /** … or as many as fit into this time, and at least this many. */
     "for-ms": { type: "string", default: "3600000" },
     least: { type: "string", default: "0" },
-    /** The faults of one mutant are in the code; `all`: of each of them in turn. */
+    /** Applies the faults of one mutant; `all`: of each of them in turn. */
     mutant: { type: "string" },
   },
 });
@@ -34,7 +34,7 @@ const range = {
   forMs: Number(values["for-ms"]),
   monotonicMs,
 };
-/** Loaded by name, so that a mutant can stand in for it. */
+/** Imported by name, so that a mutant can replace it. */
 const PROGRAMS = {
   requests: { file: "./simulation.ts", mutants: MUTANTS, forbid: forbidTheRealWorld },
   money: {
@@ -52,7 +52,7 @@ allowMutants(mutants);
 const chosen = mutants.filter(({ name }) => values.mutant === "all" || values.mutant === name);
 if (values.mutant !== undefined && chosen.length === 0) throw new Error(`there is no mutant ${values.mutant}`);
 const programs = new Map<string, typeof simulate | string>();
-// Everything is loaded first: loading needs the real world.
+// Everything is loaded first: loading needs the real clock and file system.
 if (chosen.length === 0) programs.set("none", await loaded(file));
 for (const { name } of chosen) programs.set(name, await loaded(`${file}?mutant=${name}`));
 forbid();
@@ -62,7 +62,7 @@ for (const [mutant, program] of programs) {
   else await showOne(program, Number(values.seed));
 }
 
-/** Where the mutant was noticed before, then everywhere. */
+/** The seed where the mutant was detected before, then all. */
 async function search(mutant: string, program: typeof simulate): Promise<RunResult> {
   const seen = SEEN[of][mutant];
   if (seen !== undefined) {

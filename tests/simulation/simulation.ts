@@ -11,21 +11,21 @@ export type Outcome = {
   readonly requests: number;
   readonly calls: number;
   readonly events: number;
-  /** How requests ended, how many calls they made, and what happened to them on the way. */
+  /** How requests ended, how many calls they made, and what happened to them. */
   readonly tally: Readonly<Record<string, number>>;
 };
 
 const EVENTS_MAX = 50_000;
 const RESTART_MS = 300;
 const LAST_VISITS = 5;
-/** Far enough apart that none is in another's way. */
+/** Far enough apart not to interfere. */
 const LAST_EVERY_MS = 4000;
-/** So many further attempts are allowed however quiet it is. */
+/** The number of retries that are always allowed. */
 const RETRIES_LEAST = 3;
-/** Longer than any request may take: whatever hangs then, hangs for ever. */
+/** Longer than any request may take: whatever runs then hangs forever. */
 const SETTLED_AFTER_MS = 120_000;
 
-/** One world from its seed to its end, with every invariant asked on the way. */
+/** One world from its seed to its end, with every invariant checked. */
 export async function simulate(seed: number, tracing: "traced" | "hashed" = "hashed"): Promise<Outcome> {
   const world = new World(seed, tracing);
   const { scheduler, violations } = world;
@@ -89,7 +89,7 @@ function crash(world: World): void {
   });
 }
 
-/** Trouble ends, wallets are full, and a few last requests come in one after the other. */
+/** Faults end, wallets are full, and a few last requests come one after the other. */
 function calmDown(world: World): void {
   const { shape, scheduler, disk } = world;
   world.note("calm");
@@ -100,16 +100,16 @@ function calmDown(world: World): void {
   scheduler.after(SETTLED_AFTER_MS, () => undefined);
 }
 
-/** Nothing is under way, nothing is held, and every wallet is what came in less what was charged. */
+/** Nothing is in flight, nothing is held, and every wallet is its credits less its charges. */
 async function atTheEnd(world: World): Promise<void> {
   const { process, disk, visits } = world;
   for (const { state, mark } of visits) if (state === "running") world.broken("end", `${mark} never ended`);
   if (process === undefined) return world.broken("liveness", "the process is down");
   if (process.queue.inUse !== 0 || process.queue.queued !== 0)
-    world.broken("queue", `${process.queue.inUse} places are taken by nobody, ${process.queue.queued} wait`);
+    world.broken("queue", `${process.queue.inUse} slots are in use without a request, ${process.queue.queued} wait`);
   for (let n = 0; n < RETRIES_LEAST; n += 1)
-    if (process.gateway.retryBudget.acquire() === "spent") world.broken("retry", "the budget is spent by nobody");
-  if ((await process.state.sweepHolds(SETTLED_AFTER_MS / 2)) > 0) world.broken("money", "holds that nobody ended");
+    if (process.gateway.retryBudget.acquire() === "spent") world.broken("retry", "the budget is spent without a retry");
+  if ((await process.state.sweepHolds(SETTLED_AFTER_MS / 2)) > 0) world.broken("money", "holds that were never ended");
   for (const id of world.stored.workspaces.keys()) {
     const { balanceNanos, heldNanos } = await process.state.wallet(id);
     if (heldNanos !== 0n) world.broken("money", `${heldNanos} of ${id} are still held`);

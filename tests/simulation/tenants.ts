@@ -43,7 +43,7 @@ export function drawPolicy(chance: Chance, share: number): Policy {
   };
 }
 
-/** What a key demands on top: only the rules it names. */
+/** What a key demands in addition: only the rules it names. */
 export function drawKeyPolicy(chance: Chance): Partial<Policy> | null {
   if (chance.is(0.5)) return null;
   const policy = drawPolicy(chance, 0.25);
@@ -96,7 +96,7 @@ export function drawTenancy(chance: Chance): Tenancy {
   return tenancy;
 }
 
-// One digest for each key is worked out once, not once a seed.
+// One digest per key is computed once, not once a seed.
 const digests = new Map<string, string>();
 
 function digest(keyId: string): string {

@@ -10,10 +10,10 @@ import type { Process } from "./process.ts";
 import { Scheduler } from "./scheduler.ts";
 import { copyOf, drawTenancy, type Tenancy } from "./tenants.ts";
 
-/** What must never be, and was: which rule, and how. */
+/** A violation: which rule, and how. */
 export type Violation = { readonly rule: string; readonly what: string; readonly atMs: number };
 
-/** Everything there is in one run, made from one seed. */
+/** Everything in one run, made from one seed. */
 export class World {
   readonly chance: Chance;
   readonly scheduler: Scheduler;
@@ -63,7 +63,7 @@ export class World {
     for (const [address, endpointId] of next.byAddress) this.#addresses.set(address, endpointId);
   }
 
-  /** Also those who have moved away: a request that goes there still reaches someone. */
+  /** Also endpoints that have moved: a request to the old address still reaches one. */
   whoLivesAt(address: string): string | undefined {
     return this.#addresses.get(address);
   }
@@ -72,7 +72,7 @@ export class World {
     return this.visits[Number(mark.slice(2, -1)) - 1];
   }
 
-  /** For the tally at the end: shows that a run was not an empty one. */
+  /** For the tally at the end: shows that a run was not empty. */
   count(what: string): void {
     this.tally[what] = (this.tally[what] ?? 0) + 1;
   }
@@ -83,7 +83,7 @@ export class World {
     this.trace?.push(whole);
   }
 
-  /** What happened, in one number: two runs of a seed have the same. */
+  /** A hash of everything that happened: two runs of a seed have the same. */
   get hash(): string {
     return (this.#hash >>> 0).toString(16).padStart(8, "0");
   }

@@ -22,9 +22,9 @@ afterAll(async () => {
   await upstream.close();
 });
 
-type Kept = { readonly key: string; readonly id: string };
+type StoredResponse = { readonly key: string; readonly id: string };
 
-async function keep({ origin }: WorkerGateway, key: string): Promise<Kept> {
+async function keep({ origin }: WorkerGateway, key: string): Promise<StoredResponse> {
   const body = { model: MODEL, input: "Hi", max_output_tokens: 20 };
   const { status, text } = await send(origin, "/v1/responses", key, { body });
   expect([status, text]).toEqual([200, expect.any(String)]);
@@ -32,7 +32,7 @@ async function keep({ origin }: WorkerGateway, key: string): Promise<Kept> {
 }
 
 /** Every worker serves each of them. */
-async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<number[]> {
+async function ends({ origin }: WorkerGateway, all: readonly StoredResponse[]): Promise<number[]> {
   const requests = all.flatMap(({ key, id }) =>
     OFTEN.map(() => send(origin, `/v1/responses/${id}`, key, { method: "GET" })),
   );
@@ -42,7 +42,7 @@ async function ends({ origin }: WorkerGateway, all: readonly Kept[]): Promise<nu
 test("LOG-03 SCALE-04 rotates the generated key through any worker: all workers and the next start use the new one", async () => {
   const gateway = await startWorkerGateway(WORKERS, upstream);
   const { dataDir } = gateway.gateway;
-  const kept: Kept[] = [];
+  const kept: StoredResponse[] = [];
   for (let round = 0; round < 3; round += 1) {
     const before = await gateway.tenant(`before-${round}`, "10");
     kept.push(await keep(gateway, before.key));

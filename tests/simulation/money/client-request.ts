@@ -1,10 +1,10 @@
 import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
+import { decodeChat } from "../../../src/app/pipeline/decode.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
 import { RequestTrace } from "../../../src/app/pipeline/record.ts";
 import type { MeteredUsage } from "../../../src/app/pipeline/settle.ts";
 import { type SettlementDeps, settleCharged, settleUncharged } from "../../../src/app/pipeline/settle.ts";
-import { decodeChat } from "../../../src/app/pipeline/decode.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
 import { NO_MARGIN } from "../../../src/domain/billing/charge.ts";

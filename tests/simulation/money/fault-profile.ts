@@ -1,14 +1,14 @@
 import type { Chance } from "../chance.ts";
 
-/** What kind of world a seed makes: some troubles are on, the rest off. */
+/** The kind of world a seed makes: some faults are on, the rest off. */
 export class FaultProfile {
   readonly instances: number;
   readonly orders: number;
   readonly overMs: number;
   readonly crashes: number;
-  /** Whoever dies is gone for longer than a hold lasts. */
+  /** A crashed instance is down for longer than a hold lasts. */
   readonly longDown: boolean;
-  /** All at once, and what they share with them. */
+  /** All instances at once, and the shared state with them. */
   readonly powerCuts: number;
   readonly credits: number;
   readonly limitChanges: number;
@@ -17,7 +17,7 @@ export class FaultProfile {
   readonly syncFails: number;
   readonly segmentMaxBytes: number;
   readonly batchMax: number;
-  /** Of messages between an instance and what all share. */
+  /** Of messages between an instance and the shared state. */
   readonly wire: { readonly lost: number; readonly lostAnswers: number; readonly twice: number; readonly slow: number };
   readonly sql: { readonly away: number; readonly lostAnswers: number };
   readonly sqlAway: readonly { readonly fromMs: number; readonly toMs: number }[];

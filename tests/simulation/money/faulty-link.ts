@@ -8,8 +8,8 @@ const HOLD_TRIES = 3;
 type Message = { readonly carryOut: () => void; isThere: boolean };
 
 /**
- * The way from an instance to the state that all share: messages are lost, come late and come twice, and so do their
- * answers; whoever hears nothing asks again. What is said of one request arrives in the order in which it was said.
+ * The link from an instance to the shared state: messages are lost, delayed and duplicated, and so are replies; a
+ * sender without a reply sends again. Messages about one request arrive in order.
  */
 export class FaultyLink {
   readonly #world: World;
@@ -21,7 +21,7 @@ export class FaultyLink {
     this.#isAlive = isAlive;
   }
 
-  /** The process is gone: some of what it had sent still arrives, now or never. */
+  /** The process is gone: some of what it sent still arrives, now or never. */
   cut(): void {
     for (const channel of this.#channels.values())
       for (const message of channel) if (!message.isThere && this.#world.chance.is(0.5)) this.#arrive(message);
@@ -87,7 +87,7 @@ export class FaultyLink {
     channel.push(message);
     this.#world.scheduler.after(this.#delayMs(), () => {
       if (!this.#isAlive()) return;
-      // Whatever was sent before it is there before it.
+      // Everything sent before arrives before.
       for (const earlier of channel.slice(0, channel.indexOf(message) + 1)) this.#arrive(earlier);
     });
   }

@@ -20,7 +20,7 @@ const RESTART_MAX_MS = 2000;
 const HOLD_OUTPUT_TOKENS = 200;
 const QUIET: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** One gateway with a disk of its own; its lives come and go. */
+/** One gateway with its own disk; its incarnations come and go. */
 export class Instance {
   readonly name: string;
   readonly disk: MemoryDisk;
@@ -42,7 +42,7 @@ export class Instance {
       this.#restartMs = RESTART_MS;
     };
     void life.open().then(up, (error: unknown) => {
-      // The store is away or the disk is full: somebody starts it again.
+      // The store is unavailable or the disk is full: it is restarted.
       if (!life.isAlive) return;
       this.#world.note(`${this.name} does not start: ${error instanceof Error ? error.message : error}`);
       this.kill();
@@ -57,14 +57,14 @@ export class Instance {
     this.life = undefined;
     this.disk.diesAfterBytes = undefined;
     life.end();
-    // What one process shares with nobody dies with it.
+    // State that a process does not share ends with it.
     if (this.#world.instances.length === 1) this.#world.till = new WalletModel(this.#world);
     this.#world.scheduler.after(downMs, () => this.start());
     this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
   }
 }
 
-/** One life of a gateway: the real journal, replay, ingest and settlement, put together as main.ts does it. */
+/** One incarnation of a gateway: the real journal, replay, ingest and settlement, wired as in main.ts. */
 export class Incarnation {
   readonly directory = new Directory();
   readonly store: Store;
@@ -135,7 +135,7 @@ export class Incarnation {
     if (world.instances.every(({ life }) => life?.gateway !== undefined)) await this.#fill(world.till);
   }
 
-  /** As at every start: what SQL says, once every journal is in it. */
+  /** As at every start: the balances of SQL, once every journal is ingested. */
   async #fill(till: WalletModel): Promise<void> {
     if (till.isFilled) return;
     const wallets = await this.store.ledger.wallets();
@@ -157,8 +157,8 @@ export class Incarnation {
   }
 
   /**
-   * Where instances share what outlives them, a record leaves the journal only when both SQL and the shared state have
-   * it: the one that was to settle it may have died.
+   * Where instances share a durable state, a record leaves the journal only when both SQL and the shared state have it:
+   * the instance that was to settle it may have crashed.
    */
   #sink(): RecordSink {
     const { examiner, instances } = this.#world;

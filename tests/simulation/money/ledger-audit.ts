@@ -5,7 +5,7 @@ import { type ClientRequest, usedBy } from "./client-request.ts";
 import type { Posted } from "./operator.ts";
 import type { Tariff, World } from "./world.ts";
 
-/** What an answer costs: exact fractions, and one rounding at the end. Written apart from the gateway's own code. */
+/** The cost of a reply: exact fractions, and one rounding at the end. Independent of the gateway's own code. */
 function worthOf({ tariff, ...order }: { readonly tariff: Tariff } & ClientRequest): bigint {
   const { input, output } = usedBy({ tariff, ...order });
   const perBillion = BigInt(input) * BigInt(tariff.input) + BigInt(output) * BigInt(tariff.output);
@@ -18,7 +18,7 @@ function worthOf({ tariff, ...order }: { readonly tariff: Tariff } & ClientReque
 
 const isBelieved = ({ figures }: ClientRequest) => figures === "honest" || figures === "beyond" || figures === "none";
 
-/** Reads the books past the gateway, and holds them against what clients and the operator saw. */
+/** Reads the ledger directly, and compares it with what clients and the operator saw. */
 export class LedgerAudit {
   readonly #world: World;
   readonly posted: Posted[] = [];
@@ -27,13 +27,13 @@ export class LedgerAudit {
     this.#world = world;
   }
 
-  /** After every batch, whatever was answered: entries sum to zero, wallets are credits less charges, nothing twice. */
+  /** After every batch, whatever its reply: entries sum to zero, wallets are credits less charges, nothing twice. */
   ingested(texts: readonly string[]): void {
     this.#world.note(`a batch of ${texts.length}`);
     this.#books();
   }
 
-  /** What each request was charged. */
+  /** The charge of each request. */
   #books(): Map<string, bigint> {
     const { sql, workspaces } = this.#world;
     const say = (what: string) => this.#world.broken("books", what);
@@ -49,7 +49,7 @@ export class LedgerAudit {
       ];
       if (row["kind"] !== "charge") {
         const posted = byId.get(id);
-        if (posted === undefined) say(`${id} was posted by nobody, or twice`);
+        if (posted === undefined) say(`${id} was posted without an operator, or twice`);
         else add(workspaceId, posted.walletNanos);
         byId.delete(id);
         continue;
@@ -69,20 +69,20 @@ export class LedgerAudit {
     return charges;
   }
 
-  /** A state that begins has been told of everything that was spent. */
+  /** A new state has received everything that was spent. */
   filled(spends: readonly DailySpend[]): void {
     const sums = new Map<string, bigint>();
     const add = (keyId: string, nanos: bigint) => sums.set(keyId, (sums.get(keyId) ?? 0n) + nanos);
     for (const { keyId, nanos } of spends) add(keyId, nanos);
     for (const [requestId, nanos] of this.#books()) add(this.#world.orderOf(requestId)?.principal.key.id ?? "", -nanos);
     for (const [keyId, nanos] of sums)
-      if (nanos !== 0n) this.#world.broken("state", `a start is told ${nanos} too much of ${keyId}`);
+      if (nanos !== 0n) this.#world.broken("state", `a start gets ${nanos} too much of ${keyId}`);
   }
 
   #isFair(requestId: string, workspaceId: string, nanos: bigint, say: (what: string) => void): void {
     const order = this.#world.orderOf(requestId);
     if (order === undefined || order.principal.workspace.id !== workspaceId) {
-      say(`${requestId} is charged, and nobody asked`);
+      say(`${requestId} is charged without a request`);
       return;
     }
     const worth = worthOf(order);
@@ -92,10 +92,10 @@ export class LedgerAudit {
       say(`${requestId} used what it was allowed, held ${order.heldNanos} and is charged ${nanos}`);
     if (order.end === "broke" || order.end === "refused") say(`${requestId} failed and is charged ${nanos}`);
     if (order.seen?.is === "refused" || order.seen?.is === "broken")
-      say(`${requestId} was told ${order.seen.is} and is charged ${nanos}`);
+      say(`${requestId} ended as ${order.seen.is} and is charged ${nanos}`);
   }
 
-  /** Everything is at rest: what clients saw, the log, the ledger, the roll-ups and the live figures are one. */
+  /** Everything is at rest: what clients saw, the log, the ledger, the roll-ups and the live figures agree. */
   async atTheEnd(): Promise<void> {
     const world = this.#world;
     const { sql, till, instances, orders } = world;
@@ -115,7 +115,7 @@ export class LedgerAudit {
       if (order.seen?.is !== "answer") continue;
       if (row === undefined) say("lost", `${order.id} was answered and is not in the log`);
       if (Number(nanos ?? 0n) / 1e9 !== order.seen.cost)
-        say("lost", `${order.id} was told ${order.seen.cost} and is charged ${nanos}`);
+        say("lost", `${order.id} cost ${order.seen.cost} and is charged ${nanos}`);
     }
     for (const { transaction, acknowledged } of this.posted)
       if (!acknowledged) say("liveness", `${transaction.id} was never answered`);

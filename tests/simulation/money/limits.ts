@@ -1,12 +1,12 @@
 import type { SpendLimits } from "../../../src/domain/tenancy/limits.ts";
 import type { World } from "./world.ts";
 
-/** Limits as SQL has them, for a life that begins. */
+/** Limits as SQL has them, for a new incarnation. */
 export function limitsIn(world: World): Iterable<SpendLimits> {
   return world.limits.values();
 }
 
-/** Somebody sets, raises, lowers or lifts a limit; instances hear of it one after the other. */
+/** Sets, raises, lowers or lifts a limit; instances are notified one after the other. */
 export function changeLimit(world: World): void {
   const { chance, shape, scheduler } = world;
   const workspace = chance.pick(world.workspaces);

@@ -4,7 +4,7 @@ import type { World } from "./world.ts";
 
 type File = { bytes: Buffer; length: number };
 
-/** What is asked of a process that is no more. */
+/** A call to a process that has ended. */
 class Dead extends Error {
   constructor() {
     super("the process is dead");
@@ -14,21 +14,21 @@ class Dead extends Error {
 
 /**
  * A disk that outlives the processes on it. As with kill -9, what was written stays and what was not is gone. It can be
- * full, take a part of a write only, and fail at a sync; a process can die in the middle of a write.
+ * full, accept only a part of a write, and fail at a sync; a process can crash in the middle of a write.
  */
 export class MemoryDisk {
   readonly #world: World;
   readonly #files = new Map<string, File>();
-  /** Bytes that there is room for; undefined: for all. */
+  /** Free bytes; undefined: unlimited. */
   room: number | undefined;
-  /** The process dies after so many more bytes. */
+  /** The process crashes after this many more bytes. */
   diesAfterBytes: number | undefined;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** The files of a folder that begin so, with what is in them. */
+  /** The files of a folder with this prefix, and their contents. */
   contents(start: string): Buffer[] {
     return [...this.#files]
       .filter(([name]) => path.basename(name).startsWith(start))
@@ -36,7 +36,7 @@ export class MemoryDisk {
       .map(([, { bytes, length }]) => Buffer.from(bytes.subarray(0, length)));
   }
 
-  /** The disk as one life of a process sees it. */
+  /** The disk as one incarnation of a process sees it. */
   for(isAlive: () => boolean, die: () => void): Disk {
     const open = new Map<number, File>();
     let next = 3;
@@ -62,9 +62,14 @@ export class MemoryDisk {
         const { bytes, length } = found(name);
         return Buffer.from(bytes.subarray(0, length));
       },
-      readPart: (name, position, into) => {
-        const { bytes, length } = found(name);
-        return bytes.copy(into, 0, position, Math.min(length, position + into.length));
+      open: (name) => {
+        open.set(next, found(name));
+        next += 1;
+        return next - 1;
+      },
+      readAt: (fd, into, offset, length, position) => {
+        const file = fileOf(fd);
+        return file.bytes.copy(into, offset, position, Math.min(file.length, position + length));
       },
       create: (name) => {
         alive();
@@ -75,10 +80,10 @@ export class MemoryDisk {
         next += 1;
         return next - 1;
       },
-      write: (fd, bytes, position) => {
+      write: (fd, bytes, offset, length, position) => {
         alive();
-        const taken = this.#take(bytes.length, die);
-        put(fileOf(fd), bytes.subarray(0, taken.bytes), position);
+        const taken = this.#take(length, die);
+        put(fileOf(fd), bytes.subarray(offset, offset + taken.bytes), position);
         if (taken.life === "ends") throw new Dead();
         return taken.bytes;
       },
@@ -109,7 +114,7 @@ export class MemoryDisk {
     if (this.diesAfterBytes !== undefined) {
       this.diesAfterBytes -= wanted;
       if (this.diesAfterBytes < 0) {
-        // Often the write is whole, and nobody hears of it.
+        // Often the write is complete, but not acknowledged.
         const { chance, shape } = this.#world;
         const bytes = chance.is(shape.longDown ? 0.9 : 0.5) ? wanted : wanted + this.diesAfterBytes;
         this.diesAfterBytes = undefined;

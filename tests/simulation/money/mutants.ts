@@ -14,7 +14,7 @@ const INGESTER = "src/io/journal/ingester.ts";
 const REPLAY = "src/io/journal/replay.ts";
 const SPENT = "src/app/manage/money/spent.ts";
 
-/** Reserving: what is looked at and what is taken have to be one step. */
+/** Holding: check and reservation have to be one step. */
 const HOLDS: readonly Mutant[] = [
   one(
     "check-then-debit",
@@ -52,7 +52,7 @@ const HOLDS: readonly Mutant[] = [
   ),
 ];
 
-/** Settling: once, by the request's own id, with what was used. */
+/** Settling: once, by the request's own id, with its usage. */
 const ENDS: readonly Mutant[] = [
   one(
     "settle-not-idempotent",
@@ -147,7 +147,7 @@ const PRICES: readonly Mutant[] = [
   ),
 ];
 
-/** The way into the books, which is gone more than once. */
+/** Ingest, which runs more than once. */
 const BOOKS: readonly Mutant[] = [
   one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isCharged) totals", "if (charge !== null) totals"),
   one("counted-at-every-ingest", "BILL-02", INGEST, "if (charge === null ? isNew : isCharged) totals", "totals"),
@@ -199,5 +199,5 @@ const BOOKS: readonly Mutant[] = [
   one("spend-of-others-restored", "BILL-04", SPENT, "keyId: directory.lineOf(keyId),", 'keyId: "key_red_a",'),
 ];
 
-/** Deliberate faults of the money code: each has to be noticed in a few hundred worlds. */
+/** Deliberate faults of the money code: each has to be detected in a few hundred worlds. */
 export const MONEY_MUTANTS: readonly Mutant[] = [...HOLDS, ...ENDS, ...PRICES, ...BOOKS];

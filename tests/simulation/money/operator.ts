@@ -5,7 +5,7 @@ import type { World } from "./world.ts";
 
 const AGAIN_MS = 150;
 
-/** Money that comes in or goes back. */
+/** Credits and refunds. */
 export type Posted = { readonly transaction: Transaction; readonly walletNanos: bigint; acknowledged: boolean };
 
 const KINDS = [
@@ -30,7 +30,7 @@ export function postingOf(world: World, workspace: Workspace, nanos: bigint, at:
   return posted;
 }
 
-/** The operator books money, and says it again under the same name until somebody has answered. */
+/** The operator posts money, and repeats it under the same id until it is acknowledged. */
 export function book(world: World): void {
   const { chance, shape } = world;
   const at = chance.between(0, KINDS.length - 1);
@@ -41,7 +41,7 @@ export function book(world: World): void {
   void say(world, posted, undefined);
 }
 
-/** `absentFrom`: the state for which it is known that its books did not have it when it was filled from them. */
+/** `absentFrom`: the state whose ledger is known not to have had it when it was filled from there. */
 async function say(world: World, posted: Posted, absentFrom: WalletModel | undefined): Promise<void> {
   const { till, scheduler, chance } = world;
   const { life } = chance.pick(world.instances);

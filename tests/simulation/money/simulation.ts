@@ -15,7 +15,7 @@ const SWEEP_EVERY_MS = 3000;
 const LAST_ORDERS = 4;
 const SETTLED_AFTER_MS = 3 * HOLD_MAX_MS;
 
-/** Wallets, holds, journals and books of several instances, from one seed to its end. */
+/** Wallets, holds, journals and ledger of several instances, from one seed to its end. */
 export async function simulate(seed: number, tracing: "traced" | "hashed" = "hashed"): Promise<Outcome> {
   const world = new World(seed, tracing);
   const { scheduler, violations, orders } = world;
@@ -62,7 +62,7 @@ async function begin(world: World): Promise<void> {
   often(shape.powerCuts, () => cutPower(world));
   often(shape.crashes, () => {
     const instance = chance.pick(world.instances);
-    // In the middle of a write, or between two things that it does.
+    // In the middle of a write, or between two steps.
     if (chance.is(shape.longDown ? 0.9 : 0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
     else instance.kill(shape.longDown ? LONG_DOWN_MS : undefined);
   });
@@ -78,7 +78,7 @@ async function begin(world: World): Promise<void> {
     scheduler.after(atMs, () => world.till.sweep(HOLD_MAX_MS));
 }
 
-/** Everybody dies at once, and with them what they shared. */
+/** All instances crash at once, and the shared state with them. */
 function cutPower(world: World): void {
   world.note("the power goes");
   world.count("power cut");

@@ -20,10 +20,10 @@ import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
 import { Mutex } from "../../../src/kit/mutex.ts";
 
-/** What becomes of a question to SQL. */
+/** The result of a query to SQL. */
 export type SqlFate = "answered" | "away" | "answer_lost";
 
-/** The real SQL and the real ingest on a database in memory, which all instances share. */
+/** The real SQL and the real ingest on an in-memory database that all instances share. */
 export class SharedSql {
   readonly #db: DatabaseSync;
   readonly #mutex = new Mutex();
@@ -38,7 +38,7 @@ export class SharedSql {
     this.#ingest = prepareIngest(this.#db);
   }
 
-  /** SQL as one life of a process reaches it: `fate` says what becomes of a transaction that it ends. */
+  /** SQL as one incarnation of a process reaches it: `fate` decides the result of a transaction it commits. */
   engine(fate: () => SqlFate): Engine {
     const ingest = this.#ingest;
     return {
@@ -61,7 +61,7 @@ export class SharedSql {
     };
   }
 
-  /** Read past everything, in the way nobody but an examiner does. */
+  /** Reads directly, as only the audit does. */
   rows(sql: string): Record<string, unknown>[] {
     return this.#prepared(sql).all();
   }
@@ -75,7 +75,7 @@ function away(): StoreError {
   return new StoreError("unavailable", "SQL is away");
 }
 
-/** Prepared once, whoever asks. */
+/** Prepared once for all. */
 function preparing(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) => {
@@ -98,7 +98,7 @@ function kyselyOn(
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const statement = statementFor(sql);
       const values = parameters.map(sqlValue);
-      // What comes back is what the schema says, as in the real driver.
+      // Values have the types of the schema, as in the real driver.
       if (statement.columns().length > 0) return { rows: rowsOf<R>(statement.all(...values)) };
       return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
     },
@@ -119,7 +119,7 @@ function kyselyOn(
     },
     commitTransaction: async () => {
       const is = fate();
-      // Kysely takes a failed commit for one that was not, and rolls back what is no longer there.
+      // Kysely treats a failed commit as not committed, and rolls back what is no longer there.
       if (is !== "away") await run("commit");
       if (is !== "answered") throw away();
     },
@@ -151,7 +151,7 @@ function sqlValue(value: unknown): string | number | bigint | null | Uint8Array 
   throw new Error(`a value of type ${typeof value} cannot be stored`);
 }
 
-/** All tables, made once. */
+/** All tables, created once. */
 async function template(): Promise<Uint8Array> {
   const db = new DatabaseSync(":memory:");
   const made = kyselyOn(

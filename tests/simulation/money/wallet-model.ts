@@ -9,7 +9,7 @@ import type {
 import { memoryState } from "../../../src/io/state/memory-state.ts";
 import type { World } from "./world.ts";
 
-/** What one request holds, counted apart from the state itself. */
+/** What one request holds, counted separately from the state itself. */
 type OpenHold = {
   readonly workspaceId: string;
   readonly keyId: string;
@@ -23,12 +23,12 @@ type OpenHold = {
 type Sum = { chargedNanos: bigint; heldNanos: bigint };
 
 /**
- * The state that instances share, the real one, and beside it the same figures kept in the plainest way: sums of what
- * happened. After every step they are compared.
+ * The real shared state, and beside it the same figures in the simplest form: sums of what happened. They are compared
+ * after every step.
  */
 export class WalletModel {
   readonly state: SharedState;
-  /** Nobody is served before it has what the books say. */
+  /** Serves nothing before it has the ledger's balances. */
   isFilled = false;
   readonly #world: World;
   readonly #credits = new Map<string, bigint>();
@@ -50,7 +50,7 @@ export class WalletModel {
     if (verdict instanceof Promise) throw new Error("the state in memory answers at once");
     this.#world.note(`${requestId} holds ${nanos}: ${verdict.is}`);
     if (verdict.is === "held" && known?.isSwept === false) {
-      // Who asks again for what is held has it for its whole time from then on.
+      // Repeating an existing hold renews it for its whole time.
       known.sinceMs = this.#world.scheduler.monotonicMs();
     } else if (verdict.is === "held") {
       const say = (what: string) => this.#world.broken("hold", `${requestId} holds ${nanos}: ${what}`);
@@ -97,7 +97,7 @@ export class WalletModel {
       for (const id of idsOf({ workspaceId, keyId, memberId })) this.#add(`${id} ${day}`, nanos);
   }
 
-  /** What has waited too long goes back; the request may still end and be charged. */
+  /** An expired hold is released; the request may still end and be charged. */
   sweep(maxAgeMs: number): void {
     void this.state.sweepHolds(maxAgeMs);
     const nowMs = this.#world.scheduler.monotonicMs();
@@ -109,7 +109,7 @@ export class WalletModel {
     for (const { id } of this.#world.workspaces) this.#compare(id);
   }
 
-  /** Holds that nobody has ended. */
+  /** Holds that were never ended. */
   get open(): number {
     return [...this.#holds.values()].filter(({ nanos }) => nanos > 0n).length;
   }
@@ -138,7 +138,7 @@ export class WalletModel {
     return { balanceNanos: (this.#credits.get(workspaceId) ?? 0n) - charged, heldNanos };
   }
 
-  /** Of a day, or of a month when the name of one is given. */
+  /** Of a day, or of a month when its name is given. */
   #spending(spender: string, span: string): Sum {
     const sum = { chargedNanos: 0n, heldNanos: 0n };
     for (const [name, nanos] of this.#spent) if (name.startsWith(`${spender} ${span}`)) sum.chargedNanos += nanos;

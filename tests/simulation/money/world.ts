@@ -1,5 +1,5 @@
 import type { CatalogueSnapshot } from "../../../src/domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../../src/domain/routing/attempt.ts";
+import type { Attempt } from "../../../src/domain/routing/reachable-endpoint.ts";
 import type { ApiKey } from "../../../src/domain/tenancy/key.ts";
 import type { SpendLimits } from "../../../src/domain/tenancy/limits.ts";
 import { OPEN_POLICY } from "../../../src/domain/tenancy/policy.ts";
@@ -16,7 +16,7 @@ import { LedgerAudit } from "./ledger-audit.ts";
 import { SharedSql } from "./sql.ts";
 import { WalletModel } from "./wallet-model.ts";
 
-/** Per million tokens, in millionths of the price's currency: charges of one or a few tokens do not come out even. */
+/** Per million tokens, in millionths of the price's currency: charges of one or a few tokens need rounding. */
 export type Tariff = { readonly currency: string; readonly input: number; readonly output: number };
 
 const CURRENCIES = ["EUR", "USD"] as const;
@@ -29,7 +29,7 @@ const ENDPOINT = endpointOf({
   more: { limits: { contextTokens: 20_000, maxInputTokens: null, maxOutputTokens: null } },
 });
 
-/** Everything there is in one run, made from one seed. */
+/** Everything in one run, made from one seed. */
 export class World {
   readonly chance: Chance;
   readonly scheduler: Scheduler;
@@ -44,7 +44,7 @@ export class World {
   till: WalletModel;
   instances: readonly Instance[] = [];
   readonly orders: ClientRequest[] = [];
-  /** What SQL says of spend limits. */
+  /** The spend limits in SQL. */
   readonly limits = new Map<string, SpendLimits>();
   readonly violations: Violation[] = [];
   readonly trace: string[] | undefined;
