@@ -2,15 +2,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Exchange } from "../app/exchange.ts";
 import { toFault } from "../app/to-fault.ts";
 import { Fault, fault } from "../contract/faults.ts";
-import type { Route, Switch } from "../contract/route.ts";
-import type { KeyRef, RateWindowVerdict, SharedState } from "../domain/admission/shared-state.ts";
-import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Route } from "../contract/route.ts";
+import type { KeyRef, RateWindowVerdict } from "../domain/admission/shared-state.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { keyValidityOf } from "../domain/tenancy/directory-reader.ts";
 import { KEY_PREFIXES, type Principal } from "../domain/tenancy/key.ts";
 import type { Clock } from "../kit/clock.ts";
 import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { sha256Hex } from "../kit/secret.ts";
+import type { KeyAuthenticatorDeps } from "./edge-deps.ts";
+import type { UnauthenticatedExchange } from "./edge-exchange.ts";
 import { SWITCHED_OFF_FAULTS } from "./edge-faults.ts";
 import {
   addressNotAllowedFault,
@@ -26,22 +27,6 @@ const KEY_CHARS_MAX = 256;
 const REJECTED_RPM_MAX = 10;
 /** Stands for a non-bearer `Authorization` next to an `x-api-key`; no client can send this value. */
 const NO_BEARER = "\0";
-
-export type KeyAuthenticatorDeps = {
-  readonly directory: Directory;
-  readonly state: SharedState;
-  readonly fleet: Pick<Fleet, "isSingleInstance" | "isCurrent" | "refreshWorkspace" | "catchUp">;
-  readonly switchedOff: ReadonlySet<Switch>;
-  readonly rpmDefaults: { readonly live: number; readonly test: number };
-};
-
-/** The part of an exchange that authentication reads; it adds the rate limit headers to `baseHeaders`. */
-export type UnauthenticatedExchange = {
-  readonly request: { readonly headers: IncomingHttpHeaders };
-  readonly baseHeaders: Record<string, string>;
-  readonly clientAddress: string;
-  readonly receivedAtMs: number;
-};
 
 /** The result of all checks of a known key. */
 export type KeyCheck = {
@@ -196,13 +181,6 @@ export function addRateHeaders(
   headers["x-ratelimit-limit"] = String(limit);
   headers["x-ratelimit-remaining"] = String(remaining);
   headers["x-ratelimit-reset"] = String(Math.ceil(resetAtMs / 1000));
-}
-
-/** Only the 429 of the key's own limit carries these headers, so that clients can tell it from any other 429. */
-export function dropRateHeaders(headers: Record<string, string>): void {
-  delete headers["x-ratelimit-limit"];
-  delete headers["x-ratelimit-remaining"];
-  delete headers["x-ratelimit-reset"];
 }
 
 export function windowFault(window: RateWindowVerdict, { counted }: Route): Fault | undefined {

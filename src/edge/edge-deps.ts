@@ -1,12 +1,14 @@
 import type { Handler } from "../app/exchange.ts";
 import type { Fault } from "../contract/faults.ts";
-import type { Route } from "../contract/route.ts";
+import type { Route, Switch } from "../contract/route.ts";
+import type { SharedState } from "../domain/admission/shared-state.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import type { RateLimiter } from "../kit/rate-limiter.ts";
-import type { KeyAuthenticatorDeps } from "./authenticate.ts";
 import type { ManagerAuth } from "./authenticate-manager.ts";
 import type { CorsPolicy } from "./cors.ts";
 import type { NodeAcceptor } from "./node-upgrade.ts";
@@ -14,6 +16,14 @@ import type { AddressRateLimiter } from "./request-router.ts";
 
 /** Credentials of the platform and of a workspace at providers; they are redacted from every error message. */
 export type KnownSecrets = (workspaceId: string | undefined) => readonly string[];
+
+export type KeyAuthenticatorDeps = {
+  readonly directory: Directory;
+  readonly state: SharedState;
+  readonly fleet: Pick<Fleet, "isSingleInstance" | "isCurrent" | "refreshWorkspace" | "catchUp">;
+  readonly switchedOff: ReadonlySet<Switch>;
+  readonly rpmDefaults: { readonly live: number; readonly test: number };
+};
 
 export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly routes: readonly Route[];

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
@@ -22,6 +23,14 @@ export type EdgeExchange = {
   workspaceId: string | undefined;
   /** Counts the response and its handler: a handler may settle after the client has disconnected. */
   openParts: number;
+};
+
+/** The part of an exchange that authentication reads; it adds the rate limit headers to `baseHeaders`. */
+export type UnauthenticatedExchange = {
+  readonly request: { readonly headers: IncomingHttpHeaders };
+  readonly baseHeaders: Record<string, string>;
+  readonly clientAddress: string;
+  readonly receivedAtMs: number;
 };
 
 export type ClientConnectionState = {

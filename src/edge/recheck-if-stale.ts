@@ -1,15 +1,9 @@
 import type { Route } from "../contract/route.ts";
 import type { RateWindowVerdict } from "../domain/admission/shared-state.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
-import {
-  addRateHeaders,
-  type KeyAuthenticator,
-  type KeyAuthenticatorDeps,
-  type KeyCheck,
-  keyFault,
-  type UnauthenticatedExchange,
-  windowFault,
-} from "./authenticate.ts";
+import { addRateHeaders, type KeyAuthenticator, type KeyCheck, keyFault, windowFault } from "./authenticate.ts";
+import type { KeyAuthenticatorDeps } from "./edge-deps.ts";
+import type { UnauthenticatedExchange } from "./edge-exchange.ts";
 
 /** Repeats the checks of a key when another instance has changed its workspace since it was loaded here. */
 export async function recheckIfStale(

@@ -6,7 +6,6 @@ import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
 import type { ResponseHeaders } from "../http1/server/server-message.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { redactSecrets } from "../kit/secret.ts";
-import { dropRateHeaders } from "./authenticate.ts";
 import type { EdgeDeps } from "./edge-deps.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
 import { awaitsContinue } from "./request-body.ts";
@@ -41,6 +40,13 @@ export function refuse(
   if (problem.status >= 500) onServerFault(problem, exchange.requestId);
   if (exchange.response.headersSent) exchange.response.destroy();
   else sendFault(exchange, problem);
+}
+
+/** Only the 429 of the key's own limit carries these headers, so that clients can tell it from any other 429. */
+function dropRateHeaders(headers: Record<string, string>): void {
+  delete headers["x-ratelimit-limit"];
+  delete headers["x-ratelimit-remaining"];
+  delete headers["x-ratelimit-reset"];
 }
 
 function redact(problem: Fault, secrets: readonly string[]): Fault {
