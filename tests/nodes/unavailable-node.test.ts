@@ -40,7 +40,7 @@ async function withoutServer(tenant: Tenant): Promise<void> {
 const STATES = [
   ["there without a server", withoutServer, "The node rack is connected, and its server has no model now"],
   ["away", offline, "The node rack is not connected"],
-  ["set aside", openCircuit, "The node rack is set aside until"],
+  ["excluded by its circuit", openCircuit, "The node rack is set aside until"],
 ] as const;
 
 describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {

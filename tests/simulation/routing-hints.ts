@@ -51,5 +51,5 @@ export function drawModel(chance: Chance, workspace: string): string {
   if (chance.is(0.5)) return chance.pick(MODELS);
   if (chance.is(0.5)) return "auto";
   if (chance.is(0.85)) return `@${workspace}/${chance.pick(ROUTERS)}`;
-  return chance.pick([`@${chance.pick(WORKSPACES)}/${chance.pick(ROUTERS)}`, `@${workspace}/nobody`, "nobody/none"]);
+  return chance.pick([`@${chance.pick(WORKSPACES)}/${chance.pick(ROUTERS)}`, `@${workspace}/absent`, "absent/none"]);
 }

@@ -34,10 +34,10 @@ const fired = (subject: string, mark: string, ...deliveries: Delivery[]): FiredA
 
 const ALL = { total: 10, perWorkspace: 10 };
 
-/** Rules, what was told, and what is on its way. */
+/** Rules, sent alerts, and pending deliveries. */
 export function alertTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("alerts", () => {
-    test("BILL-10 rules are kept, changed and removed with what was told under them", async () => {
+    test("BILL-10 rules are stored, changed and removed with the alerts sent under them", async () => {
       await withWorkspaces(store());
       const plain = defaultAlertRules("ws_2", 5);
       const rules: AlertRules = {
@@ -65,7 +65,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(await store().alerts.activeAlerts("ws_1")).toEqual([]);
     });
 
-    test("BILL-10 what was told is told once, until it is over; another mark is another crossing", async () => {
+    test("BILL-10 an alert is sent once until its condition ends; another threshold is another crossing", async () => {
       await withWorkspaces(store());
       const { alerts } = store();
       await alerts.recordTransitions(
@@ -92,7 +92,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(await ids("ws_1")).toEqual(["d5", "d2", "d1"]);
     });
 
-    test("BILL-10 of a turn that fails nothing is kept: neither that it was told nor what is to be sent", async () => {
+    test("BILL-10 a failed round stores nothing: neither the alert nor its deliveries", async () => {
       await withWorkspaces(store());
       const twice = fired("balance", "", delivery("same"), delivery("same"));
       await expect(store().alerts.recordTransitions("ws_1", [], [twice], 10)).rejects.toThrow();
@@ -100,7 +100,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect((await store().alerts.deliveries("ws_1", 10, null)).rows).toEqual([]);
     });
 
-    test("BILL-10 a delivery is claimed by one, tried again when its time comes, and over once", async () => {
+    test("BILL-10 a delivery is claimed by one process, retried when due, and finished once", async () => {
       await withWorkspaces(store());
       const { alerts } = store();
       const [first, later] = [delivery("d1"), delivery("d2", { atMs: 50 })];
@@ -127,7 +127,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
 }
 
 function orderTests(store: () => Store): void {
-  test("BILL-10 a workspace with much to send has its turn like the others, and no more of it", async () => {
+  test("BILL-10 a workspace with many deliveries gets a fair share", async () => {
     await withWorkspaces(store());
     const { alerts } = store();
     const many = [1, 2, 3, 4, 5].map((n) => delivery(`a${n}`, { atMs: n, alertId: `alert_${n % 2}` }));
@@ -143,7 +143,7 @@ function orderTests(store: () => Store): void {
     expect([...counts, await alerts.countAlertsSince("ws_2", 0)]).toEqual([2, 0, 1]);
   });
 
-  test("BILL-10 deliveries are listed newest first, page by page", async () => {
+  test("BILL-10 deliveries are listed newest first, paginated", async () => {
     await withWorkspaces(store());
     const many = [1, 2, 3, 4, 5].map((n) => delivery(`d${n}`, { createdAtMs: 10 + Math.floor(n / 2) }));
     await store().alerts.recordTransitions("ws_1", [], [fired("balance", "", ...many)], 10);

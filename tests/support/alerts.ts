@@ -10,7 +10,7 @@ import { systemTimers } from "../../src/kit/timers.ts";
 
 type QuietParts = Pick<AlertDeps, "directory" | "state" | "ownKeys" | "clock"> & { readonly store: Store };
 
-/** Alerts that reach nobody and never begin to look: for the management use cases. */
+/** Alerts that send nothing and never evaluate: for the management use cases. */
 export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
   return new Alerts({
     ...parts,
@@ -20,7 +20,7 @@ export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
     monitor: new AlertMonitor(),
     timers: systemTimers,
     random: () => 0.5,
-    post: async () => ({ is: "failed", why: "nobody is called here" }),
+    post: async () => ({ is: "failed", why: "no receiver is called here" }),
     mail: undefined,
     addressProblem: async () => undefined,
     retryPolicy: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
@@ -35,12 +35,12 @@ export type ReceivedMail = { readonly from: string; readonly to: readonly string
 export type Mailbox = {
   readonly url: string;
   readonly mails: readonly ReceivedMail[];
-  /** What the next receivers are answered with, in place of 250. */
+  /** Replies to the next recipients, instead of 250. */
   refuse(code: number | undefined): void;
   close(): Promise<void>;
 };
 
-/** A mail server on loopback that keeps what it is sent. */
+/** A mail server on loopback that keeps its mails. */
 export async function openMailbox(): Promise<Mailbox> {
   const mails: ReceivedMail[] = [];
   const sockets = new Set<Socket>();

@@ -1,7 +1,7 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import type { Browser } from "./people.ts";
 
-/** What a browser hands over of a passkey, made by hand: one credential, on a device that sees who holds it. */
+/** What a browser sends for a passkey: one credential, on a device that verifies its user. */
 export class Authenticator {
   readonly #id = randomBytes(16);
   readonly #key: { publicKey: KeyObject; privateKey: KeyObject } = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -1,6 +1,6 @@
 const DAY = "ws_1 on 2027-01-15";
 
-/** Changes behind the store's back to a store with one request `r1` over 30, and what its audit has to say of each. */
+/** Changes behind the store's back to a store with one request `r1` over 30, and the audit's finding for each. */
 export const ROLLUPS_BROKEN: readonly (readonly [statement: string, problems: readonly string[]])[] = [
   [
     "update requests_daily set cost_nanos = cost_nanos + 1",

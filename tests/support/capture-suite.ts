@@ -46,14 +46,14 @@ async function opened(store: Store, ...windows: readonly CaptureWindow[]) {
   return capturesOf(store);
 }
 
-/** What every engine must do for changes, capture windows, versions of policies and evidence. */
+/** What every engine must do for changes, capture windows, policy versions and evidence. */
 export function captureTests(current: () => Store, reopen: () => Promise<Store>): void {
   windowTests(current, reopen);
   changeTests(current);
 }
 
 function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
-  test("LOG-03 what was captured comes back as it was, after a restart too, and only in its workspace", async () => {
+  test("LOG-03 captured content is returned unchanged, after a restart too, and only in its workspace", async () => {
     await (await opened(current(), window("cap_1"))).add(item("r1"), MAX);
     const captures = capturesOf(await reopen());
     expect(await captures.content("ws_1", "r1", NOW)).toEqual(item("r1"));
@@ -62,7 +62,7 @@ function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await captures.openAt(60_000)).toEqual([]);
   });
 
-  test("LOG-03 what has expired is not there, before the sweep and after it", async () => {
+  test("LOG-03 expired content is hidden, before the sweep and after it", async () => {
     const captures = await opened(current(), window("cap_1"));
     await captures.add(item("r1"), MAX);
     expect(await captures.content("ws_1", "r1", NOW + 5000)).toBeUndefined();
@@ -71,7 +71,7 @@ function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await captures.content("ws_1", "r1", NOW)).toBeUndefined();
   });
 
-  test("LOG-03 a window takes no more than it may hold, and nothing after a purge", async () => {
+  test("LOG-03 a window accepts no more than its limit, and nothing after a purge", async () => {
     const store = current();
     const captures = await opened(store, window("cap_1"));
     expect(await captures.add(item("r1"), 60)).toBe("kept");
@@ -86,7 +86,7 @@ function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await captures.add(item("r4", { windowId: "cap_none" }), MAX)).toBe("purged");
   });
 
-  test("LOG-03 ending a workspace's windows leaves those of others; a key's contents go alone", async () => {
+  test("LOG-03 closing a workspace's windows leaves those of others; a key's content is deleted separately", async () => {
     const store = current();
     const other = window("cap_2", { workspaceId: "ws_2" });
     const captures = await opened(store, window("cap_1"), other, window("cap_3", { closesAtMs: 2000 }));
@@ -118,7 +118,7 @@ function changeTests(current: () => Store): void {
     detail: {},
   });
 
-  test("LOG-05 a change and its line are both there, or neither", async () => {
+  test("LOG-05 a change and its audit line are written together or not at all", async () => {
     const store = current();
     await store.change(async ({ tenancy }) => {
       await tenancy.saveWorkspace(plainWorkspace("ws_1"));
@@ -138,7 +138,7 @@ function changeTests(current: () => Store): void {
     expect((await store.audit.list({}, 10, null)).rows.map(({ id }) => id)).toEqual(["a1"]);
   });
 
-  test("LOG-05 every other policy is a version, the same one again is none", async () => {
+  test("LOG-05 a changed policy is a new version, the same one is none", async () => {
     const { tenancy } = current();
     await tenancy.saveWorkspace(plainWorkspace("ws_1"));
     const keep = (keyId: string | null, createdAtMs: number, floor: "L1" | "L2" | null) =>
@@ -158,7 +158,7 @@ function changeTests(current: () => Store): void {
     ]);
   });
 
-  test("LOG-05 evidence adds up what was alike, of one workspace and one part of time", async () => {
+  test("LOG-05 evidence sums equal rows of one workspace and period", async () => {
     const { ingest, evidence } = current();
     const refused = {
       ...{ provider: null, endpoint: null, model: null, level: null, countries: null, usage: null, charge: null },

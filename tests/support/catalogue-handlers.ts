@@ -40,7 +40,7 @@ export function exchangeOf(route: Route, input: Omit<Ask, "id"> = {}): Exchange 
   };
 }
 
-/** One call of a handler of the catalogue, without a server around it. */
+/** One call of a catalogue handler, without a server around it. */
 export async function ask(handlers: Record<string, Handler>, input: Ask): Promise<Answer> {
   const route = CATALOGUE_ROUTES.find(({ id }) => id === input.id);
   const handler = handlers[input.id];

@@ -5,9 +5,9 @@ const line = (id: string, workspaceId: string | null, atMs: number) => ({
   ...{ id, atMs, actor: "operator", action: "x.y", workspaceId, target: null, detail: {} },
 });
 
-/** Changes as other instances learn of them. */
+/** Changes as other instances receive them. */
 export function changeTests(current: () => Store): void {
-  test("SCALE-02 who follows the changes by their numbers misses none, however many are made at once", async () => {
+  test("SCALE-02 a reader that follows change versions misses none, however concurrent they are", async () => {
     const { change, changes } = current();
     const before = await changes.latestSeq();
     const seen = new Set<string | null>();
@@ -30,7 +30,7 @@ export function changeTests(current: () => Store): void {
     expect(await changes.latestSeq()).toBe(seq);
   });
 
-  test("SCALE-02 KEY-04 who looks again after changes were forgotten is told so; the last one is never forgotten", async () => {
+  test("SCALE-02 KEY-04 a reader behind pruned changes is notified; the last change is never pruned", async () => {
     const { change, changes } = current();
     const before = await changes.latestSeq();
     for (const n of [1, 2, 3]) await change(async () => ({ result: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
@@ -43,7 +43,7 @@ export function changeTests(current: () => Store): void {
     expect(await changes.changesSince(before + 3)).toEqual({ seq: before + 3, workspaceIds: new Set() });
   });
 
-  test("SCALE-02 what is undone, or is no change, is not told", async () => {
+  test("SCALE-02 a rolled back or empty change is not announced", async () => {
     const { change, changes } = current();
     const before = await changes.latestSeq();
     await change(async () => ({ result: undefined, audit: null }));

@@ -9,11 +9,11 @@ export const UPSTREAM_USAGE = {
 } as const;
 
 type Overrides = {
-  /** Parts of the one choice. */
+  /** Fields of the one choice. */
   readonly content?: string | null;
   readonly message?: Readonly<Record<string, unknown>>;
   readonly finish_reason?: string | null;
-  /** Anything else replaces or adds a top-level field. */
+  /** Any other key replaces or adds a top-level field. */
   readonly [field: string]: unknown;
 };
 
@@ -43,13 +43,13 @@ type FrameOptions = {
   readonly id?: string;
   readonly model?: string;
   readonly finish?: string;
-  /** `asked`: a last chunk with usage and null on the others, as `include_usage` gives. An object is sent as usage. */
+  /** `asked`: a last chunk with usage and null on the others, as with `include_usage`. An object is sent as usage. */
   readonly usage?: "asked" | "not_asked" | Readonly<Record<string, unknown>>;
   /** Default: the stream ends with `[DONE]`. */
   readonly done?: "sent" | "missing";
 };
 
-/** Server-sent events of one answer: the role, then each piece (text, or a whole delta), the finish, the end marker. */
+/** Server-sent events of one reply: the role, then each piece (text, or a whole delta), the finish, the end marker. */
 export function chatFrames(pieces: readonly (string | object)[], options: FrameOptions = {}): string[] {
   const usage = options.usage ?? "not_asked";
   const withUsage = usage !== "not_asked";

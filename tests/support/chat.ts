@@ -12,7 +12,7 @@ export const CHAT_FACTS: ModelFacts = {
   quirks: [],
 };
 
-/** The least that can be asked. */
+/** The minimal request. */
 export const CHAT_CALL: Call = {
   model: "m",
   turns: [{ role: "user", parts: [{ is: "text", text: "hello" }] }],
@@ -42,7 +42,7 @@ export function chatSse(chunks: readonly unknown[], end: "done_marker" | "no_mar
   return Buffer.from(events.join("") + (end === "done_marker" ? "data: [DONE]\n\n" : ""));
 }
 
-/** The pieces of every call's arguments as one, right behind the call: in which order they came is an accident. */
+/** Joins the argument pieces of every call, right behind the call: their interleaving does not matter. */
 export function byCall(events: readonly ReplyEvent[]): ReplyEvent[] {
   return events.flatMap((event): ReplyEvent[] => {
     if (event.is === "tool_arguments") return [];

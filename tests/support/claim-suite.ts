@@ -18,10 +18,10 @@ async function room(open: OpenState) {
   return { state, charged, pass: (ms: number) => clock.pass(ms) };
 }
 
-/** Uses of `Idempotency-Key`: what every shared state does, whatever it is kept in. */
+/** Uses of `Idempotency-Key`: what every shared state does, on every backend. */
 export function claimTests(open: OpenState, runs: number): void {
   describe("claims", () => {
-    test("BILL-09 a key is claimed by one request; its twin hears who has it, another body that it is another", async () => {
+    test("BILL-09 one request claims a key; a duplicate gets its owner, another body gets a mismatch", async () => {
       const { state } = await room(open);
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1")).toEqual(ALL);
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toEqual({
@@ -33,11 +33,11 @@ export function claimTests(open: OpenState, runs: number): void {
         requestId: "r1",
       });
       expect(await state.claimIdempotencyKey({ key: "other", body: "b" }, "r4")).toEqual(ALL);
-      // Work that is taken up again under its own id does not stand in its own way.
+      // Resumed work with the same id does not conflict with itself.
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1")).toEqual(ALL);
     });
 
-    test("BILL-09 released it is free, and only by whoever has it; charged it stays, whatever is released after", async () => {
+    test("BILL-09 only the owner's release frees it; once charged it stays, whatever is released later", async () => {
       const { state, charged } = await room(open);
       await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1");
       await state.releaseClaim("k", "r2");
@@ -57,7 +57,7 @@ export function claimTests(open: OpenState, runs: number): void {
       });
     });
 
-    test("BILL-09 a charged use is remembered for its time to the millisecond, and then the key is free", async () => {
+    test("BILL-09 a charged use is kept for its time to the millisecond, and then the key is free", async () => {
       const { state, charged, pass } = await room(open);
       await state.recordKeyUse(charged("k", "r1"));
       pass(TTL_MS - 1);
@@ -70,7 +70,7 @@ export function claimTests(open: OpenState, runs: number): void {
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r3")).toEqual(ALL);
     });
 
-    test("BILL-09 whatever happens: of the requests under a key one runs at a time, and after a charge none until its time is over", async () => {
+    test("BILL-09 in any order, one request per key runs at a time, and none after a charge until it expires", async () => {
       const step = fc.record({
         does: fc.constantFrom("claim" as const, "charge" as const, "release" as const, "pass" as const),
         key: fc.constantFrom("k1", "k2"),

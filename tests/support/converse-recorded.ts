@@ -1,6 +1,6 @@
 import type { Json } from "./gateway.ts";
 
-/** The recorded request as a chat client would have made it. */
+/** The recorded request as a chat client would have sent it. */
 export function chatRequest(recorded: Json, model: string, stream: boolean): Json {
   const {
     system = [],
@@ -61,7 +61,7 @@ export function chatMessages({ role, content }: Json): Json[] {
   ];
 }
 
-/** The message that a chat client gets, put together here by hand. */
+/** The message that a chat client gets, assembled independently. */
 export function messageOf(blocks: Json[]): Json {
   const text = blocks.map((block) => block.text ?? "").join("");
   const calls = blocks.flatMap(({ toolUse }) => (toolUse === undefined ? [] : [toolUse]));
@@ -96,7 +96,7 @@ export function messageOf(blocks: Json[]): Json {
 
 type Recorded = { readonly blocks: Json[]; readonly stopReason: string; readonly usage: Json };
 
-/** What was recorded, read from the decoded frames beside the bytes; nothing of the gateway's own reading is used. */
+/** The recording, read from the decoded frames beside the bytes; none of the gateway's decoders is used. */
 export function recordedAnswer(response: Json): Recorded {
   if (response.framesDecoded === undefined) {
     const { output, stopReason, usage } = response.bodyJson ?? JSON.parse(response.bodyText);
@@ -123,7 +123,7 @@ export function recordedAnswer(response: Json): Recorded {
   return { blocks, stopReason: ends.stopReason, usage: ends.usage };
 }
 
-/** Different words for the same request made one: empty fields, guardrails and a limit that a budget needs left out. */
+/** Normalizes equivalent requests: drops empty fields, guardrails and a limit that a budget needs. */
 export function plain(body: Json): Json {
   const { guardrailConfig: _guardrail, ...rest } = structuredClone(body);
   const extra = rest.additionalModelRequestFields;

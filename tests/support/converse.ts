@@ -8,7 +8,7 @@ import { encodeRequest } from "../../src/language/dialects/converse/upstream/req
 import { ConverseReader } from "../../src/language/dialects/converse/upstream/stream.ts";
 import type { ModelFacts, ReplyContext } from "../../src/language/dialects/upstream-dialect.ts";
 
-/** A Claude model as Bedrock serves it, and one that is none. */
+/** A Claude model as Bedrock serves it, and another model. */
 export const FACTS: ModelFacts = {
   model: "anthropic/claude-sonnet-4-5",
   upstreamModel: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -76,12 +76,12 @@ export function exceptionBytes(exception: string, payload: Record<string, unknow
 type Block = Record<string, unknown>;
 export type Whole = { readonly content: readonly Block[]; readonly stopReason: string; readonly usage: object };
 
-/** The answer in one piece. */
+/** The complete reply. */
 export function replyOf({ content, stopReason, usage }: Whole): Record<string, unknown> {
   return { metrics: { latencyMs: 7 }, output: { message: { role: "assistant", content } }, stopReason, usage };
 }
 
-/** The same answer as a stream: text and reasoning are not announced, and arguments come in pieces. */
+/** The same reply as a stream: text and reasoning blocks have no start event, and arguments come in pieces. */
 export function streamOf({ content, stopReason, usage }: Whole): Buffer[] {
   const frames = [eventBytes("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, block] of content.entries()) {
@@ -93,7 +93,7 @@ export function streamOf({ content, stopReason, usage }: Whole): Buffer[] {
   return frames;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: blocks are written by hand
+// biome-ignore lint/suspicious/noExplicitAny: blocks are written literally
 function deltasOf(block: any): [string, Record<string, unknown>][] {
   const delta = (value: object): [string, Record<string, unknown>] => ["contentBlockDelta", { delta: value }];
   if (block.text !== undefined) return pieces(block.text).map((text) => delta({ text }));
@@ -115,7 +115,7 @@ function deltasOf(block: any): [string, Record<string, unknown>][] {
 
 const pieces = (text: string): string[] => text.match(/[\s\S]{1,5}/gu) ?? [""];
 
-/** Everything a reader says of a binary stream that arrives in these pieces; `garbage` where it cannot read on. */
+/** All events of a binary stream that arrives in these pieces; `malformed` where it cannot be read. */
 export function converseEvents(chunks: Iterable<Buffer>, context?: ReplyContext): (ReplyEvent | "malformed")[] {
   const frames = new ConverseFrames(1 << 24);
   const reader = new ConverseReader(context);

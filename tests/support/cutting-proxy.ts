@@ -3,18 +3,18 @@ import { connect, createServer, type Socket } from "node:net";
 
 export type CuttingProxy = {
   readonly port: number;
-  /** Hands on the next bytes that hold these words, and cuts their connection once the server has them. */
+  /** Forwards the next bytes that contain this text, and cuts their connection once the server has them. */
   cutAfter(words: string): void;
-  /** From now on nothing comes through, and no connection breaks, until `resume`. */
+  /** Blocks all traffic without breaking connections, until `resume`. */
   hold(): void;
   resume(): void;
-  /** Connections that are there now never say anything again; others do. */
+  /** Existing connections go silent forever; new ones work. */
   mute(): void;
   connections(): number;
   close(): Promise<void>;
 };
 
-/** Stands before a server on loopback and loses its answers on demand. */
+/** A proxy in front of a server on loopback that loses its replies on demand. */
 export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let cut: string | undefined;
@@ -41,7 +41,7 @@ export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
       lost = true;
     });
     target.on("data", (bytes: Buffer) => {
-      // It has answered, so it has done what it was asked.
+      // The server has replied, so it has executed the command.
       if (lost) client.destroy();
       else client.write(bytes);
     });

@@ -8,7 +8,7 @@ import { allProven } from "./proofs.ts";
 import { connectedTo, QUIET } from "./scene.ts";
 import { type Answering, type Script, startUpstream, type Upstream } from "./upstream.ts";
 
-/** Providers that decide, cheapest first, each in an interface of its own; `zeta` only chats. */
+/** Decision providers, cheapest first, each with its own interface; `zeta` only chats. */
 export const DECIDERS = ["alpha", "beta", "gamma", "delta", "epsilon", "kappa"] as const;
 export type Decider = (typeof DECIDERS)[number];
 
@@ -65,7 +65,10 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
 
 const COUNTRIES = { alpha: "US", beta: "DE", gamma: "FR", delta: "FR", epsilon: "NL", kappa: "US", zeta: "US" };
 
-/** `lab/judge` is served by the first five, `lab/mixed` by two of which one takes images; `lab/<provider>` by that one alone. */
+/**
+ * `lab/judge` is served by the first five, `lab/mixed` by two of which one accepts images; `lab/<provider>` by that one
+ * alone.
+ */
 function endpointsOf(slug: Decider | "zeta"): object[] {
   const { price, ...row } = ROWS[slug];
   const base = { region: "one", surfaces: ["decisions"], ...row };
@@ -143,7 +146,7 @@ export type DecisionScene = {
   close(): Promise<void>;
 };
 
-/** A gateway over a catalogue of its own, with a scripted server for every provider: each answers as it should. */
+/** A gateway over its own catalogue, with a well-behaved scripted server for every provider. */
 export async function openDecisions(env: Record<string, string> = {}): Promise<DecisionScene> {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-decisions-"));
   writeCatalogue(folder);
@@ -192,7 +195,7 @@ export const decisionBody = (more: Record<string, unknown> = {}) => ({
   ...more,
 });
 
-/** System One, hand-made after what servers are recorded to send. */
+/** System One, modelled on recordings of its servers. */
 export const SO_ANSWER = {
   model: "jev-1.13.0",
   answers: {
@@ -269,7 +272,7 @@ const SG_ANSWER = {
 
 type TokenProbabilities = Readonly<Record<string, number>>;
 
-/** A chat completion of one token, with what else it might have been. */
+/** A chat completion of one token, with its alternatives. */
 export function chatWithLogprobs(probabilities: TokenProbabilities, more: Record<string, unknown> = {}): Json {
   const alternatives = Object.entries(probabilities).map(([token, p]) => ({
     token,
@@ -323,14 +326,14 @@ export const LABELS = {
   digits: { "2": 0.6, "1": 0.25, "0": 0.1, It: 0.0004 },
 };
 
-/** By what is asked for in the text of a request. */
+/** By the question in the text of a request. */
 function probabilitiesFor(body: unknown): TokenProbabilities {
   const text = JSON.stringify(body);
   if (text.includes("yes or no only")) return LABELS.yesNo;
   return text.includes("letter of one option") ? LABELS.letters : LABELS.digits;
 }
 
-/** Answers for those questions alone that were asked. */
+/** Replies only for the questions of the request. */
 const only = (answers: Record<string, unknown>, questions: object) =>
   Object.fromEntries(Object.entries(answers).filter(([key]) => key in questions));
 
@@ -359,7 +362,7 @@ const ANSWERS: Readonly<Record<Decider, Answering>> = {
   }),
 };
 
-/** Pictures of one colour. */
+/** Images of one colour. */
 export const RED =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsAtx/ZMZxgi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywKqxUDxqh7TUQAAAABJRU5ErkJggg==";
 export const JPEG = `data:image/jpeg;base64,${Buffer.from([0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0, 64, 0, 32, 3, 1, 0x22, 0]).toString("base64")}`;

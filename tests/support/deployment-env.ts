@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { readConfig } from "../../src/settings/config.ts";
 
-/** What the secrets of a deployment may be: valid, and found nowhere else. */
+/** Values for a deployment's secrets: valid and unique. */
 const SECRETS: Readonly<Record<string, string>> = {
   DATABASE_URL: "postgres://gateway:secret@postgres:5432/gateway",
   DATABASE_MIGRATION_URL: "postgres://gateway_owner:secret@postgres:5432/gateway",
@@ -13,8 +13,8 @@ const SECRETS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with the settings that a deployment hands over, as the gateway says it. Files of secrets, which stand
- * elsewhere in a container, are made here; variables that are no settings are left out.
+ * The problems that the gateway finds in a deployment's settings. Files of secrets, which are elsewhere in a container,
+ * are created here; variables that are no settings are left out.
  */
 export function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-deployed-"));
@@ -34,7 +34,7 @@ export function problemsOf(env: Readonly<Record<string, string>>): readonly stri
   }
 }
 
-/** `NAME=value` by line, as environment files have them; examples that are commented out count as well. */
+/** `NAME=value` lines as in environment files; commented-out examples count as well. */
 export function readEnvFile(text: string): Record<string, string> {
   const lines = [...text.matchAll(/^#?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
   return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));

@@ -5,16 +5,16 @@ import { messageJson, messageStream } from "./messages.ts";
 import type { Provider } from "./scene.ts";
 import { chatFrames, chatJson, type Script } from "./upstream.ts";
 
-/** What a model says, whatever wire it says it on. */
+/** A model's output, independent of the dialect. */
 export type ModelOutput = {
   readonly thoughts?: string;
   readonly text?: string;
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly input: JsonObject }[];
-  /** The provider's own word for why it stopped; absent: the usual one. */
+  /** The provider's own finish reason; absent: the usual one. */
   readonly stop?: string | undefined;
 };
 
-/** A dialect as tests try it: who speaks it, a model that takes what the dialect can carry, and how it answers. */
+/** A dialect under test: a provider and model that support it, and their scripted replies. */
 export type DialectScript = {
   readonly provider: Provider;
   readonly model: string;

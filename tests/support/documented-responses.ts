@@ -19,7 +19,7 @@ const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
 const documents = [apiDocumentText(place), manageDocumentText(place)].map((text): Document => JSON.parse(text));
 const answers = new Map(documents.flatMap(answersByRoute));
 
-/** What the document names, of what is sent; the two other names of X-Svc-Request-Id are in the guides alone. */
+/** Documented headers among those sent; the two other names of X-Svc-Request-Id are only in the guides. */
 const NAMED = /^(x-svc-|x-ratelimit-|x-should-retry$|retry-after$|www-authenticate$|idempotent-replayed$)/;
 
 function answersByRoute({ paths, components }: Document): [string, Answers][] {
@@ -33,7 +33,7 @@ function answersByRoute({ paths, components }: Document): [string, Answers][] {
   });
 }
 
-/** Whatever a test asks for: what comes back is what the OpenAPI document says can come back. */
+/** Checks every response of a test against the OpenAPI document. */
 export function expectDocumented(method: string, where: string, answer: Called): void {
   const lookup = findRoute(routeTable, method, where.split("?")[0] ?? where);
   if (lookup.is !== "found" || method === "HEAD") return;
@@ -44,9 +44,9 @@ export function expectDocumented(method: string, where: string, answer: Called):
   throw new Error(`${method} ${where}: the OpenAPI document has no such answer of ${route.id}: ${wrong}`);
 }
 
-/** Headers and the type of what was answered, against the text of the document. Pages are in none. */
+/** Checks headers and content type of a response against the document. HTML pages are not in it. */
 function unnamedIn({ id }: Route, { status, headers }: Called): string | undefined {
-  // A provider's own status is passed on, whatever it is.
+  // A provider's own status is relayed, whatever it is.
   const documented = answers.get(id)?.[status];
   if (documented === undefined) return undefined;
   const named = new Set(Object.keys(documented.headers ?? {}).map((name) => name.toLowerCase()));

@@ -7,13 +7,13 @@ import { type Called, type Json, startGateway, type Tenant, type TestGateway } f
 import { connectedTo, QUIET } from "./scene.ts";
 import { type Answering, startUpstream, type Upstream } from "./upstream.ts";
 
-/** One scripted provider: how it is asked, and what it costs per million tokens in EUR. */
+/** One scripted provider: its dialect, and its price per million tokens in EUR. */
 export type Host = {
   readonly facts: EmbeddingsEntry;
   readonly price: number;
   readonly upstreamModel?: string;
   readonly contextTokens?: number;
-  /** Where it computes; France unless another one is said. */
+  /** Its compute country; France by default. */
   readonly country?: string;
 };
 
@@ -23,14 +23,14 @@ export type EmbeddingScene = {
   at(slug: string): Upstream;
   /** POST /v1/embeddings for `lab/vectors`. */
   embed(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Called>;
-  /** The row of the request log that belongs to an answer. */
+  /** The log row of a response. */
   rowOf(called: Called): Promise<Json>;
   close(): Promise<void>;
 };
 
 const MODEL = "lab/vectors";
 
-/** A gateway with a catalogue of its own: one model, and scripted providers that serve it, cheapest first. */
+/** A gateway with its own catalogue: one model, and scripted providers that serve it, cheapest first. */
 export async function openEmbeddings(
   hosts: Readonly<Record<string, Host>>,
   given: { readonly env?: Record<string, string>; readonly dimensions?: number } = {},
@@ -129,7 +129,7 @@ function providerOf(slug: string, host: Host): Json {
   };
 }
 
-/** A vector that says which text it is of: its characters' codes, as 32-bit floats, to be told apart from any other. */
+/** A vector that identifies its text: the character codes as 32-bit floats. */
 export function vectorOf(text: string, dimensions = 4): number[] {
   let sum = 7;
   for (const char of text) sum = (sum * 31 + (char.codePointAt(0) ?? 0)) % 100_003;
@@ -147,7 +147,7 @@ export function floatsOf(text: string): number[] {
   return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4));
 }
 
-/** Answers in OpenAI's shape, of any form of input, in the order that `order` gives the rows. */
+/** Replies in OpenAI's format, for any form of input, with rows in the order that `order` gives. */
 export function openaiList(order: (rows: Json[]) => Json[] = (rows) => rows, usage: unknown = undefined): Answering {
   return ({ json }) => {
     const { input, dimensions, encoding_format: encoding }: Json = json;

@@ -3,8 +3,8 @@ import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
 import type { ReplyEventReader } from "../../src/language/dialects/upstream-dialect.ts";
 
 /**
- * Events without the accidents of how they came: adjacent pieces of one text are joined, and of the figures only the last
- * ones are kept, right before the end. Two answers that say the same are equal in this form.
+ * Events in a normal form: adjacent pieces of one text are joined, and only the last usage is kept, right before the
+ * end. Two equivalent replies are equal in this form.
  */
 export function folded(events: readonly ReplyEvent[]): ReplyEvent[] {
   const list: ReplyEvent[] = [];
@@ -34,7 +34,7 @@ function join(last: ReplyEvent, next: ReplyEvent): ReplyEvent | undefined {
   return undefined;
 }
 
-/** Everything a reader says of a stream of server-sent events that arrives in these pieces; fails where it cannot read on. */
+/** All events of a stream of server-sent events that arrives in these pieces; fails where it cannot be read. */
 export function eventsIn(chunks: Iterable<Buffer>, reader: ReplyEventReader): ReplyEvent[] {
   const frames = new SseReader(1 << 24);
   const events: ReplyEvent[] = [];

@@ -6,9 +6,9 @@ import { type RedisServer, startRedis } from "./redis.ts";
 export type TestFleet = {
   readonly cluster: Cluster;
   readonly redis: RedisServer;
-  /** What all of them are started with. */
+  /** The settings of all instances. */
   readonly env: Readonly<Record<string, string>>;
-  /** One more instance, with a data directory of its own. */
+  /** One more instance, with its own data directory. */
   add(env?: Record<string, string>): Promise<TestGateway>;
   close(): Promise<void>;
 };
@@ -23,7 +23,7 @@ export async function startFleet(): Promise<TestFleet> {
     GATEWAY_SANDBOX: "on",
     GATEWAY_ADMIN_TOKEN: "operator-of-the-fleet-1f3870be274f6c49",
     GATEWAY_MASTER_KEY: randomBytes(32).toString("base64"),
-    // Other tests have the machine too.
+    // Other tests share the machine.
     GATEWAY_REDIS_TIMEOUT_MS: "3000",
   };
   const started: TestGateway[] = [];

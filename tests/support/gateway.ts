@@ -28,7 +28,7 @@ export type TestGateway = {
   /** The test key of the demo workspace. */
   readonly key: string;
   readonly dataDir: string;
-  /** Where the first person is made; undefined once there is one. */
+  /** The set-up link; undefined once there is a person. */
   readonly setupLink: string | undefined;
   /** Calls the management API; throws unless the status is 2xx. */
   manage(method: string, path: string, body?: unknown): Promise<Record<string, never> & Json>;
@@ -54,13 +54,13 @@ export type Called = { readonly status: number; readonly headers: Headers; reado
 const OF_THE_USER = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
 let tenants = 0;
 
-/** A whole gateway in this process, on a free port and a data directory of its own; whoever starts it stops it. */
+/** A whole gateway in this process, on a free port with its own data directory; the caller closes it. */
 export async function startGateway(
   options: { env?: Record<string, string>; dataDir?: string; prepare?: PrepareStore } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
   if (options.dataDir === undefined && options.env?.["DATABASE_URL"] === undefined) await layTables(dataDir);
-  // Scripted upstreams are asked by tests alone.
+  // Only tests call scripted upstreams.
   const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
   const running = await start(readConfig(env), { prepareStore: options.prepare });
@@ -121,7 +121,7 @@ export async function startGateway(
   };
 }
 
-/** As `startGateway`, and it stops when the running test is over. */
+/** As `startGateway`, closed at the end of the running test. */
 export async function gatewayForTest(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
   const gateway = await startGateway(options);
   onTestFinished(() => gateway.close());
@@ -143,7 +143,7 @@ export async function runCli(args: readonly string[], env: Record<string, string
   return { code: exitCode, stdout: stdout(), stderr: stderr(), json: parsed(stdout()) };
 }
 
-/** A command as a process of its own: for what only a process shows. */
+/** A command in its own process: for what only a process shows. */
 export function spawnCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
   return new Promise((resolve) => {
     const options = {

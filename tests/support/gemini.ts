@@ -15,7 +15,7 @@ type Options = {
   readonly candidate?: Readonly<Record<string, unknown>>;
 };
 
-/** One answer, or one chunk of a stream: without a finish reason and usage where none are given. */
+/** One reply, or one chunk of a stream: without finish reason and usage where none are given. */
 export function chunk(parts: readonly Part[], { finish, usage, candidate }: Options = {}): Record<string, unknown> {
   return {
     candidates: [
@@ -36,12 +36,12 @@ export function whole(parts: readonly Part[], options: Options = {}): Record<str
   return chunk(parts, { finish: "STOP", usage: USAGE, ...options });
 }
 
-/** An event as Google writes it: carriage returns, and no end marker behind the last one. */
+/** An event as Google writes it: carriage returns, and no end marker after the last one. */
 export function frame(data: unknown): string {
   return `data: ${JSON.stringify(data)}\r\n\r\n`;
 }
 
-/** One chunk for every part, the finish reason and the figures on the last. */
+/** One chunk per part, with finish reason and usage on the last. */
 export function frames(parts: readonly Part[], options: Options = {}): string[] {
   return parts.map((part, at) =>
     frame(

@@ -10,7 +10,7 @@ import { unusedPort } from "./upstream.ts";
 
 const READY_MS_MAX = 30_000;
 
-/** Tests behind a balancer are left out where it is not installed; `npm test` says so, and installs it as root. */
+/** Tests behind a balancer are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasHaproxy = spawnSync("/bin/sh", ["-c", "command -v haproxy"], { stdio: "ignore" }).status === 0;
 
 export type Balancer = {
@@ -19,13 +19,13 @@ export type Balancer = {
   close(): Promise<void>;
 };
 
-/** A real HAProxy in front of gateways on these ports of loopback, by the file that operators are given. */
+/** A real HAProxy in front of gateways on these ports of loopback, with the shipped configuration. */
 export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Balancer> {
   const port = await unusedPort();
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-haproxy-"));
   const file = path.join(folder, "haproxy.cfg");
   writeFileSync(file, configOf(port, await unusedPort(), gatewayPorts));
-  // The shell stays between: when the tests are killed, its input ends, and it ends the balancer.
+  // The shell in between ends the balancer when its input ends, as it does when the tests are killed.
   const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", "haproxy", "-db", "-f", file], {
     stdio: ["pipe", "ignore", "pipe"],
   });
@@ -48,7 +48,7 @@ export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Bal
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
-/** What is shipped, with addresses of this machine; each replacement must find its line. */
+/** The shipped file with addresses of this machine; each replacement must find its line. */
 function configOf(port: number, statisticsPort: number, gatewayPorts: readonly number[]): string {
   const shipped = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
   const servers = gatewayPorts.map((one, at) => `  server gateway-${at + 1} 127.0.0.1:${one}\n`).join("");

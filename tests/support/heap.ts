@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Not switched off again: threads of this process switch it on for themselves, and would miss it. */
+/** Never switched off again: threads of this process enable it for themselves, and would miss it. */
 export function garbageCollector(): () => void {
   for (;;) {
     setFlagsFromString("--expose-gc");
@@ -10,7 +10,7 @@ export function garbageCollector(): () => void {
   }
 }
 
-/** What is reached from somewhere, here and outside of the heap: pages that the process keeps to itself are not counted. */
+/** Reachable memory, in the heap and outside of it; pages that the process merely keeps are not counted. */
 export function heldBytes(): number {
   garbageCollector()();
   const { heapUsed, external } = process.memoryUsage();

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
 
-/** A value of a template: whatever YAML can say. */
+/** A value of a template: anything YAML can express. */
 type Value = string | number | boolean | null | undefined | readonly Value[] | { readonly [name: string]: Value };
 type Scope = { readonly dot: Value; readonly names: ReadonlyMap<string, Value> };
 
@@ -25,7 +25,7 @@ export type Chart = {
 };
 
 /**
- * Renders a chart that keeps to a small part of Go's templates: values, if and else, range, define and include, and the
+ * Renders a chart that uses a small part of Go's templates: values, if and else, range, define and include, and the
  * functions below. Anything else throws, so that what is rendered here means the same to Helm.
  */
 export function openChart(folder: string): Chart {
@@ -155,7 +155,7 @@ function printed(value: Value, code: string): string {
   return String(value);
 }
 
-/** As Go's templates see it: nothing, zero, false and empty are not true. */
+/** Truth in Go's templates: nil, zero, false and empty are false. */
 function isTrue(value: Value): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (isMap(value)) return Object.keys(value).length > 0;
@@ -212,7 +212,7 @@ function term(word: string, { dot, names }: Scope): Value {
     .slice(1)
     .split(".")
     .reduce<Value>((value, name) => {
-      // A name that is not in values.yaml is a slip of the pen: Helm would print nothing.
+      // A name that is missing in values.yaml is a mistake: Helm would print nothing.
       if (!isMap(value) || !(name in value)) throw new Error(`no value ${word}`);
       return value[name];
     }, dot);

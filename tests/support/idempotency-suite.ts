@@ -7,16 +7,16 @@ import { withWorkspaces } from "./workspaces.ts";
 
 const NOW_MS = Date.UTC(2027, 0, 15, 12);
 
-/** The field stands where the request path writes it: among those that the books read. */
+/** The field is where the request path writes it: among those that the ledger reads. */
 function used(record: RequestRecord, key: string, untilMs: number, body = "body"): RequestRecord {
   const { ttfbMs, totalMs, overheadMs, attempts, decision, ...head } = record;
   return { ...head, idempotency: { key, body, untilMs }, ttfbMs, totalMs, overheadMs, attempts, decision };
 }
 
-/** Charged calls by their `Idempotency-Key`: written by the ingest, read at start. */
+/** Charged calls by `Idempotency-Key`: written by ingest, read at start. */
 export function idempotencyTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("idempotency keys", () => {
-    test("BILL-09 a charged use is written with its charge, once, and is there after a restart", async () => {
+    test("BILL-09 a charged use is written with its charge, once, and survives a restart", async () => {
       await withWorkspaces(store(), "ws_1");
       const nanos = 2n ** 53n + 1n;
       const record = used(chargedRecord("r1", nanos, { status: 499 }), "k1", NOW_MS + 1000.7);
@@ -40,7 +40,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
       expect((await store().ledger.wallet("ws_1"))?.balanceNanos).toBe(-nanos);
     });
 
-    test("BILL-09 what was not charged leaves no trace, and neither does a batch that is refused", async () => {
+    test("BILL-09 uncharged calls leave no row, and neither does a refused batch", async () => {
       await withWorkspaces(store(), "ws_1");
       await store().ingest([
         used(chargedRecord("r0", 0n), "k0", NOW_MS + 1),
@@ -56,7 +56,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
       expect(await store().idempotency.newest(0, 10)).toEqual([]);
     });
 
-    test("BILL-09 a key that is used again after its time answers with the new call, in whatever order records come", async () => {
+    test("BILL-09 a key reused after its expiry returns the new call, in any order of records", async () => {
       await withWorkspaces(store(), "ws_1");
       const [old, young] = [
         used(chargedRecord("r1", 5n), "k", NOW_MS, "old"),
@@ -68,7 +68,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
       ]);
     });
 
-    test("BILL-09 the newest come first, and what has had its time is removed, so many at a time", async () => {
+    test("BILL-09 the newest come first, and expired ones are removed in batches", async () => {
       await withWorkspaces(store(), "ws_1");
       await store().ingest([1, 2, 3, 4, 5].map((n) => used(chargedRecord(`r${n}`, 5n), `k${n}`, NOW_MS + n)));
       const keys = async (nowMs: number, limit = 10) =>

@@ -12,7 +12,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { MASTER_KEY, storedResponse } from "./response-suite.ts";
 import { layTables } from "./tables.ts";
 
-/** Background work on a store of its own. */
+/** Background jobs on their own store. */
 export type JobsFixture = { readonly store: ResponseStore; readonly jobs: BackgroundJobs; close(): Promise<void> };
 
 export async function openJobsFixture(): Promise<JobsFixture> {
@@ -28,7 +28,7 @@ export async function openJobsFixture(): Promise<JobsFixture> {
   return { store, jobs, close };
 }
 
-/** How long is waited here for whose an end is. */
+/** How long this waits for the owner of an end. */
 const END_WAIT_MS = 2000;
 
 type Rules = Partial<Pick<ResponsesDeps, "mayKeep" | "instances">>;

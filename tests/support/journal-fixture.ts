@@ -5,13 +5,13 @@ import { decodeBatch, RecordRejectedError, type RecordSink } from "../../src/dom
 import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
 import type { Log } from "../../src/kit/log.ts";
 
-/** A folder that is gone when its test is over. */
+/** A folder that is removed after its test. */
 export function tempFolder(prefix: string): { readonly path: string; remove(): void } {
   const folder = mkdtempSync(path.join(tmpdir(), prefix));
   return { path: folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Keeps the lines, to be asked about. */
+/** Collects log lines for assertions. */
 export function listeningLog(): Log & { readonly lines: { level: string; detail: object; message: string }[] } {
   const lines: { level: string; detail: object; message: string }[] = [];
   const at = (level: string) => (detail: object, message: string) => {
@@ -26,7 +26,7 @@ export type SinkMood =
   | { is: "rejects"; ids: readonly string[] }
   | { is: "rejects once"; id: string };
 
-/** The place records go to, in memory: idempotent like a store, and away or choosy on demand. */
+/** A record sink in memory: idempotent like a store, and unavailable or selective on demand. */
 export function memorySink(): RecordSink & {
   mood: SinkMood;
   readonly calls: number[];
@@ -53,7 +53,7 @@ export function memorySink(): RecordSink & {
   };
 }
 
-/** A real disk whose writes and syncs can be made to fail, or to take only a part. */
+/** A real disk whose writes and syncs can fail or be partial. */
 export function moodyDisk(): Disk & {
   writes: "whole" | "full" | number;
   syncs: "work" | "fail";
@@ -64,13 +64,13 @@ export function moodyDisk(): Disk & {
     writes: "whole",
     syncs: "work",
     sizes: [],
-    write(fd, bytes, position) {
+    write(fd, bytes, offset, length, position) {
       if (this.writes === "full") throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-      // A number is the room that is left: the write takes that much, and the next one nothing.
-      const room = typeof this.writes === "number" ? Math.min(this.writes, bytes.length) : bytes.length;
+      // A number is the remaining space: the write takes that much, and the next one fails.
+      const room = typeof this.writes === "number" ? Math.min(this.writes, length) : length;
       if (typeof this.writes === "number") this.writes = "full";
       this.sizes.push(room);
-      return realDisk.write(fd, bytes.subarray(0, room), position);
+      return realDisk.write(fd, bytes, offset, room, position);
     },
     sync(fd) {
       return this.syncs === "work" ? realDisk.sync(fd) : Promise.reject(new Error("the disk failed"));

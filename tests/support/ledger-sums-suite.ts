@@ -16,7 +16,7 @@ import { chargedRecord } from "./records.ts";
 const BEGIN = Date.UTC(2026, 9, 29);
 const DAYS = 6;
 
-/** Any moment, and more often than chance would have it the edge of a day. */
+/** Any moment, and more often than by chance the boundary of a day. */
 const moment = fc
   .record({
     day: fc.integer({ min: 0, max: DAYS }),
@@ -52,10 +52,10 @@ const history = fc.record({
   ranges: fc.array(fc.tuple(moment, moment), { minLength: 5, maxLength: 8 }),
 });
 
-/** Sums by roll-ups and by indexes are those of the ledger, entry by entry. */
+/** Sums by roll-ups and by indexes equal those of the ledger's entries. */
 export function ledgerSumTests(store: () => Store): void {
   describe("sums of the ledger", () => {
-    test("PORTAL-05 whatever happened, and wherever a stretch of time begins and ends: every sum is that of its single entries", async () => {
+    test("PORTAL-05 every sum equals that of its single entries, for any history and any period", async () => {
       let worlds = 0;
       const property = fc.asyncProperty(history, async ({ charges, others, ranges }) => {
         worlds += 1;
@@ -97,7 +97,7 @@ export function ledgerSumTests(store: () => Store): void {
       expect(await store().ledger.audit()).toEqual([]);
     }, 120_000);
 
-    test("BILL-01 BILL-07 a request that was interrupted, and whose end comes later, counts once and as it ended", async () => {
+    test("BILL-01 BILL-07 an interrupted request whose end comes later counts once and with its end", async () => {
       const { ledger, log, rollups } = store();
       const [workspaceId, dayMs] = ["ws_late", BEGIN + 12 * 60 * 60 * 1000];
       const ended = chargedRecord("r_late", 30n, { workspaceId, createdAtMs: dayMs });
@@ -126,7 +126,7 @@ export function ledgerSumTests(store: () => Store): void {
   });
 }
 
-/** A request as a replay found it begun, before somebody had its end. */
+/** A request that a replay found begun, before its end was known. */
 function interrupted(record: RequestRecord): RequestRecord {
   return { ...record, model: null, provider: null, status: 0, errorCode: "interrupted", usage: null, charge: null };
 }

@@ -6,10 +6,10 @@ import { withWorkspaces } from "./workspaces.ts";
 
 const day = (text: string) => Date.parse(`${text}T12:00:00Z`);
 
-/** Limits, and the sums that the counters of a new process begin with. */
+/** Limits, and the sums that a new process starts its counters with. */
 export function limitTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("spend limits", () => {
-    test("BILL-04 limits are kept, changed and lifted, beyond 2^53 too", async () => {
+    test("BILL-04 limits are stored, changed and lifted, beyond 2^53 too", async () => {
       await withWorkspaces(store());
       const limits: SpendLimits = {
         workspaceId: "ws_1",
@@ -28,7 +28,7 @@ export function limitTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(await (await reopen()).limits.loadAll()).toEqual([{ ...limits, dayNanos: null, monthNanos: 7n }]);
     });
 
-    test("BILL-04 a limit is never negative, and is of a workspace that exists", async () => {
+    test("BILL-04 a limit is never negative, and belongs to an existing workspace", async () => {
       await withWorkspaces(store());
       const limits = { workspaceId: "ws_1", of: "key", spenderId: "k", dayNanos: -1n, monthNanos: null } as const;
       await expect(store().limits.save(limits)).rejects.toThrow();
@@ -36,7 +36,7 @@ export function limitTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(await store().limits.loadAll()).toEqual([]);
     });
 
-    test("BILL-04 what keys spent is added up by day, over models, providers and environments", async () => {
+    test("BILL-04 spend of keys is summed by day, over models, providers and environments", async () => {
       await withWorkspaces(store());
       const record = (id: string, at: string, nanos: bigint, more: object = {}) =>
         chargedRecord(id, nanos, { createdAtMs: day(at), ...more });

@@ -22,14 +22,14 @@ export function limitsOf(scene: Pick<Scene, "gateway">, slug: string, query = ""
   return scene.gateway.manage("GET", `/workspaces/${slug}/limits${query}`);
 }
 
-/** What a request reserves, as a wallet without money says. */
+/** The hold of a request, as an empty wallet's error states it. */
 export async function holdNanos(scene: Scene, body: Record<string, unknown>, poor?: Tenant): Promise<bigint> {
   const { key } = poor ?? (await scene.gateway.tenant({ credit: "0" }));
   const { body: refused } = await scene.chat(key, body);
   return nanosOf(/reserves ([\d.]+)/.exec(refused.error.message)?.[1] ?? "0");
 }
 
-/** Wallet, ledger, log and counters of a tenant say the same, to the nano-unit. */
+/** Wallet, ledger, log and counters of a tenant agree to the nano-unit. */
 export async function booksOf(scene: Scene, tenant: Tenant): Promise<{ charged: bigint; balance: bigint }> {
   const charges = await scene.charges(tenant);
   const charged = charges.reduce((sum, { nanos }) => sum + nanos, 0n);

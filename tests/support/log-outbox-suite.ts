@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../src/io/store/sql/store.ts";
 
-/** What of the log is still to be sent. */
+/** The pending part of the log export. */
 export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>): void {
-  describe("the outbox of the log", () => {
+  describe("the log export outbox", () => {
     const waiting = (requestId: string, queuedAtMs: number) => ({
       requestId,
       queuedAtMs,
@@ -12,7 +12,7 @@ export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>)
 
     const queued = (row: ReturnType<typeof waiting>) => ({ ...row, isCharged: false });
 
-    test("OPS-03 each target has its own, oldest first, until it took it; twice is once, also after a restart", async () => {
+    test("OPS-03 each target has its own, oldest first, until accepted; duplicates count once, also after a restart", async () => {
       const rows = [waiting("r2", 2), waiting("r1", 1), ...Array.from({ length: 700 }, (_, n) => waiting(`z${n}`, 9))];
       await store().logOutbox.add(["webhook", "files"], rows.map(queued));
       await store().logOutbox.add(["files"], [queued(waiting("r1", 99))]);
@@ -30,7 +30,7 @@ export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>)
       expect((await logOutbox.nextBatch("webhook", 1000)).length).toBe(700);
     });
 
-    test("OPS-03 BILL-07 a request that was interrupted and is charged later is sent with its charge", async () => {
+    test("OPS-03 BILL-07 an interrupted request that is charged later is sent with its charge", async () => {
       const { logOutbox } = store();
       const interrupted = (id: string, atMs: number) => queued(waiting(id, atMs));
       const charged = (id: string, atMs: number) => ({

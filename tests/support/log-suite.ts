@@ -21,7 +21,7 @@ async function allIds(store: Store, filter: LogFilter, limit: number, between: (
   return ids;
 }
 
-/** What a filter should find, by reading everything. */
+/** The expected rows of a filter, by reading everything. */
 function expected(records: readonly RequestRecord[], filter: LogFilter): string[] {
   const { keyId, memberId, model, provider, app, environment, status, statusClass, surface, sinceMs, untilMs } = filter;
   return records
@@ -74,7 +74,7 @@ const filters = fc.record(
 );
 
 export function logQueryTests(current: () => Store): void {
-  test("LOG-02 whatever is combined, pages show what is meant and nothing twice, while others are written", async () => {
+  test("LOG-02 combined filters show the right rows once, page by page, under concurrent writes", async () => {
     const store = current();
     const all: RequestRecord[] = [];
     let made = 0;
@@ -102,7 +102,7 @@ export function logQueryTests(current: () => Store): void {
     );
   });
 
-  test("LOG-02 requests that are all unlike each other are found like any other", async () => {
+  test("LOG-02 requests without common attributes are found like any other", async () => {
     const store = current();
     const records = Array.from({ length: 4100 }, (_, n) =>
       finishedRecord(`r${String(n).padStart(5, "0")}`, {
@@ -117,7 +117,7 @@ export function logQueryTests(current: () => Store): void {
     expect((await allIds(store, { keyId: "key_2" }, 5)).length).toBe(103);
   });
 
-  test("LOG-02 what is rare is found behind very many newer ones, whatever the number of its shapes", async () => {
+  test("LOG-02 rare rows are found behind very many newer ones, whatever the number of their shapes", async () => {
     const store = current();
     const newer = Array.from({ length: 4050 }, (_, n) =>
       finishedRecord(`n${String(n).padStart(5, "0")}`, { createdAtMs: 9000 + n, keyId: "key_9", provider: "new" }),
@@ -131,7 +131,7 @@ export function logQueryTests(current: () => Store): void {
         model: n % 100 === 1 ? "a/one" : "a/two",
       }),
     );
-    // A few of everything among the newest too, so that a page begins there and ends far behind.
+    // A few of each among the newest too, so that a page begins there and ends far behind.
     const mixed = older.slice(0, 3).map((record, n) => ({ ...record, id: `m${n}`, createdAtMs: 9500 + n }));
     for (const records of [newer, older, mixed]) await store.ingest(records);
     const all = [...newer, ...older, ...mixed];
@@ -142,25 +142,25 @@ export function logQueryTests(current: () => Store): void {
       [{ app: "editor" }, 30],
       [{ model: "a/one", sinceMs: 1100 }, 50],
       [{ app: "job 7" }, 5],
-      [{ app: "nobody" }, 5],
+      [{ app: "unknown" }, 5],
       [{ provider: "old", keyId: "key_9" }, 5],
     ] as const)
       expect(await allIds(store, filter, limit), JSON.stringify(filter)).toEqual(expected(all, filter));
   });
 
-  test("LOG-02 very many different requests of the same moment are all found", async () => {
+  test("LOG-02 finds all of very many different requests of one moment", async () => {
     const store = current();
     const records = Array.from({ length: 300 }, (_, n) => finishedRecord(`r${n}`, { app: `job ${n % 150}` }));
     await store.ingest(records);
     expect(await allIds(store, { status: 200 }, 7)).toEqual(expected(records, { status: 200 }));
   });
 
-  test("LOG-01 a member's own requests are told from those of the others", async () => {
+  test("LOG-01 a member's own requests are distinguished from others'", async () => {
     const { ingest, log } = current();
     await ingest([
       finishedRecord("mine", { memberId: "mem_1" }),
       finishedRecord("theirs", { memberId: "mem_2" }),
-      finishedRecord("nobody's", { memberId: null }),
+      finishedRecord("unowned", { memberId: null }),
     ]);
     const { rows } = await log.list("ws_1", { memberId: "mem_1" }, 10, null);
     expect(rows.map(({ id }) => id)).toEqual(["mine"]);
@@ -192,7 +192,7 @@ export function usageTests(current: () => Store): void {
     chargedRecord("r6", 17n, { createdAtMs: START_MS, workspaceId: "ws_2" }),
   ];
 
-  test("LOG-04 usage is added up by hour, once, with test traffic apart", async () => {
+  test("LOG-04 usage is summed by hour, once, with test traffic separate", async () => {
     const { ingest, rollups } = current();
     await ingest(mixed);
     await ingest(mixed);
@@ -213,7 +213,7 @@ export function usageTests(current: () => Store): void {
     expect(await hours({ keyId: "key_2" })).toEqual([[1, 1, 0, 300, 11n]]);
   });
 
-  test("LOG-04 usage is taken apart by what requests have in common, and by day", async () => {
+  test("LOG-04 usage is grouped by attributes and by day", async () => {
     const { ingest, rollups } = current();
     await ingest(mixed);
     const by = async (group: UsageQuery["group"]) =>
@@ -247,9 +247,9 @@ export function usageTests(current: () => Store): void {
   });
 }
 
-/** How long requests took. */
+/** Latency of requests. */
 export function timeTests(current: () => Store): void {
-  test("PORTAL-04 roll-ups say how long served requests took, and streams until their first byte", async () => {
+  test("PORTAL-04 roll-ups have the latency of served requests, and TTFB of streams", async () => {
     const { ingest, rollups, ledger } = current();
     const at = (id: string, more: Partial<Parameters<typeof finishedRecord>[1]>) =>
       finishedRecord(id, { createdAtMs: START_MS, charge: null, ...more });
@@ -271,9 +271,9 @@ export function timeTests(current: () => Store): void {
   });
 }
 
-/** When keys were last used and what they came to, for the list of keys. */
+/** Last use and spend of keys, for the list of keys. */
 export function keyUseTests(current: () => Store): void {
-  test("PORTAL-02 of each key it is known when it was last used and what it came to since a day", async () => {
+  test("PORTAL-02 each key has its last use and its spend since a day", async () => {
     const store = current();
     const { rollups } = store;
     const before = Date.UTC(2026, 11, 31, 23);
@@ -283,7 +283,7 @@ export function keyUseTests(current: () => Store): void {
       chargedRecord("k-3", 11n, { createdAtMs: START_MS - 2 * HOUR_MS, keyId: "key_1", app: "two" }),
       chargedRecord("k-4", 13n, { createdAtMs: before, keyId: "key_2" }),
       chargedRecord("k-5", 17n, { createdAtMs: START_MS, keyId: "key_3" }),
-      // Kept out: in the log, and no use of the key.
+      // Refused: in the log, but no use of the key.
       chargedRecord("k-6", 0n, { createdAtMs: START_MS + 1, keyId: "key_1", status: 401 }),
       chargedRecord("k-7", 0n, { createdAtMs: START_MS, keyId: "key_unused", status: 401 }),
     ]);
@@ -294,7 +294,7 @@ export function keyUseTests(current: () => Store): void {
     ]);
     expect(await rollups.keyUsage("ws_2", keyIds, "2027-01-01")).toEqual([]);
     expect(await rollups.keyUsage("ws_1", [], "2027-01-01")).toEqual([]);
-    // What has left the log is not known any more; what it came to stays.
+    // A row that has left the log is unknown; its spend stays.
     await store.log.sweep(START_MS + 2, 100);
     expect(await rollups.keyUsage("ws_1", ["key_1", "key_2"], "2027-01-01")).toEqual([
       { keyId: "key_1", lastUsedMs: null, requests: 2, costNanos: 18n },
@@ -303,7 +303,7 @@ export function keyUseTests(current: () => Store): void {
 }
 
 export function retentionTests(current: () => Store): void {
-  test("BILL-02 LOG-03 a request that has left the log and is sent again is neither charged nor counted again", async () => {
+  test("BILL-02 LOG-03 a request that has left the log and is sent again is not charged or counted again", async () => {
     const { ingest, log, ledger, rollups } = current();
     const late = chargedRecord("late", 3n, { createdAtMs: START_MS });
     await ingest([late]);
@@ -318,7 +318,7 @@ export function retentionTests(current: () => Store): void {
     expect((await rollups.usage("ws_1", all, 10)).map(({ costNanos }) => costNanos)).toEqual([3n]);
   });
 
-  test("LOG-03 what is too old leaves the log in small steps, and what it came to stays", async () => {
+  test("LOG-03 expired rows leave the log in small batches, and their sums stay", async () => {
     const { ingest, log, ledger, rollups } = current();
     const old = Array.from({ length: 7 }, (_, n) =>
       chargedRecord(`old${n}`, 3n, { createdAtMs: START_MS + n, workspaceId: n < 4 ? "ws_1" : "ws_2" }),

@@ -12,18 +12,18 @@ import { ContentCaptures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/pipeline/decode.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
-import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
+import { ConcurrencyLimiter } from "../../src/domain/admission/overload-protection.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
 import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { RateRegistry } from "../../src/domain/catalogue/exchange-rates.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
-import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
 import { ALL_CLOSED } from "../../src/domain/routing/circuit-state.ts";
-import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
 import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
-import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
+import { LatencyTracker, TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
@@ -53,7 +53,7 @@ function reachOf(snapshot: CatalogueSnapshot, connections: ProviderConnections):
   return new Reachability({ snapshot }, connections, speaks, ALL_PROVEN);
 }
 
-/** A room in which nobody has a key of their own. */
+/** No workspace has an own provider key. */
 function noOwnKeys(snapshot: CatalogueSnapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
   const registry = new OwnKeys({
     catalogue: { snapshot },
@@ -67,11 +67,11 @@ function noOwnKeys(snapshot: CatalogueSnapshot, reach: Reachability, clock: Cloc
     parse: () => ({ problem: "no key is read here" }),
     seal: async () => new Uint8Array(),
     reload: async () => undefined,
-    probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
+    probe: async () => ({ result: "unclear", status: null, detail: "no provider is called here" }),
   };
 }
 
-/** Where no machine is connected. */
+/** No node is connected. */
 function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"] {
   const rules = {
     clock,
@@ -110,7 +110,7 @@ function sealedParts(store: Store, clock: Clock) {
   return { captureStore, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
 }
 
-/** Where nobody pays from outside. */
+/** No payment provider is configured. */
 function moneyParts(store: Store, state: SharedState, clock: Clock) {
   const payments = {
     adapters: new Map(),
@@ -122,7 +122,7 @@ function moneyParts(store: Store, state: SharedState, clock: Clock) {
   return { ledgerPoster: new LedgerPoster({ state, ledger: store.ledger, clock }), payments };
 }
 
-/** Rates that are only given by hand. */
+/** Exchange rates that are only set manually. */
 function ratesOf(store: Store, snapshot: CatalogueSnapshot, clock: Clock): ExchangeRateUpdater {
   const tenancy = { store, clock, ids: createIdGenerator(clock.nowMs) };
   const parts = {
@@ -147,7 +147,7 @@ type PlanningParts = {
   readonly clock: Clock;
 };
 
-/** What requests are planned by where nobody is connected. */
+/** Planning state without a connected provider. */
 function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
   return {
     clock,
@@ -168,7 +168,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
   };
 }
 
-/** Where no provider is connected. */
+/** No provider is connected. */
 function noProber(store: Store): ManageDeps["prober"] {
   return { all: () => [], prove: async () => [], history: store.proofs.history, maxAgeMs: 1 };
 }
@@ -180,7 +180,7 @@ const NO_RESPONSES: ManageDeps["responses"] = {
   stopAll: async () => {},
 };
 
-/** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
+/** The management use cases on a real store in their own folder, with a clock that tests set. */
 export async function openManageFixture(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
   let nowMs = Date.UTC(2026, 10, 15, 12);
@@ -256,7 +256,7 @@ export async function openManageFixture(checks: readonly Check[] = []) {
     dataDir,
     snapshot,
     handlers,
-    /** The JSON of an answer. */
+    /** The JSON of a response. */
     ask: async (id: string, input: CallInput = {}): Promise<JsonObject> => {
       const { json } = await call(id, input);
       if (!isJsonObject(json)) throw new Error(`${id} answered no object`);

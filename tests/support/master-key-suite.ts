@@ -46,11 +46,11 @@ async function rewrapLines(store: Store) {
   return rows.map(({ actor, detail, target, workspaceId }) => ({ actor, detail, target, workspaceId }));
 }
 
-/** A change of the master key, on every engine. */
+/** A master key rotation, on every engine. */
 export function masterKeyTests(store: () => Store, change: (...statements: string[]) => Promise<void>): void {
-  test("LOG-03 a new master key wraps all data keys while others open, seal and add; then it opens all alone", async () => {
+  test("LOG-03 a new master key rewraps all data keys under concurrent use, and then suffices alone", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 230);
-    // Another gateway that has not changed yet, and can read what is wrapped by the new one.
+    // Another gateway that has not rotated yet, and can read what the new key wraps.
     const other = roomWith(store(), new MasterKeys(OLD, [NEW]));
     const { rotation } = roomWith(store(), new MasterKeys(NEW, [OLD]));
     let done = false;
@@ -82,7 +82,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     expect(await rewrapLines(store())).toEqual([line(1), line(30), line(100), line(100)]);
   });
 
-  test("LOG-03 a gateway with the old master key alone says which one it lacks, at the start and at each secret", async () => {
+  test("LOG-03 a gateway with the old master key alone names the missing one, at start and at each secret", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 2);
     await roomWith(store(), new MasterKeys(NEW, [OLD])).rotation.finish();
     const behind = roomWith(store(), new MasterKeys(OLD));
@@ -98,7 +98,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await opensAll(store(), new MasterKeys(NEW), sealed);
   });
 
-  test("LOG-03 data keys from before ids were kept open with any of the keys, and get their id", async () => {
+  test("LOG-03 data keys without a stored key id open with any of the keys, and get their id", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 3);
     await change("update data_keys set master_key = null");
     await checkMasterKeys(new MasterKeys(NEW, [OLD]), store().dataKeys);
@@ -111,7 +111,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await opensAll(store(), new MasterKeys(NEW), sealed);
   });
 
-  test("LOG-03 two gateways that change at once wrap each data key once", async () => {
+  test("LOG-03 two concurrent rotations wrap each data key once", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 150);
     const both = [1, 2].map(() => roomWith(store(), new MasterKeys(NEW, [OLD])).rotation);
     await Promise.all(both.map((one) => one.finish()));
@@ -122,9 +122,9 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
   ownFileTests(store, change);
 }
 
-/** Where the gateway keeps the master key in a file itself. */
+/** The gateway keeps the master key in a file itself. */
 function ownFileTests(store: () => Store, change: (...statements: string[]) => Promise<void>): void {
-  test("LOG-03 a data key that does not open stops no other, and keeps the old master key on the disk", async () => {
+  test("LOG-03 a data key that cannot be opened stops no other, and keeps the old master key on disk", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 3);
     await change("update data_keys set workspace_id = 'ws_moved' where workspace_id = 'ws_1'");
     const keys = new MasterKeys(OLD);
@@ -143,7 +143,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     expect(done).toEqual([]);
     expect(keys.current.id).toBe(idOf(NEW));
     expect(await roomWith(store(), keys).vault.open(slotOf(2), sealed[2] ?? new Uint8Array())).toBe("secret 2");
-    // No third key: the change that was begun comes to its end first.
+    // No third key: the rotation that was begun finishes first.
     const before = await store().dataKeys.find("ws_moved");
     if (before === undefined) throw new Error("the data key has gone");
     const after = new MasterKeys(OLD).wrap("ws_moved", Buffer.alloc(32));
@@ -153,7 +153,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     expect([keys.current.id, keys.previous, done]).toEqual([idOf(NEW), [], ["finish"]]);
   });
 
-  test("LOG-03 a data key that is on its way with the old master key is waited for", async () => {
+  test("LOG-03 waits for a data key in flight with the old master key", async () => {
     const keys = new MasterKeys(OLD);
     const way = Promise.withResolvers<void>();
     const real = store();
@@ -177,7 +177,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     await opensAll(real, new MasterKeys(NEW), [await sealing]);
   });
 
-  test("LOG-03 a rotation whose audit line cannot be written leaves everything as it was", async () => {
+  test("LOG-03 a rotation whose audit line cannot be written changes nothing", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 1);
     const keys = new MasterKeys(OLD);
     const done: string[] = [];

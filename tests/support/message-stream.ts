@@ -1,8 +1,8 @@
 import type { Json } from "./gateway.ts";
 
 /**
- * The events of a stream of the messages dialect; fails when a frame's name and its type differ. Comments are signs of life,
- * and come whenever the machine was busy for as long.
+ * The events of a stream of the messages dialect; fails when a frame's name and its type differ. Comments are
+ * heartbeats, and come whenever the machine was busy for that long.
  */
 export function messageEvents(text: string): Json[] {
   return text
@@ -17,8 +17,8 @@ export function messageEvents(text: string): Json[] {
 }
 
 /**
- * Puts a message together from its stream, as a strict client does: one start, blocks one after the other with rising
- * indexes, deltas only for the block that is open, then one message_delta and the end.
+ * Assembles a message from its stream as a strict client does: one start, blocks one after the other with rising
+ * indexes, deltas only for the open block, then one message_delta and the end.
  */
 export function foldMessage(text: string): Json {
   let message: Json;

@@ -7,7 +7,7 @@ import { messagesUpstream } from "../../src/language/dialects/messages/upstream/
 import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 import type { Json } from "./gateway.ts";
 
-/** A model that takes everything and is told to think by a budget. */
+/** A model that accepts everything and reasons by a budget. */
 export const FACTS: ModelFacts = {
   model: "anthropic/claude-test",
   upstreamModel: "claude-test",
@@ -24,10 +24,10 @@ export const WEATHER = {
   type: "function",
   function: { name: "weather", description: "Tells it.", parameters: { type: "object", properties: { c: {} } } },
 };
-/** The first bytes of a picture. */
+/** The first bytes of an image. */
 export const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 
-/** A chat request as the gateway understands it. */
+/** A chat request in the canon. */
 export function callOf(request: object): Call {
   return decodeRequest(ChatRequest.parse({ model: "m", messages: [HELLO], ...request }));
 }
@@ -51,7 +51,7 @@ export function toolCall(id: string, name: string, args: string) {
   return { id, type: "function", function: { name, arguments: args } };
 }
 
-/** A whole answer of the messages API. */
+/** A complete reply of the messages API. */
 export function messageJson(content: readonly JsonObject[], more: JsonObject = {}): JsonObject {
   return {
     id: "msg_1",
@@ -66,11 +66,11 @@ export function messageJson(content: readonly JsonObject[], more: JsonObject = {
   };
 }
 
-/** One event of a stream, with the padding that providers put behind some. */
+/** One event of a stream, with the padding that providers append to some. */
 export const messageEvent = (data: JsonObject, padding = "") =>
   `event: ${String(data["type"])}\ndata: ${JSON.stringify(data).slice(0, -1)}${padding}}\n\n`;
 
-/** The same answer as a stream: every text in pieces of the given size, pings and padding between them. */
+/** The same reply as a stream: every text in pieces of the given size, with pings and padding between them. */
 export function messageStream(
   { content, stop_reason, stop_details, usage, ...head }: JsonObject,
   size: number,

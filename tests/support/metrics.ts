@@ -1,6 +1,6 @@
 import type { Scene } from "./scene.ts";
 
-/** The sum of a metric over its series, or over those whose labels hold all of these; 0 when there is none. */
+/** The sum of a metric over its series, or over those with all of these labels; 0 when there is none. */
 export async function metricSum(scene: Scene, name: string, ...labels: readonly string[]): Promise<number> {
   const text = await (await fetch(`${scene.gateway.url}/metrics`)).text();
   let sum = 0;

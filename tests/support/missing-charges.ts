@@ -5,7 +5,7 @@ import { chargedRecord } from "./records.ts";
 
 const DAY = Date.UTC(2027, 0, 15);
 
-/** A store whose roll-ups lack charges that its ledger has, opened by this version. */
+/** A store whose roll-ups lack charges of its ledger, opened by this version. */
 export async function expectChargesAdded(
   open: () => Promise<Store>,
   change: (statements: readonly string[]) => Promise<void>,
@@ -36,7 +36,7 @@ export async function expectChargesAdded(
     [5n, 7n],
     [0n, 0n],
   ]);
-  // Twice: what is added once is not added again.
+  // Twice: the second run adds nothing.
   for (let times = 0; times < 2; times += 1) {
     await store.close();
     await change(["delete from schema_migrations where number = 31"]);

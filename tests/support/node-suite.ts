@@ -24,10 +24,10 @@ const OTHER: WorkspaceNode = {
   mapping: {},
 };
 
-/** Machines of workspaces' own. */
+/** Workspaces' nodes. */
 export function nodeTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("nodes", () => {
-    test("NODE-01 nodes are kept, changed, seen and removed; a name is taken in one workspace only", async () => {
+    test("NODE-01 nodes are stored, changed, seen and removed; names are unique per workspace", async () => {
       await withWorkspaces(store());
       const { nodes } = store();
       await nodes.save(NODE);
@@ -36,7 +36,7 @@ export function nodeTests(store: () => Store, reopen: () => Promise<Store>): voi
       await expect(nodes.save({ ...NODE, id: "node_3", name: "other" })).rejects.toThrow();
       expect((await nodes.loadWorkspace("ws_2")).map(({ country }) => country)).toEqual([null]);
       await nodes.recordSeen(["node_2", "node_9"], 1234.7);
-      // What a change says of when it was seen is older than what is kept.
+      // The last-seen time in a change is older than the stored one.
       await nodes.save({ ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" } });
       const kept = await (await reopen()).nodes.loadAll();
       expect(kept).toEqual([

@@ -7,24 +7,24 @@ import { systemTimers } from "../../src/kit/timers.ts";
 import type { Json, TestGateway } from "./gateway.ts";
 
 export type LocalServer = {
-  /** With `/v1`, as `--upstream` takes it. */
+  /** With `/v1`, as for `--upstream`. */
   readonly url: string;
-  /** Bodies that it was asked with. */
+  /** Bodies of the received requests. */
   readonly received: Json[];
-  /** Answers that wait are let go. */
+  /** Releases held replies. */
   release(): void;
   close(): Promise<void>;
 };
 
 type LocalOptions = {
   readonly models?: readonly string[];
-  /** In place of an answer that is right. */
+  /** Replaces the default reply. */
   readonly answer?: (body: Json, response: ServerResponse) => void;
-  /** Answers wait for `release`. */
+  /** Replies wait for `release`. */
   readonly held?: boolean;
 };
 
-/** A server beside an agent: it has models, and answers chats by saying hello. */
+/** A local server beside an agent: it has models, and replies to chats with a greeting. */
 export async function startLocal({ models = ["tiny"], answer, held = false }: LocalOptions = {}): Promise<LocalServer> {
   const received: Json[] = [];
   let waiting: (() => void)[] = [];
@@ -121,7 +121,7 @@ export function startAgent(gateway: string, token: string, upstream: string, ove
   return running;
 }
 
-/** As `startAgent`, and it stops when the running test is over. */
+/** As `startAgent`, stopped at the end of the running test. */
 export function agentForTest(...args: Parameters<typeof startAgent>): RunningAgent {
   const agent = startAgent(...args);
   onTestFinished(async () => {

@@ -10,19 +10,22 @@ export type Identity = {
 };
 
 export type IdentityProvider = {
-  /** What a gateway at that address is told, to listen there and to know it. */
+  /** Settings of a gateway at that address, to listen there and to know it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Signs in there as somebody and answers where the browser is sent back to. */
+  /** Signs in there under a name and returns where the browser is redirected to. */
   signIn(authorizationUrl: string, sub: string): Promise<string>;
   close(): Promise<void>;
 };
 
-/** People whom a provider knows, each by the part of their address before the @. */
+/** The provider's accounts, each by the local part of the address. */
 export function proven(...names: readonly string[]): Identity[] {
   return names.map((sub) => ({ sub, email: `${sub}@example.eu`, email_verified: true, name: sub }));
 }
 
-/** A real OpenID Connect provider on loopback for a gateway at this address, whose people are given, and what it says that it can be told to ask. */
+/**
+ * A real OpenID Connect provider on loopback for a gateway at this address, with its accounts and the `prompt` values
+ * it advertises.
+ */
 export async function startIdentityProvider(
   publicUrl: string,
   people: readonly Identity[],
@@ -68,7 +71,7 @@ export async function startIdentityProvider(
 
 const STEPS_MAX = 20;
 
-/** Follows the pages of the provider as a browser would, and fills in its forms. */
+/** Follows the provider's pages as a browser would, and fills in its forms. */
 async function walk(issuer: string, start: string, sub: string): Promise<string> {
   const cookies = new Map<string, string>();
   let at = start;

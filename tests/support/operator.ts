@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 export type Answer = {
   readonly status: number;
   readonly json: JsonObject;
-  /** Code and param of a refusal. */
+  /** Code and param of an error. */
   readonly code: unknown;
   readonly param: unknown;
 };

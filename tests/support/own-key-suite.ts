@@ -20,10 +20,10 @@ const KEY: OwnKey = {
   testedAtMs: 1,
 };
 
-/** Workspaces' own keys at providers: kept sealed, one for each provider. */
+/** Workspaces' own provider keys: stored sealed, one per provider. */
 export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("own provider keys", () => {
-    test("BILL-08 keys are kept, replaced and removed, each for its workspace and provider", async () => {
+    test("BILL-08 keys are stored, replaced and removed, each for its workspace and provider", async () => {
       await withWorkspaces(store());
       const sealed = Buffer.from([0, 1, 255]);
       const others: OwnKey = { ...KEY, workspaceId: "ws_2", hint: null, testedAtMs: null, result: "untried" };
@@ -31,7 +31,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       await store().ownKeys.save(others, sealed);
       const changed: OwnKey = { ...KEY, use: "only", fingerprint: "00000000", changedAtMs: 2, createdAtMs: 99 };
       await store().ownKeys.save(changed, Buffer.from([7]));
-      // A test of the key before says nothing of this one.
+      // A test of the previous key does not count for this one.
       await store().ownKeys.saveTestResult({ ...KEY, result: "refused", testedAtMs: 3 });
       await store().ownKeys.saveTestResult({ ...others, result: "refused", testedAtMs: 3 });
       const kept = (await (await reopen()).ownKeys.all()).map((row) => ({ ...row, sealed: [...row.sealed] }));
@@ -50,7 +50,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       expect((await store().ownKeys.all()).map(({ key }) => key.workspaceId)).toEqual(["ws_2"]);
     });
 
-    test("PORTAL-10 the platform's own credentials are kept, replaced and removed, one for each provider", async () => {
+    test("PORTAL-10 the platform's own credentials are stored, replaced and removed, one per provider", async () => {
       const { workspaceId, use, result, testedAtMs, ...key } = KEY;
       await store().platformKeys.save(key, Buffer.from([0, 1, 255]));
       await store().platformKeys.save({ ...key, provider: "openai", hint: null, kind: "aws" }, Buffer.from([7]));
@@ -69,7 +69,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       await expect(vault.open(platformKeyEncryptionContext("mistral"), sealed)).rejects.toThrow("does not open");
     });
 
-    test("BILL-08 a key that was moved to another workspace or provider does not open", async () => {
+    test("BILL-08 a key moved to another workspace or provider does not open", async () => {
       await withWorkspaces(store());
       const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
       const sealed = await vault.seal(ownKeyEncryptionContext(KEY), "sk-canary");

@@ -9,7 +9,7 @@ const ANSWER = {
   created: 1,
   model: "m",
   choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
-  // Some servers tell what they take themselves.
+  // Some servers list their models themselves.
   usage: { ...USAGE, cost: 0.25, currency: "USD" },
 };
 const chunk = (more: object) =>
@@ -26,11 +26,11 @@ const REFUSED: Script = {
   json: { error: { message: "Incorrect API key provided", code: "invalid_key" } },
 };
 
-/** The key that a request came with, whatever header it is in. */
+/** The key of a request, whatever header it is in. */
 export const keyOf = ({ headers }: { headers: Record<string, unknown> }) =>
   String(headers["authorization"] ?? headers["x-api-key"] ?? headers["x-goog-api-key"]).replace("Bearer ", "");
 
-/** Lets in whoever has one of these keys, and no others. */
+/** Accepts only requests with one of these keys. */
 export function requireKey(upstream: Upstream, keys: Set<string>): void {
   upstream.always((request: Json): Script => {
     if (!keys.has(keyOf(request))) return REFUSED;
@@ -39,14 +39,14 @@ export function requireKey(upstream: Upstream, keys: Set<string>): void {
   });
 }
 
-/** A key of a workspace's own, which may never be seen again. */
+/** A workspace's own key, which must never be shown again. */
 export const OWN = (name: string) => `own-canary-${name}-81f3b0c2d4e5`;
 
 export type OwnKeyScene = {
   readonly gateway: TestGateway;
   readonly deepinfra: Upstream;
   readonly nebius: Upstream;
-  /** Keys that deepinfra lets in; nebius lets in the operator and these as well. */
+  /** Keys that deepinfra accepts; nebius accepts the operator's and these as well. */
   readonly letIn: Set<string>;
   tenant(credit?: string): Promise<Tenant>;
   put(tenant: Tenant, provider: string, body: object): Promise<{ status: number; body: Json; text: string }>;
@@ -58,7 +58,7 @@ export type OwnKeyScene = {
   close(): Promise<void>;
 };
 
-/** `deepinfra` and `nebius` serve one model; the operator has connected the second alone. */
+/** `deepinfra` and `nebius` serve one model; the operator has connected only the second. */
 export async function openOwnKeyScene(env: Record<string, string> = {}): Promise<OwnKeyScene> {
   const deepinfra = await startUpstream();
   const nebius = await startUpstream();

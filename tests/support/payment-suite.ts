@@ -42,7 +42,7 @@ const order: PaymentOrder = {
 const charged = (id: string, nanos: bigint, createdAtMs: number, more: object = {}) =>
   chargedRecord(id, nanos, { createdAtMs, ...more });
 
-/** What goes back, what ends at a date, what comes from outside, and how it is added up. */
+/** Refunds, expiring credit, payments, and their sums. */
 export function paymentTests(store: () => Store): void {
   describe("payments", () => {
     returnTests(store);
@@ -53,7 +53,7 @@ export function paymentTests(store: () => Store): void {
 }
 
 function returnTests(store: () => Store): void {
-  test("BILL-01 of many requests those whose charges are in the ledger are told, by workspace, time and id", async () => {
+  test("BILL-01 finds the requests whose charges are in the ledger, by workspace, time and id", async () => {
     const { ledger, ingest } = store();
     const records = Array.from({ length: 1100 }, (_, n) => charged(`r${n}`, n < 1050 ? 1n : 0n, 1000 + n));
     await ingest(records);
@@ -70,7 +70,7 @@ function returnTests(store: () => Store): void {
     expect(await ledger.chargedRequestIds([charged("r0", 1n, 1000.5)])).toEqual(new Set(["r0"]));
   });
 
-  test("BILL-01 what is given back of a charge is counted together, and the charge is found by its request", async () => {
+  test("BILL-01 refunds of a charge are summed, and the charge is found by its request", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
     await store().ingest([charged("r1", BIG, 1000), charged("r2", 3n, 1000)]);
     const within = { fromMs: 900, toMs: 1100 };
@@ -97,7 +97,7 @@ function returnTests(store: () => Store): void {
     await expect(store().ledger.recordReturn("f3", source)).rejects.toThrow();
   });
 
-  test("BILL-06 price, rate and margin of a charge stand in the ledger, which outlives the log", async () => {
+  test("BILL-06 price, rate and margin of a charge are in the ledger, which outlives the log", async () => {
     const charge = finishedRecord("m1").charge;
     if (charge === null) throw new Error("the record has no charge");
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
@@ -106,7 +106,7 @@ function returnTests(store: () => Store): void {
     expect(found?.detail).toEqual({ price: charge.price, rate: charge.rate, margin: "0.05" });
   });
 
-  test("BILL-01 a transaction is found by its id, entries by kind and time", async () => {
+  test("BILL-01 a transaction is found by id, entries by kind and time", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n, 10)));
     await store().ledger.post(promotionOf(posting("p1", 5n, 20)));
     await store().ledger.post(payoutOf(posting("o1", 2n, 30)));
@@ -123,12 +123,12 @@ function returnTests(store: () => Store): void {
     expect([second.rows.map(({ id }) => id), second.next]).toEqual([["t1"], null]);
   });
 
-  test("PORTAL-05 after each entry there is in the wallet what all entries up to it come to, on every page", async () => {
+  test("PORTAL-05 every entry has the running balance up to it, on every page", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 10)));
     await store().ledger.post(promotionOf(posting("p1", 5n, 20)));
     await store().ledger.post(payoutOf(posting("o1", 2n, 20)));
     await store().ingest([charged("r1", 1n, 40)]);
-    // Booked last, and of an earlier time: the request began before the others.
+    // Booked last with an earlier time: the request began before the others.
     await store().ingest([charged("r0", 3n, 15)]);
     const pages: string[] = [];
     let cursor: string | null = null;
@@ -145,7 +145,7 @@ function returnTests(store: () => Store): void {
 }
 
 function sumTests(store: () => Store): void {
-  test("BILL-01 what all wallets hold together may be more than one of them can", async () => {
+  test("BILL-01 the sum of all wallets may exceed the range of one", async () => {
     const { ledger } = store();
     const full = 2n ** 62n;
     for (const workspaceId of ["ws_1", "ws_2", "ws_3"])
@@ -154,7 +154,7 @@ function sumTests(store: () => Store): void {
     expect(await ledger.audit()).toEqual([]);
   });
 
-  test("BILL-01 what was spent of promotions is charges and corrections downwards, by stretches of time", async () => {
+  test("BILL-01 spend of promotions is charges and downward corrections, by period", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
     await store().ledger.post(adjustmentOf("down", posting("a1", 7n, 110)));
     await store().ledger.post(adjustmentOf("up", posting("a2", 9n, 120)));
@@ -199,7 +199,7 @@ function sumTests(store: () => Store): void {
 }
 
 function orderTests(store: () => Store): void {
-  test("BILL-01 promotional credit is kept, ends in parts, and is settled once", async () => {
+  test("BILL-01 promotional credit is stored, expires in parts, and is settled once", async () => {
     const one = { id: "p1", workspaceId: "ws_1", nanos: BIG, grantedAtMs: 10, expiresAtMs: 20 };
     await store().promotions.add(one);
     await store().promotions.add({ ...one, id: "p2", expiresAtMs: 30 });
@@ -221,7 +221,7 @@ function orderTests(store: () => Store): void {
     await expect(store().promotions.add({ ...one, id: "p3", expiresAtMs: 10 })).rejects.toThrow();
   });
 
-  test("BILL-01 the audit names promotional credit that the ledger does not have, and one nano-unit that expired in one place only", async () => {
+  test("BILL-01 the audit finds promotional credit missing in the ledger, and a one-sided expiry of one nano-unit", async () => {
     const { ledger, promotions } = store();
     await ledger.post(promotionOf(posting("p1", 10n, 10)));
     await promotions.add({ id: "p1", workspaceId: "ws_1", nanos: 10n, grantedAtMs: 10, expiresAtMs: 20 });
@@ -243,7 +243,7 @@ function orderTests(store: () => Store): void {
     expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
   });
 
-  test("BILL-01 an order is made once by its reference and paid once; a payment pays one order", async () => {
+  test("BILL-01 an order is created once by its reference and paid once; a payment pays one order", async () => {
     const { payments } = store();
     expect(await payments.addOrder(order)).toBe(true);
     expect(await payments.addOrder({ ...order, id: "ord_other" })).toBe(false);
@@ -268,7 +268,7 @@ function orderTests(store: () => Store): void {
     expect(await store().ledger.audit()).toEqual([]);
   });
 
-  test("BILL-01 of refunds of one charge at the same time, no more than the charge is written", async () => {
+  test("BILL-01 concurrent refunds of one charge never exceed it", async () => {
     await store().ledger.post(topupOf(posting("t1", 1000n, 1)));
     await store().ingest([charged("r1", 100n, 1000)]);
     const source = { id: "charge:r1", workspaceId: "ws_1", createdAtMs: 1000 };

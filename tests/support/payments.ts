@@ -11,7 +11,7 @@ export const PAYMENT_ENV = {
   GATEWAY_PAYMENT_STRIPE_SECRETS: STRIPE_SECRET,
 };
 
-/** As a payment provider signs, written down once more: over the seconds, a dot and the text. */
+/** A payment provider's signature, implemented independently: over the seconds, a dot and the text. */
 export function signed(text: string, secret: string, atSeconds = Math.floor(Date.now() / 1000)): string {
   const mac = createHmac("sha256", secret).update(`${atSeconds}.${text}`, "utf8").digest("hex");
   return `t=${atSeconds},v1=${mac}`;

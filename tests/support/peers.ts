@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import type { CoordinationStore } from "../../src/domain/fleet/coordination-store.ts";
-import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/circuit-breakers.ts";
+import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { NodeRegistry } from "../../src/io/tunnel/node-registry.ts";
@@ -58,7 +58,7 @@ export const RULES = {
   circuit: { initialMs: 60_000, maxMs: 60_000 },
 };
 
-/** One instance: its book, the door for nodes, and the one for other instances. */
+/** One instance: its registry, its node listener and its peer listener. */
 export async function instance(id: string, { board: store, key = KEY, previous = [] }: Options) {
   const refused: string[] = [];
   const seen: string[] = [];
@@ -200,7 +200,7 @@ export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/cha
   });
 }
 
-/** Hands connections on to an address that may change, after so long, and keeps what was said to it. */
+/** Forwards connections to an address that may change, after a delay, and keeps the bytes sent to it. */
 export async function forwarding(target: () => string, afterMs = 0) {
   const recorded: Buffer[] = [];
   const sockets = new Set<Socket>();
@@ -228,7 +228,7 @@ export async function forwarding(target: () => string, afterMs = 0) {
     server.close();
     for (const socket of sockets) socket.destroy();
   };
-  /** Takes connections as before, and hands nothing on. */
+  /** Accepts connections as before, and forwards nothing. */
   const fallSilent = () => {
     isSilent = true;
     for (const socket of sockets) socket.unpipe();

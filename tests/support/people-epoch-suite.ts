@@ -5,7 +5,7 @@ import type { RequiredCredential } from "../../src/io/store/sql/auth-adapter.ts"
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 
-/** What takes away something that somebody signs in with. */
+/** Actions that revoke a sign-in credential. */
 const ENDINGS: readonly [string, (people: PeopleWriter) => Promise<unknown>][] = [
   ["starts over", (people) => people.resetCredentials(person("per_1"), NOW_MS)],
   ["is disabled", (people) => people.setDisabled("per_1", true, NOW_MS)],
@@ -18,7 +18,7 @@ const ENDINGS: readonly [string, (people: PeopleWriter) => Promise<unknown>][] =
   ["is erased", (people) => people.erase(person("per_1"), NOW_MS)],
 ];
 
-/** What is under way for people when something is taken away that they sign in with. */
+/** Account writes in flight while a sign-in credential is revoked. */
 export function epochTests(storeNow: () => Store): void {
   const models = Object.entries(getAuthTables(OPTIONS)).filter(
     ([model, { fields }]) => "userId" in fields || model === "verification",
@@ -40,7 +40,7 @@ export function epochTests(storeNow: () => Store): void {
     return store;
   };
 
-  test.each(ENDINGS)("PORTAL-11 write nothing for who %s meanwhile, and for everybody else", async (_, end) => {
+  test.each(ENDINGS)("PORTAL-11 write nothing for a person who %s meanwhile, and do for all others", async (_, end) => {
     const store = await some();
     expect(await store.people.epoch()).toBe(0);
     const adapter = await libraryOn(store, 0);
@@ -57,7 +57,7 @@ export function epochTests(storeNow: () => Store): void {
       const update = model === "verification" ? { identifier: "other" } : { userId: "per_1" };
       await expect(adapter.update({ model, where, update }), model).rejects.toThrow("too late");
       await expect(adapter.updateMany({ model, where, update }), model).rejects.toThrow("too late");
-      // Nor is a row of another's made theirs.
+      // A row of another person is not reassigned either.
       const theirs = [{ field, value: "per_2" }];
       await expect(adapter.update({ model, where: theirs, update: { [field]: "per_1" } })).rejects.toThrow("too late");
       expect(await adapter.updateMany({ model, where: theirs, update: { [field]: "per_2" } })).toBe(1);
@@ -65,7 +65,7 @@ export function epochTests(storeNow: () => Store): void {
       expect(await adapter.deleteMany({ model, where: theirs })).toBe(1);
       expect(await later.count({ model, where }), model).toBe(there);
     }
-    // A session is given up at any time.
+    // A session can be ended at any time.
     await adapter.delete({ model: "session", where: [{ field: "userId", value: "per_1" }] });
     expect(await store.people.sessions("per_1", 0)).toEqual([]);
     const own = [{ field: "id", value: "per_1" }];
@@ -78,7 +78,7 @@ export function epochTests(storeNow: () => Store): void {
     expect(await later.update({ model: "session", where: [{ field: "id", value: "none" }], update: {} })).toBeNull();
   });
 
-  test("PORTAL-11 wait for an epoch that is about to begin, and one that begins takes away what they have written", async () => {
+  test("PORTAL-11 wait for an epoch about to begin, and a new epoch removes what they have written", async () => {
     const store = await some();
     const adapter = await libraryOn(store, 0);
     const begin = (id: string) => adapter.create({ model: "session", data: rowOf("session", id) });
@@ -98,7 +98,7 @@ export function epochTests(storeNow: () => Store): void {
     );
     expect(ends.filter(({ status }, at) => at % 2 === 1 && status === "fulfilled")).toHaveLength(10);
     expect(await store.people.sessions("per_2", 0)).toEqual([]);
-    // No number is of two epochs, whosever they are.
+    // An epoch's number is unique over all people.
     const others = Array.from({ length: 10 }, (_, at) => `per_other_${at}`);
     await change(store, async (people) => {
       for (const id of others) await people.addPerson(person(id));
@@ -107,7 +107,7 @@ export function epochTests(storeNow: () => Store): void {
     expect(await store.people.epoch()).toBe(1 + 10 + others.length);
   });
 
-  test("PORTAL-11 write what they have to where nothing is taken away from somebody", async () => {
+  test("PORTAL-11 write as usual where nothing is revoked", async () => {
     const store = await some();
     const adapter = await libraryOn(store, 0);
     const others = () => change(store, (people) => people.endOtherSessions("per_1", "ses_1"));
@@ -121,7 +121,7 @@ export function epochTests(storeNow: () => Store): void {
       others(),
       adapter.create({ model: "session", data: rowOf("session", "per_1") }).catch(() => undefined),
     ]);
-    // Before or behind it: what is ended begins an epoch, and what is not stays.
+    // Before or after it: what ends begins an epoch, and the rest stays.
     expect(await store.people.epoch()).toBe(ended);
     expect(await store.people.sessions("per_1", 0)).toHaveLength(2 - ended);
     const later = await libraryOn(store, ended);
@@ -132,7 +132,7 @@ export function epochTests(storeNow: () => Store): void {
     expect(await later.count({ model: "deviceCode" })).toBe(0);
   });
 
-  test("PORTAL-11 make a session by a passkey, and a passkey by a session, only while that is there, and wait for who takes it away", async () => {
+  test("PORTAL-11 create a session by passkey, and a passkey by session, only while that exists, after waiting for its removal", async () => {
     const store = await some();
     const library = await libraryOn(store);
     const { id } = await library.create({ model: "passkey", data: rowOf("passkey", "per_1") });
@@ -153,7 +153,7 @@ export function epochTests(storeNow: () => Store): void {
     const sessions = await store.people.sessions("per_1", 0);
     await library.delete({ model: "passkey", where: [{ field: "id", value: id }] });
     expect(await made(passkey)).toBe("too late");
-    // Nothing else that it makes hangs on it.
+    // Nothing else that it creates depends on it.
     expect(await made(passkey, "deviceCode")).toBe("made");
     expect(await store.people.sessions("per_1", 0)).toEqual(sessions);
     const allowed = async () => {
@@ -167,7 +167,7 @@ export function epochTests(storeNow: () => Store): void {
     expect(await allowed()).toBe("allowed");
     const end = () => library.delete({ model: "session", where: [{ field: "id", value: "ses_1" }] });
     const moment = () => new Promise<"not yet">((resolve) => setTimeout(() => resolve("not yet"), 100));
-    // One that waits for its person finds out what was ended meanwhile, where that can be.
+    // A write that waits for its person sees what ended meanwhile, if possible.
     const pending: Promise<unknown>[] = [];
     const ended = await store.change(async ({ people }) => {
       await people.lockSession("per_1", "ses_1");
@@ -181,7 +181,7 @@ export function epochTests(storeNow: () => Store): void {
     expect([await made(session), await allowed()]).toEqual(["too late", "too late"]);
   });
 
-  test("PORTAL-11 a second factor is switched on and off at once, by a session that is there, as of the newest epoch", async () => {
+  test("PORTAL-11 a second factor is switched atomically, by an existing session, in the newest epoch", async () => {
     const store = await some();
     const library = await libraryOn(store);
     const where = [{ field: "userId", value: "per_1" }];
@@ -189,7 +189,7 @@ export function epochTests(storeNow: () => Store): void {
       library.create({ model: "twoFactor", data: { ...rowOf("twoFactor", "per_1"), secret, verified: false } });
     const factor = () => library.findOne({ model: "twoFactor", where });
     const isOn = async () => (await store.people.person("per_1"))?.twoFactor;
-    // Of two that are added at once one is there.
+    // Of two that are added concurrently one exists.
     await Promise.all([add("one"), add("another")]);
     await add("the last");
     expect([await library.count({ model: "twoFactor", where }), await factor()]).toMatchObject([
@@ -207,7 +207,7 @@ export function epochTests(storeNow: () => Store): void {
     expect([await held(0), await held(2)]).toEqual([false, true]);
   });
 
-  test("PORTAL-11 change no password once another was set, and a link that is used up sets none", async () => {
+  test("PORTAL-11 change no password after another was set, and a used link sets none", async () => {
     const store = await some();
     const set = (asOf: number) => change(store, (people) => people.changePassword("per_1", `$${asOf}`, asOf, NOW_MS));
     expect([await set(0), await set(0), await set(1)]).toEqual([1, undefined, 2]);

@@ -6,7 +6,7 @@ import type { RequiredCredential } from "../../src/io/store/sql/auth-adapter.ts"
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 
-/** Of the library of sign-in. */
+/** Of the sign-in library. */
 export const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
 export const DAY_MS = 86_400_000;
 export const NOW_MS = Date.UTC(2027, 0, 15);
@@ -40,7 +40,7 @@ const late = (): never => {
   throw new Error("too late");
 };
 
-/** The tables as the library has them in a call that came when `epoch` was the newest. */
+/** The tables as the library sees them in a call that came when `epoch` was the newest. */
 export const libraryOn = async (store: Store, epoch = Number.MAX_SAFE_INTEGER, needed?: RequiredCredential) =>
   (await store.createAuthAdapter({ epoch: () => epoch, requiredCredential: () => needed, rejectStale: late }))(OPTIONS);
 

@@ -23,18 +23,18 @@ const link = (id: string): AccountLink => ({
 
 /** What every engine must do for people. */
 export function peopleTests(storeNow: () => Store): void {
-  describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
+  describe("people, as the sign-in library queries them", () => libraryTests(storeNow));
   describe("people", () => peopleStoreTests(storeNow));
-  describe("starting over", () => startOverTests(storeNow));
-  describe("people's calls of signing in that are under way", () => epochTests(storeNow));
-  describe("what waits for people", () => forgettingTests(storeNow));
+  describe("credential reset", () => startOverTests(storeNow));
+  describe("sign-in calls in flight", () => epochTests(storeNow));
+  describe("pending items of people", () => forgettingTests(storeNow));
   describe("what began after a session", () => laterTests(storeNow));
-  describe("people who are erased", () => erasingTests(storeNow));
-  describe("codes of people", () => codeTests(storeNow));
+  describe("erased people", () => erasingTests(storeNow));
+  describe("one-time codes", () => codeTests(storeNow));
 }
 
 function libraryTests(storeNow: () => Store): void {
-  test("PORTAL-01 the tables are the ones that the library of sign-in expects: each of its fields can be written and read", async () => {
+  test("PORTAL-01 the tables match the sign-in library: each of its fields can be written and read", async () => {
     const adapter = await libraryOn(storeNow());
     const tables = getAuthTables(OPTIONS);
     expect(Object.keys(tables).toSorted()).toEqual(Object.keys(AUTH_TABLES).toSorted());
@@ -80,7 +80,7 @@ function libraryTests(storeNow: () => Store): void {
     expect(await storeNow().people.findSession(sha256Hex("the token"))).toBeUndefined();
   });
 
-  test("counts, lists and guarded changes of the library's are exact", async () => {
+  test("the library's counts, lists and conditional updates are exact", async () => {
     const adapter = await libraryOn(storeNow());
     await change(storeNow(), (people) => people.addPerson(person("per_1")));
     const factor = { secret: "s", backupCodes: "b", userId: "per_1" };
@@ -110,7 +110,7 @@ function libraryTests(storeNow: () => Store): void {
 }
 
 function peopleStoreTests(storeNow: () => Store): void {
-  test("PORTAL-01 people are listed newest first, in pages, with what they sign in with", async () => {
+  test("PORTAL-01 people are listed newest first, paginated, with their sign-in methods", async () => {
     await change(storeNow(), async (people) => {
       for (const [index, id] of ["per_1", "per_2", "per_3"].entries())
         await people.addPerson(person(id, { operator: index === 0, createdAtMs: NOW_MS + index }));
@@ -134,7 +134,7 @@ function peopleStoreTests(storeNow: () => Store): void {
     ).rejects.toMatchObject({ failure: "conflict" });
   });
 
-  test("PORTAL-11 a link is used once, whoever is first; what is over leaves", async () => {
+  test("PORTAL-11 a link is used once, by the first; expired ones are removed", async () => {
     const store = storeNow();
     await change(store, async (people) => {
       await people.addPerson(person("per_1"));
@@ -156,7 +156,7 @@ function peopleStoreTests(storeNow: () => Store): void {
 }
 
 function startOverTests(storeNow: () => Store): void {
-  test("PORTAL-11 starting over ends what others made in a person's name, and nothing of anybody else's", async () => {
+  test("PORTAL-11 a credential reset ends what others created in a person's name, and nothing else", async () => {
     const store = storeNow();
     const [theirs, others] = [person("per_1"), person("per_2")];
     const invitation = { kind: "invitation", email: theirs.email, usedAtMs: NOW_MS } as const;
@@ -187,7 +187,7 @@ function startOverTests(storeNow: () => Store): void {
 }
 
 function forgettingTests(storeNow: () => Store): void {
-  test("PORTAL-11 what devices wait for and links to a new password end apart from each other, of one person alone", async () => {
+  test("PORTAL-11 pending devices and reset links end independently, for one person only", async () => {
     const adapter = await libraryOn(storeNow());
     const later = new Date(NOW_MS + DAY_MS);
     for (const userId of ["per_1", "per_2"]) {
@@ -216,7 +216,7 @@ function forgettingTests(storeNow: () => Store): void {
 }
 
 function laterTests(storeNow: () => Store): void {
-  test("PORTAL-11 what began after a session of a person: later sessions of theirs, and what waits for them since then", async () => {
+  test("PORTAL-11 what began after a session: the person's later sessions and pending items", async () => {
     const store = storeNow();
     const at = (ms: number) => ({ createdAtMs: NOW_MS + ms });
     await change(store, async (people) => {
@@ -237,7 +237,7 @@ function laterTests(storeNow: () => Store): void {
     };
     for (const ms of [-1, 0, 1]) await wait(`aut_${ms}`, ms, 600_000);
     await wait("aut_over", 1, 2);
-    // No sign-in that is to come: a device that needs no code for a while.
+    // No pending sign-in: a trusted device, which needs no code for a while.
     await wait("aut_trusted", 1, 30 * DAY_MS);
     const after = (id: string) => change(store, (people) => people.startedAfter("per_1", id, NOW_MS + 2));
     expect(await after("ses_own")).toEqual({ sessions: ["ses_new"], codes: ["aut_1"] });
@@ -246,7 +246,7 @@ function laterTests(storeNow: () => Store): void {
 }
 
 function erasingTests(storeNow: () => Store): void {
-  test("PORTAL-11 of somebody who is erased the id is left, and nothing that they sign in with; others keep theirs", async () => {
+  test("PORTAL-11 erasure leaves the id and removes all sign-in data of one person only", async () => {
     const store = storeNow();
     const adapter = await libraryOn(store);
     const tables = Object.entries(getAuthTables(OPTIONS)).filter(([, { fields }]) => "userId" in fields);
@@ -311,7 +311,7 @@ function erasingTests(storeNow: () => Store): void {
     await change(store, (people) => people.addPerson(person("per_3", { email: "per_1@example.eu" })));
   });
 
-  test("PORTAL-11 nodes and provider keys name nobody in the place of who is erased, in one workspace at a time", async () => {
+  test("PORTAL-11 nodes and provider keys no longer name an erased person, per workspace", async () => {
     const store = storeNow();
     const gone = { id: "per_1", email: "per_1@example.eu" };
     await withWorkspaces(store);
@@ -347,7 +347,7 @@ function erasingTests(storeNow: () => Store): void {
 }
 
 function codeTests(storeNow: () => Store): void {
-  test("PORTAL-11 a code is taken once while it is good, however many try at once, and by each person for themselves", async () => {
+  test("PORTAL-11 a code is valid once, also under concurrency, and separately per person", async () => {
     const { people } = storeNow();
     const use = (userId: string, code: string, atMs = NOW_MS) => people.consumeCode(userId, code, atMs, atMs + 1000);
     const tries = await Promise.all(Array.from({ length: 8 }, () => use("per_1", "123456")));

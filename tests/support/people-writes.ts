@@ -2,7 +2,7 @@ import type { Store } from "../../src/io/store/sql/store.ts";
 
 const WATCHED: readonly (string | symbol)[] = ["findOne", "findMany", "create", "update", "delete"];
 
-/** Something happens before the library of sign-in reads or writes, such as "update account", and after it: "after update account". */
+/** Hooks before the sign-in library reads or writes, such as "update account", and after it: "after update account". */
 export function watchWrites(store: Store, before: (what: string) => Promise<void>): void {
   const { createAuthAdapter } = store;
   store.createAuthAdapter = async (fence) => {

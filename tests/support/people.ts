@@ -3,7 +3,7 @@ import { type Json, startGateway, type TestGateway } from "./gateway.ts";
 
 export type BrowserResponse = { readonly status: number; readonly headers: Headers; readonly body: Json };
 
-/** A browser as far as cookies and the origin go: what is set is sent again, to the same gateway. */
+/** A browser as far as cookies and the origin go: cookies are sent back to the same gateway. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #url: string;
@@ -61,7 +61,7 @@ export const OWNER = { name: "Ada", email: "ada@example.eu", password: PASSWORD 
 
 export type PeopleGateway = TestGateway & {
   browser(headers?: Record<string, string>): Browser;
-  /** Makes the first person, and answers their browser. */
+  /** Creates the first person, and returns their browser. */
   setUp(): Promise<Browser>;
   /** A person of a workspace by invitation, and their browser. */
   join(email: string, role?: string, workspace?: string): Promise<Browser>;
@@ -94,7 +94,7 @@ export function tokenOf(link: string | undefined): string {
   return new URL(link ?? "http://none/").searchParams.get("token") ?? "";
 }
 
-/** As if all sessions of an address had begun so much earlier. */
+/** As if all sessions of an address had begun that much earlier. */
 export function ageSessions(dataDir: string, email: string, minutes = 60): void {
   const db = openBooks(dataDir);
   const earlier = `strftime('%Y-%m-%dT%H:%M:%fZ', created_at, '-${minutes} minutes')`;

@@ -3,11 +3,11 @@ import { tempFolder } from "./journal-fixture.ts";
 import { type Cluster, hasPostgres, startCluster } from "./postgres.ts";
 
 type ForFile = Omit<Cluster, "close"> & {
-  /** A new folder, which goes with the cluster. */
+  /** A new folder, removed with the cluster. */
   folder(): string;
 };
 
-/** A cluster that is there while the tests of one file run. */
+/** A cluster for the tests of one file. */
 export function clusterForFile(): ForFile {
   let cluster: Cluster | undefined;
   const folders: ReturnType<typeof tempFolder>[] = [];

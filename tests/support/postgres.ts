@@ -27,11 +27,11 @@ import { unusedPort } from "./upstream.ts";
 const PACKAGES = "/usr/lib/postgresql";
 /** Runs gateways, and owns nothing. */
 export const APP_ROLE = "runs_gateways";
-/** Planted: no output of a gateway may hold it. */
+/** A canary: no output of a gateway may contain it. */
 export const PASSWORD = "canary-of-the-database-9f86d081884c";
 const READY_MS_MAX = 25_000;
 
-/** Programs of the newest PostgreSQL that Debian's packages put here. */
+/** Programs of the newest PostgreSQL in the folder of Debian's packages. */
 const programs = readdirIfThere(PACKAGES)
   .map(Number)
   .filter((version) => existsSync(path.join(PACKAGES, String(version), "bin/initdb")))
@@ -39,19 +39,19 @@ const programs = readdirIfThere(PACKAGES)
   .slice(0, 1)
   .map((version) => ({ version, folder: path.join(PACKAGES, String(version), "bin") }))[0];
 
-/** Tests on PostgreSQL are left out where it is not installed; `npm test` says so, and installs it as root. */
+/** Tests on PostgreSQL are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasPostgres = programs !== undefined;
 
 export type Cluster = {
-  /** Where it keeps its files. */
+  /** Its data folder. */
   readonly data: string;
-  /** The address of a new database: empty, or with the tables of the last migration. */
+  /** The URL of a new database: empty, or with the tables of the last migration. */
   database(content: "empty" | "migrated"): Promise<DatabaseAddress>;
-  /** The address of the same database for the role that runs gateways; there once a database was migrated. */
+  /** The URL of the same database for the role that runs gateways; exists once a database was migrated. */
   asApp(address: DatabaseAddress): DatabaseAddress;
-  /** Takes every row out of a migrated database: a sixth of the time that a new one takes. */
+  /** Deletes every row of a migrated database: a sixth of the time of a new one. */
   empty(address: DatabaseAddress): Promise<void>;
-  /** Runs statements past the store. */
+  /** Runs statements directly, without the store. */
   query(address: DatabaseAddress, statement: string): Promise<Record<string, unknown>[]>;
   /** `immediate` is a crash: nothing is written back, the next start recovers. */
   stop(how: "fast" | "immediate"): Promise<void>;
@@ -59,7 +59,7 @@ export type Cluster = {
   close(): Promise<void>;
 };
 
-/** A PostgreSQL of its own on a free port of loopback, with all it has in a folder that goes with it. */
+/** A PostgreSQL on a free port of loopback, with its data in a folder that is removed with it. */
 export async function startCluster(): Promise<Cluster> {
   if (programs === undefined) throw new Error("PostgreSQL is not installed");
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-postgres-"));
@@ -107,7 +107,7 @@ export async function startCluster(): Promise<Cluster> {
   };
 }
 
-/** Past the triggers that keep the ledger as it is. */
+/** Bypasses the triggers that protect the ledger. */
 const EMPTY = `do $$ declare one record; begin
   set local session_replication_role = replica;
   for one in select oid::regclass as name, relkind from pg_class
@@ -140,7 +140,7 @@ class Server {
       port: this.#port,
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
-      // The machine stays up when the server is killed: what the tests prove does not need the disk.
+      // The machine stays up when the server is killed: these tests do not need fsync.
       fsync: "off",
       full_page_writes: "off",
       max_connections: 60,
@@ -149,7 +149,7 @@ class Server {
       jit: "off",
     };
     const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-    // The shell stays between: when the tests are killed, its input ends, and it ends the server.
+    // The shell in between ends the server when its input ends, as it does when the tests are killed.
     const script = '"$@" & read _; kill -QUIT $!; wait $!';
     const command = [path.join(this.#programs, "postgres"), "-D", this.#data, ...given];
     const child = spawn("/bin/sh", ["-c", script, "sh", ...command], {
@@ -197,7 +197,7 @@ async function onServer({ url }: DatabaseAddress, statement: string): Promise<Re
   }
 }
 
-/** A cluster as `initdb` makes it, made once and copied from then on. It sorts by language, as many servers do. */
+/** A cluster as `initdb` creates it, created once and then copied. It sorts by language, as many servers do. */
 function initialised(programFolder: string, version: number): string {
   const language = version >= 15 ? ["--locale-provider=icu", "--icu-locale=en"] : [];
   const wanted = ["-U", "postgres", "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", ...language];

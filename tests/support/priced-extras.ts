@@ -1,7 +1,7 @@
 import { changedCatalogue } from "./changed-catalogue.ts";
 import type { Json } from "./gateway.ts";
 
-/** The shipped catalogue, with prices for what some providers bill apart: for GATEWAY_CATALOGUE_DIR. */
+/** The shipped catalogue with prices for some providers' surcharges: for GATEWAY_CATALOGUE_DIR. */
 export function catalogueWithExtras(byProvider: Readonly<Record<string, Json>>): string {
   const priced = (extras: Json) => (facts: Json) => {
     for (const endpoint of facts.endpoints) for (const row of endpoint.prices ?? []) row.extras = extras;

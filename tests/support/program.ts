@@ -3,8 +3,8 @@ import { NODE_FLAGS } from "../../scripts/setup.mjs";
 
 const { file, compiled } = await program();
 
-/** What Node is told before the words of a command, as the launcher does it. */
+/** Node options before the arguments of a command, as in the launcher. */
 export const PROGRAM: readonly string[] = [...NODE_FLAGS, file];
 
-/** Where the launcher keeps compiled code too: a start takes half as long with it. */
+/** The launcher's compile cache: it halves the time of a start. */
 export const COMPILED = { NODE_COMPILE_CACHE: compiled };

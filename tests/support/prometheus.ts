@@ -10,10 +10,10 @@ import { unusedPort } from "./upstream.ts";
 
 const READY_MS_MAX = 15_000;
 
-/** Tests with it are left out where it is not installed; `npm test` says so, and installs it as root. */
+/** Tests with it are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasPrometheus = spawnSync("/bin/sh", ["-c", "command -v promtool"], { stdio: "ignore" }).status === 0;
 
-/** What `promtool` says of a file, and whether it is content. */
+/** The output of `promtool` for a file, and whether it succeeded. */
 export function promtool(
   command: readonly string[],
   text?: string,
@@ -23,12 +23,12 @@ export function promtool(
 }
 
 export type Prometheus = {
-  /** The `data` of an answer of its API; an answer that is no success fails. */
+  /** The `data` of an API response; throws when it is no success. */
   ask(path: string, query?: Readonly<Record<string, string>>): Promise<Json>;
   close(): Promise<void>;
 };
 
-/** A real Prometheus by this configuration, with data of its own that goes with it. */
+/** A real Prometheus with this configuration, with its own data that is removed with it. */
 export async function startPrometheus(config: object): Promise<Prometheus> {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-prometheus-"));
   const file = path.join(folder, "prometheus.yml");
@@ -41,7 +41,7 @@ export async function startPrometheus(config: object): Promise<Prometheus> {
     `--web.listen-address=${address}`,
     "--log.level=warn",
   ];
-  // The shell stays between: when the tests are killed, its input ends, and it ends the server.
+  // The shell in between ends the server when its input ends, as it does when the tests are killed.
   const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", ...command], {
     stdio: ["pipe", "ignore", "pipe"],
   });

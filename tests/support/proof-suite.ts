@@ -30,7 +30,7 @@ export function proofTests(store: () => Store, reopen: () => Promise<Store>): vo
       proofOf("p4", 9, { cause: "start" }),
     ];
 
-    test("DEC-02 proofs are kept with their date and come back as they were", async () => {
+    test("DEC-02 proofs are stored with their date and returned unchanged", async () => {
       await store().proofs.append(rows);
       await store().proofs.append([]);
       const { proofs } = await reopen();
@@ -38,14 +38,14 @@ export function proofTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect((await proofs.since(6)).map(({ id }) => id)).toEqual(["p2", "p3", "p4"]);
     });
 
-    test("DEC-05 what was proven without pictures comes back as that", async () => {
+    test("DEC-05 a proof without images is returned as such", async () => {
       const blind = proofOf("p5", 7, { withoutImages: true });
       await store().proofs.append([...rows, blind]);
       const { proofs } = await reopen();
       expect(await proofs.since(7)).toEqual([blind, rows[3]]);
     });
 
-    test("the history is newest first, in pages, and by endpoint, surface and result", async () => {
+    test("the history is newest first, paginated, and filtered by endpoint, surface and result", async () => {
       await store().proofs.append(rows);
       const { proofs } = store();
       const ids = async (filter: Parameters<typeof proofs.history>[0]) =>
@@ -65,7 +65,7 @@ export function proofTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect(seen).toEqual(["p4", "p3", "p2", "p1"]);
     });
 
-    test("what is too old leaves", async () => {
+    test("expired proofs are removed", async () => {
       await store().proofs.append(rows);
       await store().proofs.sweep(6);
       expect((await store().proofs.since(0)).map(({ id }) => id)).toEqual(["p2", "p3", "p4"]);

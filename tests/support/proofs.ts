@@ -1,24 +1,24 @@
-import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import type { CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { PROVEN_SURFACES, type ProofLookup, proofSubject } from "../../src/domain/catalogue/proofs.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { isJsonObject } from "../../src/kit/json.ts";
 import { proofOf } from "./proof-suite.ts";
 import type { Script } from "./upstream.ts";
 
-/** For tests of everything else: whatever is asked is proven. */
+/** For tests of other concerns: every endpoint is proven. */
 export const ALL_PROVEN: ProofLookup = {
   isProven: () => true,
   acceptsImages: ({ decisions }) => decisions?.images != null,
   version: () => 0,
 };
 
-/** For `prepare` of a gateway: an earlier process proved every endpoint, just now. */
+/** For `prepare` of a gateway: an earlier process proved every endpoint just now. */
 export async function allProven(
   store: Store,
-  { snapshot, connections }: { snapshot(): CatalogueSnapshot; connections: ProviderConnections },
+  { catalogue, connections }: { catalogue: CurrentCatalogue; connections: ProviderConnections },
 ): Promise<void> {
   const nowMs = Date.now();
-  const proofs = [...snapshot().endpoints.values()]
+  const proofs = [...catalogue.snapshot.endpoints.values()]
     .filter(({ sandbox }) => !sandbox)
     .flatMap((endpoint) =>
       PROVEN_SURFACES.filter((surface) => endpoint.surfaces.includes(surface)).map((surface) =>
@@ -32,7 +32,7 @@ export async function allProven(
   await store.proofs.append(proofs);
 }
 
-/** What a server of System One says to the proof's two states, and to everything else. */
+/** A System One server's reply to the proof's two states, and to everything else. */
 export function systemOne(
   yesTo: (state: string) => number,
   usage: unknown = { input_tokens: 40, output_tokens: 18 },
@@ -46,5 +46,5 @@ export function systemOne(
   };
 }
 
-/** Reads what it is asked about. */
+/** Reads the state of the request. */
 export const honestly = (state: string) => (state.includes("switched off") ? 0.02 : 0.98);

@@ -21,18 +21,18 @@ export function rateTests(store: () => Store, reopen: () => Promise<Store>): voi
       rate("r2", "USD", "1.14", "2026-01-03", 6),
       rate("r3", "HUF", "400", "2026-01-02", 6),
       rate("r4", "USD", "1.15", "2026-01-03", 7),
-      // Learned late, of a day that is over.
+      // Recorded late, for a past day.
       rate("r5", "USD", "1.12", "2026-01-02", 8),
     ];
 
-    test("BILL-06 the rate in force is of the newest day, and of that the one that was recorded last", async () => {
+    test("BILL-06 the effective rate is of the newest day, and the last recorded one of that day", async () => {
       await store().rates.append(rows);
       await store().rates.append([]);
       const { rates } = await reopen();
       expect((await rates.latest()).map(({ id }) => id)).toEqual(["r3", "r4"]);
     });
 
-    test("BILL-06 every rate that ever held stays, digit for digit, newest first", async () => {
+    test("BILL-06 every past rate stays, digit for digit, newest first", async () => {
       await store().rates.append(rows);
       const { rates } = store();
       expect((await rates.history("USD", 10, null)).rows.at(-1)).toEqual(first);
@@ -48,7 +48,7 @@ export function rateTests(store: () => Store, reopen: () => Promise<Store>): voi
     });
   });
 
-  test("BILL-05 the margin of a workspace is kept, changed and taken away", async () => {
+  test("BILL-05 the margin of a workspace is stored, changed and removed", async () => {
     await withWorkspaces(store(), "ws_1");
     await store().margins.save("ws_1", "0.05");
     await store().margins.save("ws_1", "-0.25");

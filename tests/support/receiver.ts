@@ -1,13 +1,13 @@
 import type { Json } from "./gateway.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
-/** A receiver of OTLP on loopback: keeps every message, and reads them back in plain form. */
+/** An OTLP receiver on loopback: keeps every message, and returns them decoded. */
 export type Receiver = {
   readonly server: Upstream;
   spans(): Json[];
   metrics(): Map<string, Json>;
   logs(): Json[];
-  /** Everything it was ever sent, headers included. */
+  /** Everything it received, headers included. */
   everything(): string;
 };
 

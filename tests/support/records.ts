@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 
-/** A finished, charged request as the pipeline would record it. */
+/** A finished, charged request as the pipeline records it. */
 export function finishedRecord(id: string, changes: Partial<RequestRecord> = {}): RequestRecord {
   const endpoint = "example:eu:example/model-large";
   const createdAtMs = changes.createdAtMs ?? Date.UTC(2027, 0, 15, 12);

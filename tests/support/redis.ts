@@ -12,7 +12,7 @@ import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { unusedPort } from "./upstream.ts";
 
-/** Planted: no output of a gateway may hold it. */
+/** A canary: no output of a gateway may contain it. */
 const REDIS_PASSWORD = "canary-of-redis-5d41402abc4b";
 const READY_MS_MAX = 30_000;
 
@@ -20,16 +20,16 @@ const program = ["redis-server", "valkey-server"].find(
   (name) => spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", name], { stdio: "ignore" }).status === 0,
 );
 
-/** Tests on Redis are left out where it is not installed; `npm test` says so, and installs it as root. */
+/** Tests on Redis are skipped where it is not installed; `npm test` reports it, and installs it as root. */
 export const hasRedis = program !== undefined;
 
 export type RedisServer = {
   readonly url: string;
   /** Over TLS: its certificate, which is its own authority. */
   readonly ca: string | undefined;
-  /** One command, past the gateway. */
+  /** One command, without the gateway. */
   ask(...command: string[]): Promise<unknown>;
-  /** It stays connected and says nothing. */
+  /** Stays connected and does not respond. */
   pause(): void;
   resume(): void;
   /** kill -9. */
@@ -38,7 +38,7 @@ export type RedisServer = {
   close(): Promise<void>;
 };
 
-/** A Redis of its own on a free port of loopback. What it has is gone with it, unless it keeps a log of all changes. */
+/** A Redis on a free port of loopback. Its data is removed with it, unless it keeps an append-only file. */
 export async function startRedis({
   keeps = "nothing",
   over = "tcp",
@@ -74,7 +74,7 @@ export async function startRedis({
     }
   };
   const start = async () => {
-    // When the tests are killed, its input ends, and it goes with them.
+    // When the tests are killed, its input ends, and it exits.
     child = spawn(
       "/bin/sh",
       ["-c", 'exec 3<&0; "$@" </dev/null >/dev/null 2>&1 & echo $!; read _ <&3; kill -9 $!', "sh", program, ...args],
@@ -143,7 +143,7 @@ export function openTestRedisState(url: string, more: Partial<RedisSettings> = {
     url,
     prefix: "test:",
     instanceId: ids.next("inst_"),
-    // Other tests have the machine too: what is proven is that there is a bound.
+    // Other tests share the machine: the test proves that there is a bound.
     timeoutMs: 1000,
     holdMaxMs: 60_000,
     clock: systemClock,
@@ -154,7 +154,7 @@ export function openTestRedisState(url: string, more: Partial<RedisSettings> = {
   });
 }
 
-/** Books with nothing in them. */
+/** An empty ledger. */
 export function emptyWalletSources(more: Partial<WalletSources> = {}): WalletSources {
   return {
     instanceIds: async () => [],

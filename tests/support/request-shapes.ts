@@ -5,8 +5,8 @@ import { Fault, type FaultCode } from "../../src/contract/faults.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 
 /**
- * What every field takes at its limits, and what just past them is refused by its name. `undefined` is a field that is not
- * sent. The rows of one surface change one value each of a body that says everything.
+ * What every field accepts at its limits, and what just beyond them is refused by name. `undefined` is a field that is
+ * not sent. The rows of one surface change one value each of a body with all fields.
  */
 export type Row = readonly [path: string, taken: readonly unknown[], refused: readonly unknown[], code?: FaultCode];
 
@@ -44,9 +44,9 @@ export const maybeList = (path: string, item: unknown, min: number, max: number)
   const [, taken, refused] = list(path, item, min, max);
   return [path, [...NOT_SENT, ...taken], [...refused, "a"]];
 };
-/** A member that nobody knows yet: it goes on to whoever does. */
+/** An unknown member: it is passed through to the provider. */
 export const open = (path: string): Row => [`${path}.more`, [1], []];
-/** Where nobody could be told of it. */
+/** An unknown member where it could not be reported. */
 export const closed = (path: string): Row => [`${path}.more`, [], [1], "unsupported_parameter"];
 
 function put(body: JsonObject, path: string, value: unknown): JsonObject {
@@ -70,7 +70,7 @@ function problemOf(schema: z.ZodType, body: JsonObject): string | undefined {
 }
 
 export function expectShapes(schema: z.ZodType, body: JsonObject, rows: readonly Row[]): void {
-  test("the body itself is taken", () => expect(problemOf(schema, body)).toBeUndefined());
+  test("accepts the body itself", () => expect(problemOf(schema, body)).toBeUndefined());
   test.each(rows.map((row) => ({ row })))("ERR-10 $row.0", ({ row }) => {
     const [path, taken, refused, code = "invalid_value"] = row;
     const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 60);

@@ -4,7 +4,7 @@ import { responseFrames, responseJson } from "./responses-native.ts";
 import { MODEL } from "./scene.ts";
 import { type Answering, chatFrames, chatJson, type Script } from "./upstream.ts";
 
-/** The responses family as one caller uses it. */
+/** The responses API as one caller uses it. */
 export type Caller = {
   post(body?: Record<string, unknown>): Promise<Called>;
   get(id: string, query?: string): Promise<Called>;
@@ -36,11 +36,11 @@ export function callerWith(gateway: Pick<TestGateway, "call">, key: string): Cal
   };
 }
 
-/** Two providers of the same model: one is spoken to through the canonical form, the other in the dialect itself. */
+/** Two providers of the same model: one on the translated path, the other on the passthrough path. */
 export const WAYS = { translated: "ionos", native: "ovhcloud" } as const;
 export type Way = keyof typeof WAYS;
 
-/** Answers in the dialect of the way, whole or streamed as it is asked. */
+/** Replies in the dialect of the path, complete or streamed as requested. */
 export function saying(way: Way, words: readonly string[]): Exclude<Answering, Script> {
   return ({ json }) => {
     const streamed = typeof json === "object" && json !== null && "stream" in json && json.stream === true;
@@ -51,12 +51,12 @@ export function saying(way: Way, words: readonly string[]): Exclude<Answering, S
   };
 }
 
-/** Frames of an answer in the dialect of the way. */
+/** Frames of a reply in the dialect of the path. */
 export function framesOf(way: Way, words: readonly string[]): string[] {
   return way === "native" ? responseFrames(words) : chatFrames(words, { usage: "asked" });
 }
 
-/** A gate that is opened by hand. */
+/** A gate that a test opens. */
 export function gate(): { readonly closed: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { closed: promise, open: () => resolve() };

@@ -26,7 +26,7 @@ export function storedResponse(id: string, more: Partial<StoredResponse> = {}): 
 
 const NOW = 2000;
 
-/** The first run of a response, or one of a row that says so. */
+/** The first run of a response, or the run that a row names. */
 export const runOf = (id: string, run = 0) => ({ workspaceId: "ws_1", id, run });
 
 const open = (store: Store) => store.responses(openVault(new MasterKeys(MASTER_KEY), store.dataKeys));
@@ -39,7 +39,7 @@ export function responseTests(current: () => Store, reopen: () => Promise<Store>
 }
 
 function readTests(current: () => Store, reopen: () => Promise<Store>): void {
-  test("RESP-03 a stored response comes back as it was, after a restart too, and only in its workspace", async () => {
+  test("RESP-03 a stored response is returned unchanged, after a restart too, and only in its workspace", async () => {
     await open(current()).add(storedResponse("resp_1"));
     const responses = open(await reopen());
     expect(await responses.find("ws_1", "resp_1", NOW)).toEqual(storedResponse("resp_1"));
@@ -51,7 +51,7 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
   });
 
-  test("HDR-02 who served a response is kept with it, from its beginning or its end, and is no part of it", async () => {
+  test("HDR-02 who served a response is stored with it, from its begin or its end, and is not part of it", async () => {
     const responses = open(current());
     const servedBy = { "x-svc-model": "vendor/model", "x-svc-sovereignty-level": "L3" };
     await responses.add(storedResponse("resp_1", { servedBy }));
@@ -64,12 +64,12 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     const kept = responses.bytesOf("ws_1");
     await responses.count();
     expect(responses.bytesOf("ws_1")).toBe(kept);
-    // What a provider calls by the same name is not what the gateway says.
+    // A provider's field of the same name is not the gateway's.
     await responses.add(storedResponse("resp_3", { response: { ...response, gateway_served_by: servedBy } }));
     expect(await responses.find("ws_1", "resp_3", NOW)).toEqual(storedResponse("resp_3", { response }));
   });
 
-  test("RESP-05 what has expired is not there, before the sweep and after it", async () => {
+  test("RESP-05 expired responses are hidden, before the sweep and after it", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { expiresAtMs: NOW }));
     await responses.add(storedResponse("resp_2", { expiresAtMs: NOW + 1, previousId: "resp_1" }));
@@ -84,7 +84,7 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await responses.find("ws_1", "resp_2", NOW)).toBeDefined();
   });
 
-  test("RESP-03 a conversation is put together oldest first, and is broken where a link was deleted", async () => {
+  test("RESP-03 a conversation is assembled oldest first, and breaks where a link was deleted", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1"));
     await responses.add(storedResponse("resp_2", { previousId: "resp_1" }));
@@ -102,7 +102,7 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await linksOf("ws_1", "resp_2")).toEqual(["broken"]);
   });
 
-  test("RESP-03 items are found by their ids: what was answered, and what was asked by the name it was given", async () => {
+  test("RESP-03 items are found by id: output items, and input items by their assigned id", async () => {
     const responses = open(current());
     const id = `resp_${"0123456789abcdef".repeat(2)}`;
     await responses.add(storedResponse(id));
@@ -115,7 +115,7 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
 }
 
 function workTests(current: () => Store): void {
-  test("RESP-04 background work: begun, followed, finished; its request goes with its end, its events stay", async () => {
+  test("RESP-04 background work: begun, followed, finished; its request is deleted at its end, its events stay", async () => {
     const responses = open(current());
     const request = { body: '{"model":"m"}', headers: { "x-title": "app" }, clientAddress: "::1" };
     const queued = storedResponse("resp_1", { status: "queued", background: "streamed", response: { output: [] } });
@@ -137,7 +137,7 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", -1)).toEqual([0, 1, 2, 3].map(event));
     expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
     expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW))?.size).toBe(1);
-    // What is over does not begin again, and has one end.
+    // A finished response does not begin again, and has one end.
     expect(await responses.startRun("resp_1")).toEqual({ is: "inactive" });
     expect(await responses.startRun("resp_none")).toEqual({ is: "inactive" });
     const other = { ...response, status: "cancelled" };
@@ -152,7 +152,7 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", 2)).toEqual([event(3)]);
   });
 
-  test("RESP-05 RESP-04 it is kept that work has begun to answer, and that nobody wants it any more", async () => {
+  test("RESP-05 RESP-04 stores that a run has begun to reply, and that it was cancelled", async () => {
     const responses = open(current());
     for (const id of ["resp_1", "resp_2"]) await responses.add(storedResponse(id, { status: "queued" }));
     const marks = async () =>
@@ -174,7 +174,7 @@ function workTests(current: () => Store): void {
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
-  test("RESP-05 BILL-07 an answer that is about to be charged is kept and shown to nobody until its end, and what is over keeps none", async () => {
+  test("RESP-05 BILL-07 a reply about to be charged is stored but hidden until its end, and removed after it", async () => {
     const responses = open(current());
     const request = { body: "{}", headers: {}, clientAddress: "::1" };
     for (const id of ["resp_1", "resp_2"])
@@ -183,7 +183,7 @@ function workTests(current: () => Store): void {
     const answer = { response, servedBy: { "x-svc-model": "vendor/model" } };
     await responses.startRun("resp_1");
     await responses.saveCompleted({ workspaceId: "ws_1", id: "resp_1" }, answer);
-    // Heard of late, that it had begun takes nothing back.
+    // A late begin message undoes nothing.
     await responses.markAnswering("resp_1");
     const [made, other] = (await responses.unfinished()).toSorted((one, two) => one.id.localeCompare(two.id));
     expect(made).toMatchObject({ id: "resp_1", hasStartedAnswering: true, request: undefined, completed: answer });
@@ -199,7 +199,7 @@ function workTests(current: () => Store): void {
     expect(responses.bytesOf("ws_1")).toBe(size);
   });
 
-  test("RESP-05 BILL-02 one run ends it: the first that has the whole answer, or the newest; what has an end keeps it", async () => {
+  test("RESP-05 BILL-02 one run ends it: the first with a complete reply, or the newest; an end is final", async () => {
     const responses = open(current());
     const ids = ["resp_whole", "resp_failing", "resp_over"];
     for (const id of ids) await responses.add(storedResponse(id, { status: "queued" }));
@@ -209,7 +209,7 @@ function workTests(current: () => Store): void {
     const both = await Promise.all([end("resp_whole", 1, "complete"), end("resp_whole", 2, "complete")]);
     expect(both.toSorted()).toEqual(["claimed", "other_run"]);
     const [first, other] = both[0] === "claimed" ? [1, 2] : [2, 1];
-    // Who did not hear that it has it asks again.
+    // A run without a confirmation asks again.
     expect(await end("resp_whole", first, "complete")).toBe("claimed");
     expect(await end("resp_whole", other, "partial")).toBe("other_run");
     expect(await end("resp_failing", 2, "partial")).toBe("claimed");
@@ -218,7 +218,7 @@ function workTests(current: () => Store): void {
       Object.fromEntries(
         (await responses.unfinished()).map(({ id, hasStartedAnswering }) => [id, hasStartedAnswering]),
       );
-    // Nobody makes anew what a run was about to end, unless that one gives it back.
+    // No run repeats what another was about to end, unless that one gives it up.
     const taken = { resp_whole: true, resp_failing: true, resp_over: false };
     await responses.releaseEnd({ id: "resp_failing", run: 1 });
     expect(await marks()).toEqual(taken);
@@ -229,7 +229,7 @@ function workTests(current: () => Store): void {
     const { response } = storedResponse("resp_over");
     await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });
     expect(await end("resp_over", 2, "complete")).toBe("finished");
-    // Nobody begins what a run is about to end, and its end is stored whoever had begun before.
+    // No run begins what another is about to end, and that end is stored whichever had begun before.
     expect(await responses.startRun("resp_failing")).toEqual({ is: "other_run" });
     await responses.cancel("ws_1", "resp_whole");
     expect(await responses.startRun("resp_whole")).toEqual({ is: "other_run" });
@@ -239,7 +239,7 @@ function workTests(current: () => Store): void {
     expect(await end("resp_newer", 1, "complete")).toBe("claimed");
     await responses.finish({ ...failed, id: "resp_newer", run: 1 });
     expect(await responses.find("ws_1", "resp_newer", NOW)).toMatchObject({ status: "failed", runs: 2 });
-    // One that died with the end in its hands is ended by who finds it.
+    // A response whose run crashed while ending it is ended by its finder.
     expect(await responses.finish({ ...failed, run: other })).toBe("unchanged");
     expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "in_progress" });
     expect(await responses.finish({ ...failed, lastRun: 2 })).toBe("finished");
@@ -247,7 +247,7 @@ function workTests(current: () => Store): void {
     expect(await end("resp_none", 1, "complete")).toBe("deleted");
   });
 
-  test("RESP-04 events whose writing was not heard of are written again with those that came since, each once", async () => {
+  test("RESP-04 unacknowledged events are written again with later ones, each once", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
     const event = (sequence: number) => ({ sequence, text: `event ${sequence} ${"e".repeat(50_000)}` });
@@ -278,7 +278,7 @@ function workTests(current: () => Store): void {
     await counted();
   });
 
-  test("RESP-04 RESP-05 events are those of one run, up to the end: whoever was given up on writes no more of them", async () => {
+  test("RESP-04 RESP-05 events are those of one run up to the end: a superseded run writes no more", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "queued", background: "streamed" }));
     const event = (sequence: number, by: string) => ({ sequence, text: `event ${sequence} ${by}` });
@@ -293,7 +293,7 @@ function workTests(current: () => Store): void {
     await responses.appendEvents(second, [event(2, "second"), event(3, "second")]);
     expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("inactive");
     expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
-    // It ends nothing that another one works on, but for an answer: that is the end, with what led to it.
+    // It cannot end what another run works on, except with a reply: that is the end, with its events.
     await finish("failed", [event(1, "first"), event(2, "last")], 1);
     expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "in_progress" });
     expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
@@ -308,7 +308,7 @@ function workTests(current: () => Store): void {
     expect(responses.bytesOf("ws_1")).toBe(kept);
   });
 
-  test("RESP-04 a long list of events comes in pieces, however it was written", async () => {
+  test("RESP-04 a long list of events is read in pieces, however it was written", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
     const events = Array.from({ length: 40 }, (_, sequence) => ({ sequence, text: "e".repeat(100_000) }));
@@ -332,7 +332,7 @@ function workTests(current: () => Store): void {
     expect(after).toBe(39);
   });
 
-  test("RESP-03 nothing of a response comes back that was deleted while it was worked on", async () => {
+  test("RESP-03 a response deleted while in progress does not come back", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
     await responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event" }]);
@@ -345,7 +345,7 @@ function workTests(current: () => Store): void {
     expect(await responses.items("ws_1", ["msg_of_resp_1"], NOW)).toEqual(new Map());
   });
 
-  test("RESP-05 a list shows no content, page by page; a purge takes one workspace", async () => {
+  test("RESP-05 a list shows no content, page by page; a purge covers one workspace", async () => {
     const responses = open(current());
     for (const id of ["resp_1", "resp_2", "resp_3"]) await responses.add(storedResponse(id));
     await responses.add(storedResponse("resp_x", { workspaceId: "ws_2" }));
@@ -364,7 +364,7 @@ function workTests(current: () => Store): void {
 }
 
 function sizeTests(current: () => Store): void {
-  test("RESP-05 the bytes of every workspace are known without asking, and the same as a new count finds", async () => {
+  test("RESP-05 bytes per workspace are maintained, and equal a new count", async () => {
     const responses = open(current());
     const sizesIn = (store: ResponseStore) => ["ws_1", "ws_2"].map((workspaceId) => store.bytesOf(workspaceId));
     const recounted = async () => {
@@ -388,7 +388,7 @@ function sizeTests(current: () => Store): void {
     const events = [{ sequence: 1, text: "e".repeat(1000) }];
     await responses.finish({ id: "resp_2", workspaceId: "ws_1", status: "completed", response, events });
     const [finished = 0] = await recounted();
-    // The request went, the last event came.
+    // The request was deleted, the last event was added.
     expect(working - finished).toBeGreaterThan(3500);
     await responses.add(storedResponse("resp_1")).catch(() => undefined);
     expect(responses.bytesOf("ws_1")).toBe(finished);

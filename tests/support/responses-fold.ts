@@ -1,7 +1,7 @@
 import { SseReader } from "../../src/kit/sse.ts";
 import type { Json } from "./gateway.ts";
 
-/** The events of a stream of responses, with what its frames are called. */
+/** The events of a responses stream, with the names of their frames. */
 export function responseEvents(text: string): Json[] {
   const frames = new SseReader(1 << 24);
   return [...frames.push(Buffer.from(text)), ...frames.end()].map(({ event, data }) => {
@@ -12,9 +12,9 @@ export function responseEvents(text: string): Json[] {
 }
 
 /**
- * Puts a response together from its stream as the strictest client would, from nothing but added, delta and done events.
- * It fails on anything out of order: gaps in the numbers, overlapping items, missing or wrong indexes, parts that were
- * never announced, and `done` events that do not repeat what the deltas said.
+ * Assembles a response from its stream as the strictest client would, from added, delta and done events only. It fails
+ * on anything out of order: gaps in the sequence numbers, overlapping items, missing or wrong indexes, parts that were
+ * never announced, and `done` events that differ from the deltas.
  */
 export function foldResponse(events: readonly Json[]): Json {
   const fold = new Fold();
@@ -28,7 +28,7 @@ export function foldResponse(events: readonly Json[]): Json {
   return { ...rest, output };
 }
 
-/** The same response under another id and time: ids of items are made of the response's own. */
+/** The same response under another id and time: item ids derive from the response's own. */
 export function withId(response: Json, id: string): Json {
   const core = (text: string) => text.replace(/^resp_/, "");
   return { ...JSON.parse(JSON.stringify(response).replaceAll(core(response.id), core(id))), created_at: 0 };

@@ -1,6 +1,6 @@
 import type { Json } from "./gateway.ts";
 
-/** What a scripted provider of the responses dialect says. */
+/** The replies of a scripted provider of the responses dialect. */
 export const UPSTREAM_RESPONSE_ID = "resp_upstream0123456789";
 
 export const RESPONSE_USAGE = {
@@ -42,7 +42,7 @@ export function frameOf(event: Json): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** The events of an answer of one message, said in these words. */
+/** The events of a reply of one message with this text. */
 export function responseEvents(words: readonly string[], more: Record<string, unknown> = {}): Json[] {
   const item = messageItem(words.join(""));
   const [part] = item.content;
@@ -66,7 +66,7 @@ export function responseFrames(words: readonly string[], more: Record<string, un
   return responseEvents(words, more).map(frameOf);
 }
 
-/** The events of a stream, each held against its name. */
+/** The events of a stream, each checked against its name. */
 export function eventsIn(text: string): Json[] {
   return text
     .split("\n\n")

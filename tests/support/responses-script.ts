@@ -4,7 +4,7 @@ import type { DialectScript, ModelOutput } from "./dialect-scripts.ts";
 import type { Json } from "./gateway.ts";
 import { frameOf, responseJson } from "./responses-native.ts";
 
-/** Settings with which the provider of the column below speaks the responses dialect and no other. */
+/** Settings with which the provider below speaks only the responses dialect. */
 export function responsesAlone(): Record<string, string> {
   const alone = (facts: Json) => {
     facts.dialects = [];
@@ -16,7 +16,7 @@ export function responsesAlone(): Record<string, string> {
 
 const USAGE = { input_tokens: 11, output_tokens: 7, total_tokens: 18 };
 
-/** An endpoint of the responses dialect, as callers of the other two have it. */
+/** An endpoint of the responses dialect, for callers of the other two. */
 export const RESPONSES_COLUMN: DialectScript = {
   provider: "scaleway",
   model: "mistral/mistral-medium-2604",
@@ -53,7 +53,7 @@ function endOf({ stop }: ModelOutput, output: readonly JsonObject[]): Json {
   return responseJson({ output, usage: USAGE, ...cut });
 }
 
-/** The events of an answer of these items, every text in pieces of so many characters. */
+/** The events of a reply with these items, every text in pieces of this many characters. */
 export function framesOf(
   items: readonly JsonObject[],
   end: (output: readonly JsonObject[]) => Json = (output) => responseJson({ output }),
@@ -115,7 +115,7 @@ export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
 }
 
 function begunItem(item: Json): Json {
-  // What is sealed at the beginning of a thought is not what is sealed at its end.
+  // The encrypted content at the begin of reasoning differs from that at its end.
   if (item.type === "reasoning") return { ...item, summary: [], encrypted_content: "gBEGUN" };
   return item.type === "message" ? { ...item, content: [] } : { ...item, arguments: "" };
 }

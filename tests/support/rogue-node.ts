@@ -33,7 +33,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Each field as a literal that nobody remembers. */
+/** Each header field as a literal without indexing. */
 function block(fields: Fields): Buffer {
   return Buffer.concat(
     fields.map(([name, value]) =>
@@ -55,11 +55,11 @@ function answer(stream: number, fields: Fields, body = "{}"): Buffer {
   ]);
 }
 
-/** How it ends without an answer: with its connection, or by refusing, before the head of an answer or after. */
+/** How it ends without a reply: with its connection, or by refusing, before or after the response head. */
 type Manner = "goes" | "refuses" | "refuses late";
 
 function ending(stream: number, manner: Manner): Buffer {
-  // All streams before this one were got to, and no error is why it goes.
+  // GOAWAY: all earlier streams were processed, and there is no error.
   if (manner === "goes") return frame(GOAWAY, 0, 0, words(stream - 2, 0));
   const reset = frame(RESET, 0, stream, words(REFUSED_STREAM));
   const head = frame(HEADERS, END_HEADERS, stream, block([[":status", "200"]]));
@@ -76,12 +76,12 @@ function words(...numbers: number[]): Buffer {
   );
 }
 
-/** What it says to a request that it has read; undefined: it refuses it, as one that has no place for it does. */
+/** Its reply to a request; undefined: it refuses, like a node without a free slot. */
 type Saying = (body: Json) => Json | undefined;
 
 /**
- * A node that writes its own frames: every request is answered with a head such as no agent can send, or not at all; or as
- * `Saying` wants it, whatever places the node said that it has.
+ * A node that writes raw frames: it replies to every request with a head that no agent can send, or not at all; or with
+ * a `Saying`, whatever capacity the node announced.
  */
 export async function rogueNode(
   gateway: string,
@@ -119,7 +119,7 @@ export async function rogueNode(
       unread = unread.subarray(end);
       if (type === SETTINGS && (flags & ACK) === 0) ws.send(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
       if (type === PING && (flags & ACK) === 0) ws.send(frame(PING, ACK, 0, payload));
-      // A request without a body asks what there is.
+      // A request without a body lists the models.
       if (type === HEADERS && (flags & END_STREAM) !== 0)
         ws.send(answer(stream, [[":status", "200"]], JSON.stringify(ANNOUNCEMENT)));
       else if (type === DATA) onData(stream, payload.toString(), (flags & END_STREAM) !== 0);

@@ -1,11 +1,11 @@
 import type { Fault } from "../../src/contract/faults.ts";
 import type { CatalogueSnapshot, Endpoint, Model, Price, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import type { CircuitState } from "../../src/domain/routing/circuit-state.ts";
-import { type LatencySample, LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import type { LatencySample } from "../../src/domain/routing/latency-estimate.ts";
 import { type Plan, type PlanningContext, type PlanRequest, planAttempts } from "../../src/domain/routing/plan.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
 import type { RoutingTarget } from "../../src/domain/routing/routing-target.ts";
-import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
+import { LatencyTracker, TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 import { EVEN_WEIGHTS, type RouterSpec } from "../../src/domain/tenancy/router.ts";
 import { parseDecimal } from "../../src/kit/money.ts";
@@ -71,7 +71,7 @@ export type EndpointDraft = {
   more?: Partial<Endpoint>;
 };
 
-/** `provider:eu:model`, at one euro per million tokens either way, unless said otherwise. */
+/** `provider:eu:model`, at one euro per million tokens either way by default. */
 export function endpointOf(draft: EndpointDraft): Endpoint {
   const {
     provider,
@@ -197,12 +197,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined,
     hasRealProvider: !simulated,
   };
-  const reach = new Reachability(
-    () => snapshot,
-    connections,
-    () => true,
-    ALL_PROVEN,
-  );
+  const reach = new Reachability({ snapshot }, connections, () => true, ALL_PROVEN);
   const latency = new LatencyTracker();
   return {
     snapshot,
@@ -263,6 +258,6 @@ export function refusal(request: PlanRequest, world: PlanningContext): Fault {
   return plan.fault;
 }
 
-/** Providers in the order in which they would be tried. */
+/** Providers in the order of attempts. */
 export const providersOf = (plan: Plan) => plan.attempts.map(({ endpoint }) => endpoint.provider);
 export const modelsOf = (plan: Plan) => plan.attempts.map(({ model }) => model.id);

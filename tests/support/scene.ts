@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from "./upstream.ts";
 /** A model of the shipped catalogue that four connected providers serve. */
 export const MODEL = "openai/gpt-oss-120b";
 
-/** Whom a scene can connect: each gets a scripted upstream. */
+/** The providers of a scene: each gets a scripted upstream. */
 export type Provider =
   | "alibaba"
   | "cohere"
@@ -31,14 +31,14 @@ export type Provider =
   | "anthropic"
   | "aws-bedrock";
 
-/** What the operator set as a provider's credential. No caller may ever see it. */
+/** The operator's credential of a provider. No caller may ever see it. */
 export const credentialOf = (provider: string) => `operator-canary-${provider}-5d41402abc4b2a76`;
 
 export type Scene = {
   readonly gateway: TestGateway;
   /** The scripted upstream of a provider of this scene. */
   at(provider: Provider): Upstream;
-  /** POST /v1/chat/completions, answered whole or read to the end of its stream. */
+  /** POST /v1/chat/completions, complete or read to the end of its stream. */
   chat(key: string, body?: Record<string, unknown> | string, headers?: Record<string, string>): Promise<Called>;
   /** The same, read piece by piece. */
   open(key: string, body: Record<string, unknown>): Promise<OpenChat>;
@@ -46,13 +46,13 @@ export type Scene = {
   /** A row of the request log with its decision. */
   row(requestId: string): Promise<Json>;
   rows(tenant: Tenant): Promise<Json[]>;
-  /** Rows of the log once there are so many: a client that hung up does not see when its request is over. */
+  /** Log rows once there are this many: a disconnected client does not see when its request is over. */
   rowsOnce(tenant: Tenant, count: number): Promise<Json[]>;
   charges(tenant: Tenant): Promise<{ id: string; nanos: bigint }[]>;
   close(): Promise<void>;
 };
 
-/** A gateway in this process with scripted upstreams in the place of real providers. */
+/** A gateway in this process with scripted upstreams instead of real providers. */
 export async function openScene(providers: readonly Provider[], env: Record<string, string> = {}): Promise<Scene> {
   const upstreams = new Map<Provider, Upstream>();
   for (const provider of providers) upstreams.set(provider, await startUpstream());
@@ -93,7 +93,7 @@ export async function openScene(providers: readonly Provider[], env: Record<stri
   };
 }
 
-/** Scripted failures are many and at once: nobody is set aside for them or left without a retry unless a test says so. */
+/** Scripted failures are many and concurrent: by default they open no circuit and use up no retry budget. */
 export const QUIET = {
   GATEWAY_ASIDE_FAILURES: "0",
   GATEWAY_RETRY_PERCENT: "100",
@@ -103,7 +103,7 @@ export const QUIET = {
   GATEWAY_DRAIN_TIMEOUT_MS: "1000",
 };
 
-/** Settings that put upstreams in the place of catalogue providers. */
+/** Settings that put upstreams in place of catalogue providers. */
 export function connectedTo(upstreams: ReadonlyMap<string, Pick<Upstream, "baseUrl">>): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [provider, { baseUrl }] of upstreams) {
@@ -118,7 +118,7 @@ export function chatBody(more: Record<string, unknown> = {}): Record<string, unk
   return { model: MODEL, messages: [{ role: "user", content: "Say hello." }], ...more };
 }
 
-/** The data of the events of a stream, in order, comments left out. */
+/** The data of a stream's events in order, without comments. */
 export function eventsOf(text: string): string[] {
   return text
     .split("\n\n")
@@ -133,7 +133,7 @@ export function chunksOf(text: string): Json[] {
     .map((data) => JSON.parse(data));
 }
 
-/** What the model said in a stream. */
+/** The text of a stream. */
 export function contentOf(text: string): string {
   return chunksOf(text)
     .map((chunk) => chunk.choices?.[0]?.delta?.content ?? "")
@@ -145,16 +145,16 @@ export type OpenChat = {
   readonly headers: IncomingHttpHeaders;
   /** Everything read so far. */
   readonly text: string;
-  /** Resolves once the text read so far holds this; rejects when the answer ends before. */
+  /** Resolves once the text read so far contains this; rejects when the response ends before. */
   until(part: string): Promise<void>;
-  /** Resolves when the answer is over: `whole`, or `cut` when the connection broke. */
+  /** Resolves when the response is over: `whole`, or `cut` when the connection broke. */
   readonly over: Promise<"whole" | "cut">;
-  /** The answer as it comes; nothing is read from it until someone asks. */
+  /** The response as it comes; nothing is read from it by default. */
   readonly response: IncomingMessage;
   hangUp(): void;
 };
 
-/** A call whose answer is read piece by piece; with `unread` nobody reads it until told. */
+/** A call whose response is read piece by piece; with `unread` it is not read until the test does. */
 export function openChat(
   origin: string,
   key: string,
@@ -168,7 +168,7 @@ export function openChat(
   return promise;
 }
 
-/** Sends a call and gives the request itself, for callers that leave before any answer. */
+/** Sends a call and returns the request itself, for callers that disconnect before any response. */
 export function startChat(
   origin: string,
   key: string,
@@ -242,14 +242,14 @@ export type Used = {
   readonly input: number;
   readonly cached?: number;
   readonly written?: number;
-  /** The part of what was written that is kept for an hour. */
+  /** The part of the cache write that is kept for an hour. */
   readonly hourLong?: number;
   readonly output: number;
 };
 
 const MICRO = 1_000_000n;
 
-/** What a request costs by the catalogue's files, computed apart from the gateway's own code. */
+/** The cost of a request by the catalogue's files, independent of the gateway's own code. */
 export function costNanos(provider: Provider, used: Used, currency = "EUR", model = MODEL): bigint {
   const price = readCatalogue(`providers/${provider}.json`).endpoints.find((one: Json) => one.model === model)
     .prices[0];

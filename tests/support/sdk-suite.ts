@@ -18,7 +18,7 @@ export const time = {
 
 type Spoken = { gateway(): TestGateway; client(): OpenAI };
 
-/** A gateway while the tests of one file run, and the official SDK that speaks to it. */
+/** A gateway for the tests of one file, and the official SDK that calls it. */
 export function sdkForFile(): Spoken {
   let gateway: TestGateway | undefined;
   beforeAll(async () => {
@@ -35,12 +35,12 @@ export function sdkForFile(): Spoken {
   };
 }
 
-/** What the SDK gets from every simulated provider, whatever wire format that speaks. */
+/** What the SDK gets from every simulated provider, whatever its dialect. */
 export function sdkTests(
   { client }: Spoken,
   { model, provider, surface }: { readonly model: string; readonly provider: string; readonly surface: string },
 ): void {
-  test("CHAT-01 CHAT-07 an answer, whole and as a stream, with the same words, figures and cost", async () => {
+  test("CHAT-01 CHAT-07 complete and streamed replies have the same text, usage and cost", async () => {
     const { completions } = client().chat;
     const { data: reply, response } = await completions.create({ model, messages }).withResponse();
     expect(response.headers.get("x-svc-upstream-surface")).toBe(surface);
@@ -55,7 +55,7 @@ export function sdkTests(
     expect(final.usage).toMatchObject({ currency: "EUR", cost: expect.any(Number) });
   });
 
-  test("CHAT-03 CHAT-05 the tools runner: parallel calls, one without arguments, their results, the answer", async () => {
+  test("CHAT-03 CHAT-05 the tools runner: parallel calls, one without arguments, their results, the reply", async () => {
     const called: string[] = [];
     const runnable = ({ function: { name, parameters } }: typeof weather | typeof time) => ({
       type: "function" as const,

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, libraryOn, person } from "./people-rows.ts";
 
-/** The store as it was before each person had one second factor. */
+/** The store before each person had one second factor. */
 export const BEFORE_ONE_FACTOR = [
   "drop index people_two_factors_by_person",
   "create index people_two_factors_by_person on people_two_factors (user_id)",
@@ -30,7 +30,7 @@ export async function expectOneFactorEach(
     factorRow("aut_per_confirmed", "per_confirmed", 0),
     ...[factorRow("aut_04", "per_several", 1), factorRow("aut_03", "per_several", 1)],
     ...[factorRow("aut_06", "per_waiting", 0), factorRow("aut_05", "per_waiting", 0)],
-    // From before it was known whether a code had confirmed it: the library takes it for one that is on.
+    // From before confirmation was stored: the library treats it as enabled.
     ...[factorRow("aut_07", "per_old", null), factorRow("aut_08", "per_old", 0)],
     factorRow("aut_09", "per_one", 0),
   ]);
@@ -51,7 +51,7 @@ export async function expectOneFactorEach(
       forceAllowId: true,
     });
   for (const userId of ["per_confirmed", "per_old"]) await expect(add(userId)).rejects.toThrow("too late");
-  // One that an instance of an earlier version has added waits for its code; another takes its place.
+  // A factor added by an instance of an earlier version awaits its code; another replaces it.
   await add("per_one");
   expect(await of("per_one")).toEqual(["aut_10"]);
   await store.close();

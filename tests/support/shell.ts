@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import type { Shell } from "../../src/cli/command.ts";
 
-/** A shell without a terminal, and what was said in it so far. */
+/** A shell without a terminal, and its output so far. */
 export function quietShell(env: Shell["env"] = {}): { shell: Shell; stdout(): string; stderr(): string } {
   const [stdout, stderr] = [collector(), collector()];
   return { shell: { env, stdout: stdout.stream, stderr: stderr.stream }, stdout: stdout.text, stderr: stderr.text };

@@ -10,7 +10,7 @@ import { allProven } from "./proofs.ts";
 import { connectedTo, nanosOf, QUIET } from "./scene.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
-/** Providers that only tests know, each in a country of its own; `nowhere` does not say where it is. */
+/** Providers that only tests know, each in its own country; `nowhere` does not declare one. */
 const COUNTRIES = { alpha: "FR", beta: "DE", gamma: "US", nowhere: undefined } as const;
 export type Speaking = keyof typeof COUNTRIES;
 
@@ -51,12 +51,12 @@ export type Spoken = {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Buffer;
-  /** The body of a refusal. */
+  /** The body of an error. */
   readonly error: Json;
   readonly id: string;
 };
 
-/** A gateway with a catalogue of its own, whose providers are scripted upstreams. */
+/** A gateway with its own catalogue, whose providers are scripted upstreams. */
 export async function openSpeech(rows: readonly SpeechRow[], env: Record<string, string> = {}): Promise<SpeechScene> {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-speech-"));
   const upstreams = new Map<Speaking, Upstream>();
@@ -117,14 +117,14 @@ export type OpenSpeech = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly response: IncomingMessage;
-  /** The next bytes that come. */
+  /** The next bytes. */
   chunk(): Promise<Buffer>;
-  /** Resolves when the answer is over: `whole`, or `cut` when the connection broke. */
+  /** Resolves when the response is over: `whole`, or `cut` when the connection broke. */
   readonly over: Promise<"whole" | "cut">;
   hangUp(): void;
 };
 
-/** A call whose answer nobody reads until told. */
+/** A call whose response is not read until the test does. */
 export function openSpeechCall(origin: string, key: string, body: unknown): Promise<OpenSpeech> {
   const { promise, resolve, reject } = Promise.withResolvers<OpenSpeech>();
   const request = httpRequest(`${origin}/v1/audio/speech`, {

@@ -17,7 +17,7 @@ function holdOf(requestId: string, nanos: bigint, more: Partial<HoldRequest> = {
   return { requestId, workspaceId: "ws", keyId: "k1", memberId: null, nanos, atMs: NOON, limits: [], ...more };
 }
 
-/** Spend limits: what every shared state does, whatever it is kept in. */
+/** Spend limits: what every shared state does, on every backend. */
 export function spendingTests(open: OpenState, runs: number): void {
   limitTests(async () => (await open({ startMs: NOON, balanceNanos: 1_000_000n * EUR })).state);
   modelTests(open, runs);
@@ -25,7 +25,7 @@ export function spendingTests(open: OpenState, runs: number): void {
 
 function limitTests(funded: () => Promise<SharedState>): void {
   describe("limits", () => {
-    test("BILL-04 spent, reserved and this request together must fit; the verdict says which limit and when it resets", async () => {
+    test("BILL-04 spend, holds and this request must fit; the verdict names the limit and its reset", async () => {
       const state = await funded();
       const limits = DAILY;
       await state.hold(holdOf("r1", 4n * EUR, { limits }));
@@ -46,7 +46,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       });
     });
 
-    test("BILL-04 of 200 requests at once on a limit for 10, ten are admitted, and a refused one reserves nothing", async () => {
+    test("BILL-04 of 200 concurrent requests on a limit for 10, ten are admitted, and a refused one holds nothing", async () => {
       const state = await funded();
       const verdicts = await Promise.all(
         Array.from({ length: 200 }, (_, n) => state.hold(holdOf(`r${n}`, EUR, { limits: DAILY }))),
@@ -56,7 +56,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.spending(of("k1"), NOON)).day.heldNanos).toBe(10n * EUR);
     });
 
-    test("BILL-04 a release gives back, a settlement turns the hold into spend, and use beyond the hold counts too", async () => {
+    test("BILL-04 a release returns the hold, a settlement turns it into spend, and excess usage counts too", async () => {
       const state = await funded();
       const limits = DAILY;
       await state.hold(holdOf("free", 10n * EUR, { limits }));
@@ -71,7 +71,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       });
     });
 
-    test("BILL-04 a limit that is lowered, raised or lifted holds from the next request on", async () => {
+    test("BILL-04 a lowered, raised or lifted limit holds from the next request", async () => {
       const state = await funded();
       await state.hold(holdOf("r1", 5n * EUR));
       await state.settle({ requestId: "r1", workspaceId: "ws" }, 5n * EUR);
@@ -87,7 +87,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect(await tryHold(null)).toBe("held");
     });
 
-    test("BILL-04 everyone has a count of their own: workspace, member and key", async () => {
+    test("BILL-04 workspace, member and key have separate counters", async () => {
       const state = await funded();
       const alice = { keyId: "k1", memberId: "alice" };
       await state.hold(holdOf("r1", 3n * EUR, alice));
@@ -109,7 +109,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.hold(holdOf("r5", 1n, { keyId: "k3", limits: [] }))).is).toBe("held");
     });
 
-    test("BILL-04 the first limit that is reached is told, and an empty wallet before all of them", async () => {
+    test("BILL-04 names the first reached limit, and an empty wallet before all of them", async () => {
       const state = await funded();
       const limits = [limit("workspace", "month", 5n * EUR), limit("key", "day", 1n)];
       expect(await state.hold(holdOf("r", 2n * EUR, { limits }))).toMatchObject({ limit: limits[1] });
@@ -120,7 +120,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.hold(holdOf("r", 2_000_000n * EUR, { limits }))).is).toBe("insufficient_credits");
     });
 
-    test("BILL-04 a day begins at midnight UTC, a month on its first: what was spent before counts only where it belongs", async () => {
+    test("BILL-04 a day begins at midnight UTC, a month on its first; earlier spend counts in its own period", async () => {
       const last = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
       const state = await funded();
       const limits = [limit("workspace", "month", 10n * EUR), limit("workspace", "day", 6n * EUR)];
@@ -131,14 +131,14 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await ask("r3", last)).is).toBe("held");
       expect(await ask("r4", last)).toMatchObject({ limit: { per: "month" }, resetsAtMs: Date.UTC(2026, 11, 1) });
       expect((await ask("r5", last + 1)).is).toBe("held");
-      // A request that began before midnight and ends after it is spend of the day it began in, as in the roll-ups.
+      // A request that spans midnight counts for the day it began in, as in the roll-ups.
       await state.settle({ requestId: "r3", workspaceId: "ws" }, 4n * EUR);
       expect((await state.spending(of("ws"), last)).day).toEqual({ spentNanos: 4n * EUR, heldNanos: 0n });
       expect((await state.spending(of("ws"), last + 1)).day).toEqual({ spentNanos: 0n, heldNanos: 5n * EUR });
       expect((await state.spending(of("ws"), last)).month.spentNanos).toBe(9n * EUR);
     });
 
-    test("BILL-04 what was spent before the start counts on", async () => {
+    test("BILL-04 spend from before the start counts", async () => {
       const state = await funded();
       const spend = { workspaceId: "ws", keyId: "k1", memberId: "alice" };
       await state.restoreSpend([
@@ -159,7 +159,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.hold(holdOf("r", EUR, { limits }))).is).toBe("held");
     });
 
-    test("BILL-04 what nobody knows the key of counts for its workspace alone, and is no key's", async () => {
+    test("BILL-04 spend of an unknown key counts for its workspace only", async () => {
       const state = await funded();
       const spend = { keyId: "", memberId: null, day: "2026-11-15" };
       await state.restoreSpend([
@@ -176,7 +176,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.hold(holdOf("r", 5n * EUR, { limits: DAILY }))).is).toBe("held");
     });
 
-    test("BILL-04 old days are forgotten, those of this month and the one before are not", async () => {
+    test("BILL-04 old days are pruned, those of this month and the one before are not", async () => {
       const state = await funded();
       const spend = { workspaceId: "ws", keyId: "k1", memberId: null, nanos: EUR };
       await state.restoreSpend([
@@ -197,7 +197,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
 }
 
 function modelTests(open: OpenState, runs: number): void {
-  /** The state machine beside a model that keeps every hold and every charge as a row and adds them up. */
+  /** The state machine beside a model that keeps every hold and charge as a row and sums them. */
   describe("in any order", () => {
     type Row = { nanos: bigint; keyId: string; atMs: number; sinceMs: number; is: "held" | "swept" };
     const KEYS = [
@@ -241,7 +241,7 @@ function modelTests(open: OpenState, runs: number): void {
       return dayOfMs(atMs).slice(0, letters) === dayOfMs(nowMs).slice(0, letters);
     };
 
-    test("BILL-04 BILL-03 hold, settle, release, sweep, limits, midnights and restarts: counts are the sums of what happened, and no admission breaks a limit", () => {
+    test("BILL-04 BILL-03 after any operations counters equal the sums, and no admission exceeds a limit", () => {
       return fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 150 }), async (steps) => {
           let { state, clock } = await open({ startMs: Date.UTC(2026, 10, 27), balanceNanos: 400n });
@@ -271,7 +271,7 @@ function modelTests(open: OpenState, runs: number): void {
             if (action.do === "hold") {
               const key = KEYS[action.key] ?? KEYS[0];
               const { nanos } = action;
-              // Limits on a member are asked of that member's keys only, as the directory does.
+              // Limits of a member apply only to that member's keys, as in the directory.
               const applied = limits.filter(({ of }) => of !== "member" || key.memberId !== null);
               const allHeld = [...running.values()].reduce((sum, row) => sum + heldNow(row), 0n);
               const fits = (one: SpendLimit) => {
@@ -326,7 +326,7 @@ function modelTests(open: OpenState, runs: number): void {
                 if (ageMs >= 2 * DAY_MS) running.delete(id);
               }
             } else {
-              // What was running is charged nothing; what was charged is in the books, and they fill the new process.
+              // Running requests are not charged; charges are in the ledger, which fills the new process.
               running.clear();
               const spends = charges.map(({ keyId, atMs, nanos }) => ({
                 workspaceId: "ws",

@@ -3,19 +3,19 @@ import { describe, expect, test } from "vitest";
 import type { DailySpend, SharedState } from "../../src/domain/admission/shared-state.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 
-/** What the books have when a state is opened. */
+/** What the ledger has when a state is opened. */
 export type StateBooks = {
   readonly startMs?: number;
   readonly balanceNanos?: bigint;
   readonly spends?: readonly DailySpend[];
 };
 
-/** A state of its own, and the clock that it goes by. */
+/** A state of its own, and its clock. */
 export type StateRoom = { readonly state: SharedState; readonly clock: PassingClock };
 export type PassingClock = Clock & { pass(ms: number): void };
 export type OpenState = (books?: StateBooks) => Promise<StateRoom>;
 
-/** A clock that goes when it is told to. */
+/** A clock that tests advance. */
 export function handClock(startMs = 1_800_000_000_000): PassingClock {
   let elapsedMs = 5_000;
   return {
@@ -41,10 +41,10 @@ const holdOf = (requestId: string, nanos: bigint, workspaceId = "ws") => ({
 
 const keyOf = (id: string) => ({ id, workspaceId: "ws" });
 
-/** Windows and wallets: what every shared state does, whatever it is kept in. */
+/** Rate windows and wallets: what every shared state does, on every backend. */
 export function stateTests(open: OpenState, runs: number): void {
   describe("window", () => {
-    test("RATE-01 a place comes free exactly 60 s after it was taken, and not a moment before", async () => {
+    test("RATE-01 a slot becomes free exactly 60 s after it was taken", async () => {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
@@ -77,7 +77,7 @@ export function stateTests(open: OpenState, runs: number): void {
       });
     });
 
-    test("RATE-01 a limit that was lowered says when a call will really fit", async () => {
+    test("RATE-01 a lowered limit reports when a call will really fit", async () => {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       for (let call = 0; call < 5; call += 1) {
@@ -94,7 +94,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject(full);
     });
 
-    test("RATE-03 looking at a window says how it stands and counts nothing", async () => {
+    test("RATE-03 reading a window counts nothing", async () => {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
@@ -125,14 +125,14 @@ export function stateTests(open: OpenState, runs: number): void {
       });
     });
 
-    test("RATE-01 no key sees another's calls", async () => {
+    test("RATE-01 keys have separate windows", async () => {
       const { state } = await open();
       expect((await state.consumeRateWindow(keyOf("a"), 1)).isAllowed).toBe(true);
       expect((await state.consumeRateWindow(keyOf("b"), 1)).isAllowed).toBe(true);
       expect((await state.consumeRateWindow(keyOf("a"), 1)).isAllowed).toBe(false);
     });
 
-    test("RATE-01 never more than the limit in any 60 s, and never fewer than would fit: as a model that counts all", () => {
+    test("RATE-01 admits at most the limit in any 60 s, and never less than fits, like a model that counts all", () => {
       const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 1, max: 40 })), {
         maxLength: 200,
       });
@@ -156,7 +156,7 @@ export function stateTests(open: OpenState, runs: number): void {
   });
 
   describe("wallet", () => {
-    test("BILL-03 a hold takes credit away from others at once and is refused when it does not fit", async () => {
+    test("BILL-03 a hold reduces the available balance at once and is refused when it does not fit", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       expect(await state.hold(holdOf("r1", 6n * EUR))).toEqual({ is: "held" });
@@ -171,14 +171,14 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.hold(holdOf("r2", 5n * EUR))).toEqual({ is: "held" });
     });
 
-    test("BILL-03 of 200 requests at once on a balance for 10, ten are admitted", async () => {
+    test("BILL-03 of 200 concurrent requests on a balance for 10, ten are admitted", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       const verdicts = await Promise.all(Array.from({ length: 200 }, (_, n) => state.hold(holdOf(`r${n}`, EUR))));
       expect(verdicts.filter((verdict) => verdict.is === "held")).toHaveLength(10);
     });
 
-    test("BILL-03 usage beyond the hold may push the balance below zero, and then nothing more is admitted", async () => {
+    test("BILL-03 usage beyond the hold may make the balance negative, and then nothing is admitted", async () => {
       const { state } = await open();
       await state.credit("ws", EUR);
       await state.hold(holdOf("r1", EUR));
@@ -188,7 +188,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect((await state.hold(holdOf("r3", 1n))).is).toBe("insufficient_credits");
     });
 
-    test("BILL-01 BILL-03 what is taken was free: it is not held and need not stay; all of it, or as much as there is", async () => {
+    test("BILL-01 BILL-03 a withdrawal takes available balance only: all of it, or as much as there is", async () => {
       const { state } = await open();
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 0n, heldNanos: 0n });
       await state.credit("ws", 100n);
@@ -203,7 +203,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 30n, heldNanos: 30n });
     });
 
-    test("BILL-02 a request is settled once, however often that is asked", async () => {
+    test("BILL-02 a request is settled once, however often it is requested", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r1", 2n * EUR));
@@ -214,7 +214,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 0n });
     });
 
-    test("BILL-02 BILL-03 who leaves a request to another run of it leaves the hold, which that one ends with its charge", async () => {
+    test("BILL-02 BILL-03 a run that hands its request over leaves the hold, which the other ends with its charge", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       for (const _run of ["first", "second"]) expect(await state.hold(holdOf("r", 4n * EUR))).toEqual({ is: "held" });
@@ -224,7 +224,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
     });
 
-    test("BILL-03 what is held is held for the whole of a second run, too", async () => {
+    test("BILL-03 a hold lasts for the whole of a second run, too", async () => {
       const { state, clock } = await open();
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r", 8n * EUR));
@@ -238,7 +238,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.sweepHolds(1000)).toBe(1);
     });
 
-    test("BILL-03 a hold that a second run has renewed keeps no other from being given back", async () => {
+    test("BILL-03 a hold that a second run renewed does not keep others from expiring", async () => {
       const { state, clock } = await open();
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r", EUR));
@@ -251,7 +251,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
     });
 
-    test("BILL-03 a second run after its hold was given back needs what it takes like any other request", async () => {
+    test("BILL-03 a second run after its hold expired needs funds like any other request", async () => {
       const { state, clock } = await open();
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r", 8n * EUR));
@@ -278,7 +278,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: EUR, heldNanos: EUR });
     });
 
-    test("BILL-03 a forgotten hold is given back, and its late end is still charged once", async () => {
+    test("BILL-03 an abandoned hold is released, and its late end is still charged once", async () => {
       const { state, clock } = await open();
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r1", 4n * EUR));
@@ -296,7 +296,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
     });
 
-    test("BILL-03 a hold that no run goes on with is given back to wallet and spender, and its late end is still charged once", async () => {
+    test("BILL-03 a hold without a continuing run is released for wallet and spender, and a late end charged once", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       for (const id of ["r1", "r2"]) await state.hold(holdOf(id, 4n * EUR));
@@ -308,7 +308,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 4n * EUR });
     });
 
-    test("BILL-03 whatever happens in whatever order: balance = credits − charges, held = open holds, and no hold is overdrawn", () => {
+    test("BILL-03 after any operations: balance = credits − charges, held = open holds, and no hold is overdrawn", () => {
       const ids = fc.integer({ min: 0, max: 12 }).map((n) => `r${n}`);
       const amounts = fc.bigInt({ min: 0n, max: 50n });
       const step = fc.oneof(

@@ -56,9 +56,9 @@ const key: ApiKey = {
 const membership = { role: "admin", pending: true } as const;
 const member = { id: "mem_1", workspaceId: "ws_1", email: "a@example.com", createdAtMs: 5, ...membership };
 const topup = (id: string, nanos: bigint, createdAtMs = 1) =>
-  topupOf({ id, workspaceId: "ws_1", currency: "EUR", nanos, createdAtMs, note: "by hand" });
+  topupOf({ id, workspaceId: "ws_1", currency: "EUR", nanos, createdAtMs, note: "manual" });
 
-/** What every engine behind the stores must do. `open` gives a fresh, empty store; `reopen` the same data again. */
+/** What every engine behind the stores must do. `open` returns a fresh, empty store; `reopen` the same data again. */
 export function storeSuite(name: string, open: () => Promise<{ store: Store; reopen(): Promise<Store> }>): void {
   describe(name, () => {
     let store: Store;
@@ -136,7 +136,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
 }
 
 function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void {
-  test("KEY-01 tenants and keys come back as they were saved", async () => {
+  test("KEY-01 tenants and keys are returned as saved", async () => {
     const { tenancy } = current();
     await tenancy.saveWorkspace(workspace);
     await tenancy.saveMember(member);
@@ -152,7 +152,7 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
     });
   });
 
-  test("POL-01 the policy of a key comes back as it was saved, with only the rules it names", async () => {
+  test("POL-01 the policy of a key is returned as saved, with only the rules it names", async () => {
     const { tenancy } = current();
     await tenancy.saveWorkspace(workspace);
     const strict: ApiKey = { ...key, policy: { floor: "L3", countries: ["DE"], noTraining: true } };
@@ -269,13 +269,13 @@ function ledgerTests(current: () => Store): void {
     expect(await ledger.audit()).toEqual([]);
   });
 
-  test("BILL-01 postings made at once all count", async () => {
+  test("BILL-01 concurrent postings all count", async () => {
     const { ledger } = current();
     await Promise.all(Array.from({ length: 50 }, (_, n) => ledger.post(topup(`t${n % 40}`, 1n))));
     expect((await ledger.wallet("ws_1"))?.balanceNanos).toBe(40n);
   });
 
-  test("transactions are listed newest first, page by page", async () => {
+  test("transactions are listed newest first, paginated", async () => {
     const { ledger } = current();
     for (const [id, atMs] of [
       ["a", 1],
@@ -286,7 +286,7 @@ function ledgerTests(current: () => Store): void {
       await ledger.post(topup(id, 7n, atMs));
     const first = await ledger.entries("ws_1", 3, null);
     expect(first.rows.map(({ id }) => id)).toEqual(["c", "b", "d"]);
-    expect(first.rows[0]).toMatchObject({ kind: "topup", note: "by hand", detail: null });
+    expect(first.rows[0]).toMatchObject({ kind: "topup", note: "manual", detail: null });
     const second = await ledger.entries("ws_1", 3, first.next);
     expect(second.rows.map(({ id }) => id)).toEqual(["a"]);
     expect(second.next).toBeNull();
@@ -307,7 +307,7 @@ function ingestTests(current: () => Store): void {
     expect(await ledger.audit()).toEqual([]);
   });
 
-  test("BILL-06 the price row and the exchange rate stand beside the charge", async () => {
+  test("BILL-06 the price row and the exchange rate are stored with the charge", async () => {
     const { ledger, ingest } = current();
     const record = chargedRecord("r1", 300n);
     await ingest([record]);
@@ -326,7 +326,7 @@ function ingestTests(current: () => Store): void {
     });
   });
 
-  test("BILL-02 what was not charged is logged and moves nothing", async () => {
+  test("BILL-02 an uncharged request is logged and moves nothing", async () => {
     const { ledger, ingest, log, rollups } = current();
     await ingest([
       finishedRecord("r1", {
@@ -349,7 +349,7 @@ function ingestTests(current: () => Store): void {
     ]);
   });
 
-  test("LOG-04 roll-ups keep days, keys, models and environments apart", async () => {
+  test("LOG-04 roll-ups separate days, keys, models and environments", async () => {
     const { ingest, rollups } = current();
     const day = 86_400_000;
     const start = Date.UTC(2027, 0, 15);
@@ -370,7 +370,7 @@ function ingestTests(current: () => Store): void {
     ]);
   });
 
-  test("BILL-01 a batch with a record that cannot be taken changes nothing at all", async () => {
+  test("BILL-01 a batch with an invalid record changes nothing at all", async () => {
     const { ledger, ingest, log } = current();
     await ledger.post(topup("t1", 100n));
     const record = finishedRecord("r2");
@@ -389,7 +389,7 @@ function ingestTests(current: () => Store): void {
     expect((await ledger.wallet("ws_1"))?.balanceNanos).toBe(95n);
   });
 
-  test("BILL-01 batches and postings at the same time do not disturb each other", async () => {
+  test("BILL-01 concurrent batches and postings do not interfere", async () => {
     const { ledger, ingest } = current();
     const batch = (n: number) => ingest(Array.from({ length: 20 }, (_, at) => chargedRecord(`r${n}-${at}`, 1n)));
     await Promise.all(Array.from({ length: 10 }, (_, n) => [batch(n), ledger.post(topup(`t${n}`, 100n))]).flat());
@@ -399,7 +399,7 @@ function ingestTests(current: () => Store): void {
 }
 
 function logTests(current: () => Store): void {
-  test("LOG-01 a record comes back as it was written", async () => {
+  test("LOG-01 a record is returned as written", async () => {
     const { ingest, log } = current();
     const record = finishedRecord("r1", { memberId: "mem_1", router: "fast", streaming: true });
     await ingest([record]);
@@ -435,7 +435,7 @@ function logTests(current: () => Store): void {
     expect((await log.list("ws_1", {}, 2, null)).next).toBeNull();
   });
 
-  test("LOG-02 each filter leaves out what it should, and other workspaces are never seen", async () => {
+  test("LOG-02 each filter excludes what it should, and other workspaces are never visible", async () => {
     const { ingest, log } = current();
     await ingest([
       finishedRecord("plain", { createdAtMs: 1000 }),
@@ -459,7 +459,7 @@ function logTests(current: () => Store): void {
     expect(await ids({ sinceMs: 2000, untilMs: 4000 })).toEqual(["auto", "key"]);
   });
 
-  test("LOG-02 a cursor that was made up is refused by its name", async () => {
+  test("LOG-02 an invented cursor is refused by name", async () => {
     const { log } = current();
     const refused = await log.list("ws_1", {}, 10, "nonsense").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Fault);

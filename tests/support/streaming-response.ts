@@ -1,18 +1,18 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 
-/** An answer that is read as it comes. */
+/** A response that is read as it comes. */
 export type StreamingResponse = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Resolves once the text read so far holds this; rejects when the answer ends before. */
+  /** Resolves once the text read so far contains this; rejects when the response ends before. */
   until(part: string): Promise<void>;
-  /** Resolves when the answer is over: `whole`, or `cut` when the connection broke. */
+  /** Resolves when the response is over: `whole`, or `cut` when the connection broke. */
   readonly over: Promise<"whole" | "cut">;
   hangUp(): void;
 };
 
-/** A GET, or with a body a POST, whose answer is read piece by piece. */
+/** A GET, or with a body a POST, whose response is read piece by piece. */
 export function openResponse(
   origin: string,
   key: string,

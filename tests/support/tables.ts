@@ -10,7 +10,7 @@ export const LEDGER_COLUMNS =
 
 let made: Promise<Buffer> | undefined;
 
-/** Lays an empty store into a folder, with its tables as a first start makes them: made once, and copied from then on. */
+/** Creates an empty store in a folder, with the tables of a first start: created once, then copied. */
 export async function layTables(dataDir: string): Promise<void> {
   made ??= migrated();
   writeFileSync(path.join(dataDir, DATABASE_FILE), await made, { mode: 0o600 });

@@ -6,7 +6,7 @@ import { callOf, framesOf, thoughtOf, wordsOf } from "./responses-script.ts";
 import { openScene, type Scene } from "./scene.ts";
 import { chatJson, type Script, type Upstream } from "./upstream.ts";
 
-/** A model that is whole on its provider's responses API alone: over chat completions it thinks or takes tools. */
+/** A model that is complete only on its provider's responses API: over chat completions it reasons or takes tools. */
 export const THINKER = "openai/gpt-5.6-terra";
 
 export const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -18,10 +18,10 @@ export const CALLS = [
   callOf("call_a", "weather", '{"city":"Paris"}'),
   callOf("call_b", "weather", '{"city":"Rome"}', 1),
 ];
-/** Everything that an answer with thoughts and tools has in it. */
+/** All fields of a reply with reasoning and tools. */
 export const SPOKEN = [thoughtOf("I should look."), wordsOf("Let me see."), ...CALLS];
 
-/** A chat request with tools and a wish to think. */
+/** A chat request with tools and reasoning. */
 export const THINKING_WITH_TOOLS = { model: THINKER, messages: HELLO, tools: TOOLS, reasoning_effort: "high" };
 
 export const answering = (...items: readonly JsonObject[]): Script => ({ json: responseJson({ output: items }) });
@@ -31,17 +31,17 @@ export type Through = {
   scene(): Scene;
   tenant(): Tenant;
   upstream(): Upstream;
-  /** What the provider was sent last, and where. */
+  /** What the provider received last, and where. */
   sent(): Json;
   path(): string | undefined;
-  /** Requests with tools and a wish to think, of both dialects. */
+  /** Requests with tools and reasoning, in both dialects. */
   chat(more?: object): Promise<Called>;
   messages(more?: object): Promise<Called>;
-  /** Says hello to whoever asks, in the format of the path. */
+  /** Replies with a greeting, in the format of the path. */
   greet(): void;
 };
 
-/** A gateway and the provider while the tests of one file run, with a workspace for each test. */
+/** A gateway and the provider for the tests of one file, with a workspace for each test. */
 export function throughResponses(): Through {
   let scene: Scene | undefined;
   let tenant: Tenant | undefined;

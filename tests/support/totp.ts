@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/** The six digits that an app shows for the address of a QR code, `steps` half-minutes from now. */
+/** The six digits that an authenticator shows for a QR code's URL, `steps` half-minutes from now. */
 export function totpOf(uri: string, steps = 0): string {
   const secret = base32(new URL(uri).searchParams.get("secret") ?? "");
   const counter = Buffer.alloc(8);

@@ -5,7 +5,7 @@ import { parseMultipart } from "../../src/sandbox/transcriptions.ts";
 import { expectDocumented } from "./documented-responses.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 
-/** A sound that lasts so long. */
+/** A sound of this duration. */
 export function sound(seconds: number): Buffer {
   return synthesizeSpeech("wav", seconds);
 }
@@ -20,7 +20,7 @@ export function wav(seconds: number, name = "speech.wav") {
 
 type Field = readonly [name: string, value: string];
 
-/** Sends a form as it is; `file` is a WAV of two seconds unless told otherwise, null for none. */
+/** Sends a form as it is; `file` is a WAV of two seconds by default, null for none. */
 export async function transcribe(
   gateway: Pick<TestGateway, "url">,
   key: string,
@@ -56,7 +56,7 @@ function parsed(text: string): Json {
 
 export const BOUNDARY = "a-boundary-of-the-test";
 
-/** The bytes of a form, by hand: whatever a client may send. */
+/** The bytes of a raw form: whatever a client may send. */
 export function formBytes(
   parts: readonly { head: string; body: string | Buffer }[],
   end = `--${BOUNDARY}--\r\n`,
@@ -101,7 +101,7 @@ export async function sendBytes(
   );
 }
 
-/** Begins an upload and leaves it to the caller to go on. */
+/** Begins an upload and leaves it to the caller to continue. */
 export function startUpload(
   gateway: Pick<TestGateway, "url">,
   key: string,

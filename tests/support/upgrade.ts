@@ -9,7 +9,7 @@ import { openVault } from "../../src/io/vault.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 
-/** The last migration before there were spend limits, shapes of the log, payments and alerts. */
+/** The last migration before spend limits, log shapes, payments and alerts. */
 const LAST_OLD = 3;
 
 const MASTER_KEY = Buffer.alloc(32, 5);
@@ -23,7 +23,7 @@ const failed = finishedRecord("r2", {
 
 type Value = string | number | bigint | null | Uint8Array;
 
-/** Everything that a store of that time held, as statements: its tables, what it remembers of them, and rows. */
+/** Everything in a store of that time, as statements: its tables, its migration state, and rows. */
 export function oldStore(ddl: Ddl, bytes: (hex: string) => string): string[] {
   const quoted = (value: Value) => {
     if (value === null) return "null";
@@ -88,7 +88,7 @@ export function oldStore(ddl: Ddl, bytes: (hex: string) => string): string[] {
   ];
 }
 
-/** That nothing of it is lost, and everything that came later works on it. */
+/** Checks that nothing is lost, and that everything newer works on it. */
 export async function expectUpgraded(store: Store): Promise<void> {
   const { workspaces, members, keys } = await store.tenancy.loadAll();
   expect([workspaces[0]?.policy.floor, members[0]?.email, keys[0]?.policy?.floor]).toEqual([

@@ -34,7 +34,7 @@ function post(upstream: Upstream, body: unknown = {}): Promise<Response> {
   });
 }
 
-/** Bytes of a raw HTTP exchange on one connection, until the other side ends it or `enough` is satisfied. */
+/** Bytes of a raw HTTP exchange on one connection, until the peer ends it or `enough` is satisfied. */
 async function talk(port: number, enough: (text: string) => boolean): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.write("POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}");
@@ -52,7 +52,7 @@ async function talk(port: number, enough: (text: string) => boolean): Promise<st
 }
 
 describe("startUpstream", () => {
-  test("keeps what it was sent and answers queued scripts in order, then the usual one", async () => {
+  test("keeps received requests and replies with queued scripts in order, then the default", async () => {
     const upstream = await start({ status: 418, body: "usual" });
     upstream.next({ json: chatJson({ content: "first" }), headers: { "X-Extra": "1" } });
     upstream.next(({ json }) => ({ json: { echo: json } }));
@@ -81,7 +81,7 @@ describe("startUpstream", () => {
     expect([whole.usage, streamed.usage]).toEqual([UPSTREAM_USAGE, UPSTREAM_USAGE]);
   });
 
-  test("a caller that hangs up is seen, and its socket is gone", async () => {
+  test("a client disconnect is visible, and its socket is gone", async () => {
     const upstream = await start({ frames: chatFrames(["a"]), end: { is: "stall", after: 40 } });
     const call = request(`${upstream.url}/x`, { method: "POST" });
     call.on("error", () => undefined);
@@ -138,7 +138,7 @@ describe("startUpstream", () => {
 });
 
 describe("replay", () => {
-  test("recordings come back as their bytes", async () => {
+  test("recordings are replayed byte for byte", async () => {
     const upstream = await start();
     const refused = loadExchange("d1-openai-chat/openai-401").interactions[0];
     const streamed = loadExchange("d1-openai-chat/openai-stream-tool-then-text").interactions[0];

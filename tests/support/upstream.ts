@@ -22,10 +22,10 @@ type Frame =
   | Buffer
   | { readonly data: string | Buffer; readonly afterMs: number; readonly gate?: Promise<void> };
 
-/** Where an answer breaks off: before its headers, right after them, or after so many bytes of its body. */
+/** Where a response breaks off: before its headers, right after them, or after this many bytes of its body. */
 type BreakingPoint = "before_headers" | "after_headers" | number;
 
-/** What a scripted upstream does with one request. Nothing given: 200 with an empty body. */
+/** What a scripted upstream does with one request. Default: 200 with an empty body. */
 export type Script = {
   readonly status?: number;
   readonly headers?: OutgoingHttpHeaders;
@@ -33,40 +33,40 @@ export type Script = {
   readonly json?: unknown;
   readonly body?: string | Buffer;
   readonly frames?: Iterable<Frame>;
-  /** Bytes put on the socket as they are, in the place of an HTTP answer. */
+  /** Raw bytes for the socket, instead of an HTTP response. */
   readonly raw?: string | Buffer;
   readonly beforeHeadersMs?: number;
-  /** The answer waits for this before it begins. */
+  /** The response waits for this before it begins. */
   readonly gate?: Promise<void>;
   readonly betweenFramesMs?: number;
-  /** Every byte of the body in a write of its own. */
+  /** Writes every byte of the body separately. */
   readonly slices?: "bytes";
   readonly encoding?: "gzip";
-  /** How the end of the body is told. Default: length for json and body, chunked for frames. */
+  /** How the end of the body is framed. Default: length for json and body, chunked for frames. */
   readonly framing?: "length" | "chunked" | "close";
-  /** Default: the answer is whole. A stalled answer keeps its connection open and says nothing more. */
+  /** Default: the response is complete. A stalled response keeps its connection open and sends nothing more. */
   readonly end?:
     | { readonly is: "cut"; readonly after: BreakingPoint; readonly how?: "fin" | "rst" }
     | { readonly is: "stall"; readonly after: BreakingPoint };
-  /** Bytes written on the connection once the answer is whole and the connection idle. */
+  /** Bytes written on the connection once the response is complete and the connection idle. */
   readonly idleBytes?: string | Buffer;
 };
 
 /** A script, or one chosen by the request. */
 export type Answering = Script | ((received: Received) => Script);
 
-/** A request as it came in. */
+/** A received request. */
 type Received = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];
   readonly raw: Buffer;
-  /** The body parsed, undefined when it is not JSON. */
+  /** The parsed body, undefined when it is not JSON. */
   readonly json: unknown;
-  /** Which connection it came on, counted from 1. */
+  /** Its connection, counted from 1. */
   readonly connection: number;
-  /** True once the caller hung up before the answer was whole. */
+  /** True once the client disconnected before the response was complete. */
   readonly aborted: boolean;
   /** How it ended: `broken` when the script broke it off. */
   readonly over: Promise<"whole" | "aborted" | "broken">;
@@ -78,18 +78,18 @@ export type Upstream = {
   readonly baseUrl: string;
   readonly port: number;
   readonly requests: readonly Received[];
-  /** Adds the answer to the next request that has none yet. */
+  /** Queues the reply to the next request. */
   next(answering: Answering): void;
-  /** Answers every request for which nothing is queued. */
+  /** Replies to every request for which nothing is queued. */
   always(answering: Answering): void;
-  /** Resolves once so many requests have come in, with the last of them. */
+  /** Resolves once this many requests have arrived, with the last of them. */
   arrived(count: number): Promise<Received>;
   openSockets(): number;
   connections(): number;
   close(): Promise<void>;
 };
 
-/** A well-formed chat completion, streamed when the request asks for a stream. */
+/** A well-formed chat completion, streamed when the request wants a stream. */
 function plainChat(received: Received): Script {
   const body = isJsonObject(received.json) ? received.json : {};
   const model = typeof body["model"] === "string" ? body["model"] : "upstream-model";
@@ -99,7 +99,7 @@ function plainChat(received: Received): Script {
   return { frames: chatFrames(["Hello", " there"], { model, usage }) };
 }
 
-/** A real HTTP server on a loopback port, a free one unless it is told, that keeps every request and answers by script. */
+/** A real HTTP server on a loopback port, by default a free one, that keeps every request and replies by script. */
 export async function startUpstream(first: Answering = plainChat, wanted = 0): Promise<Upstream> {
   const requests: Received[] = [];
   const queue: Answering[] = [];
@@ -143,16 +143,16 @@ export async function startUpstream(first: Answering = plainChat, wanted = 0): P
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-        // A raw answer takes its socket out of the server's own list.
+        // A raw reply removes its socket from the server's own list.
         for (const socket of sockets.keys()) socket.destroy();
       }),
   };
 }
 
-/** Below those that a system gives to connections and to whoever asks for any port: nobody is given one of these meanwhile. */
+/** Below the ephemeral ports of the system, so that no other process gets one of these meanwhile. */
 const UNUSED_PORTS = [20_000, 32_000] as const;
 
-/** A port on which nothing listens: connections to it are refused, until somebody listens there who was told of it. */
+/** A port on which nothing listens: connections to it are refused until a test listens there. */
 export async function unusedPort(): Promise<number> {
   const server = createTcpServer();
   const port = await listen(server, randomInt(...UNUSED_PORTS)).catch(() => undefined);
@@ -218,14 +218,14 @@ function parsed(raw: Buffer): unknown {
 
 async function play(script: Script, socket: Socket, response: ServerResponse, settle: Settle): Promise<void> {
   const { end } = script;
-  // It has none yet where the response before it is not known to be written.
+  // There is none yet while the previous response is not known to be written.
   if (response.socket === null) await once(response, "socket");
   if (script.beforeHeadersMs !== undefined) await sleep(script.beforeHeadersMs, undefined, { ref: false });
   await script.gate;
   const breakOff = async () => {
     if (end?.is !== "cut") return;
     settle("broken");
-    // What was written is read first, also where this process was busy for as long: a reset would throw it away.
+    // Written data is read first, also after a stall of this process: a reset would discard it.
     await sleep(20);
     for (let round = 0; round < 3; round += 1) await turn();
     if (end.how === "rst") socket.resetAndDestroy();
@@ -292,7 +292,7 @@ async function writeBody(script: Script, response: ServerResponse, limit: number
       }
     } else {
       await written(response, bytes);
-      // An endless body must leave the rest of the process its turn.
+      // An endless body must yield to the event loop.
       await turn();
     }
     sent += bytes.length;
@@ -305,7 +305,7 @@ function dataOf(frame: Frame): string | Buffer {
   return typeof frame === "string" || Buffer.isBuffer(frame) ? frame : frame.data;
 }
 
-/** Resolves when the bytes have been handed to the system, or the other side has gone. */
+/** Resolves when the bytes were handed to the system, or the peer has gone. */
 function written(to: ServerResponse | Socket, bytes: Buffer): Promise<void> {
   if (bytes.length === 0) return Promise.resolve();
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { checkMasterKeys, openVault } from "../../src/io/vault.ts";
 import { masterKeyTests } from "./master-key-suite.ts";
 import { MASTER_KEY, runOf, storedResponse } from "./response-suite.ts";
 
-/** A store, and ways past it. */
+/** A store, and ways around it. */
 export type VaultRoom = {
   readonly store: Store;
   /** Runs statements on the tables while the store is closed, and opens it again. */
@@ -20,7 +20,7 @@ const SECRET = storedResponse("resp_1", {
   input: [{ role: "user", content: CANARY }],
 });
 
-/** What is sealed stays sealed, on every engine. */
+/** Sealed content stays sealed, on every engine. */
 export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void {
   describe(name, () => {
     let room: VaultRoom;
@@ -37,7 +37,7 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
 
     masterKeyTests(() => store, change);
 
-    test("RESP-05 nothing of what is stored is found in the bytes of the store, nor the master key", async () => {
+    test("RESP-05 neither stored content nor the master key is in the bytes of the store", async () => {
       const responses = open();
       await responses.add({ ...SECRET, status: "queued" }, { body: CANARY, headers: {}, clientAddress: "::1" });
       expect(await responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: CANARY }])).toBe("stored");
@@ -51,14 +51,14 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
       }
     });
 
-    test("RESP-05 a row that is moved to another workspace does not open there", async () => {
+    test("RESP-05 a row moved to another workspace does not open there", async () => {
       await open().add(SECRET);
       await open().add(storedResponse("resp_2", { workspaceId: "ws_2" }));
       await change("update stored_responses set workspace_id = 'ws_2' where id = 'resp_1'");
       await expect(open().find("ws_2", "resp_1", 2000)).rejects.toThrow("does not open");
     });
 
-    test("RESP-05 a content that is moved to another column or row, or changed by a bit, does not open", async () => {
+    test("RESP-05 content moved to another column or row, or changed by a bit, does not open", async () => {
       await open().add(SECRET);
       await open().add(storedResponse("resp_2"));
       await change(
@@ -69,14 +69,14 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
       await expect(open().find("ws_1", "resp_2", 2000)).rejects.toThrow("input of resp_2 does not open");
     });
 
-    test("RESP-05 a data key of another workspace is no key", async () => {
+    test("RESP-05 a data key of another workspace does not open it", async () => {
       await open().add(SECRET);
       await open().add(storedResponse("resp_2", { workspaceId: "ws_2" }));
       await change("update data_keys set wrapped = (select wrapped from data_keys where workspace_id = 'ws_1')");
       await expect(open().find("ws_2", "resp_2", 2000)).rejects.toThrow("data key of workspace ws_2 does not open");
     });
 
-    test("RESP-05 a wrong master key is said at once and gives no garbage", async () => {
+    test("RESP-05 a wrong master key is reported at once and returns no garbage", async () => {
       const wrong = Buffer.alloc(32, 4);
       await checkMasterKeys(new MasterKeys(wrong), store.dataKeys);
       await open().add(SECRET);
@@ -85,9 +85,9 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
       await expect(open(wrong).find("ws_1", "resp_1", 2000)).rejects.toThrow("set GATEWAY_MASTER_KEY");
     });
 
-    test("RESP-05 two that need the first key of a workspace at once get the same one", async () => {
+    test("RESP-05 two concurrent first uses of a workspace get the same key", async () => {
       const [one, other] = [MASTER_KEY, MASTER_KEY].map((key) => openVault(new MasterKeys(key), store.dataKeys));
-      if (one === undefined || other === undefined) throw new Error("two vaults were asked for");
+      if (one === undefined || other === undefined) throw new Error("two vaults are needed");
       const slot = { workspaceId: "ws_1", column: "c", row: "r" };
       const [a, b] = await Promise.all([one.seal(slot, "a"), other.seal(slot, "b")]);
       expect(await Promise.all([other.open(slot, a), one.open(slot, b)])).toEqual(["a", "b"]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 
-/** JSON texts as nobody would write them: spaces, escapes, numbers that no machine keeps, keys in any order. */
+/** Unusual JSON texts: spaces, escapes, numbers beyond double precision, keys in any order. */
 const space = fc.constantFrom("", " ", "\n", "\t ", "  ");
 const number = fc.constantFrom("0", "-0", "1.0", "1e400", "12345678901234567890", "0.1000000000000000055", "-1E-7");
 const word = fc.constantFrom(
@@ -32,7 +32,7 @@ const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value;
 
-/** Members that the gateway does not know, by names that it does not know. */
+/** Unknown members with unknown names. */
 export const unknownMembers: fc.Arbitrary<string[]> = fc
   .uniqueArray(fc.tuple(fc.constantFrom("novel", "context_hint", "Ü", "x.y", "zz_1", "a b"), jsonText, space), {
     maxLength: 5,
@@ -40,7 +40,7 @@ export const unknownMembers: fc.Arbitrary<string[]> = fc
   })
   .map((members) => members.map(([key, value, gap]) => `"${key}"${gap}:${gap}${value}${gap}`));
 
-/** One event as InvokeModel's response stream packs it. */
+/** One event as in InvokeModel's response stream. */
 export function packedEvent(data: string): Buffer {
   return encodeEventMessage(
     { ":event-type": "chunk", ":content-type": "application/json", ":message-type": "event" },
@@ -51,7 +51,7 @@ export function packedEvent(data: string): Buffer {
 export type OpenStream = {
   readonly status: number;
   readonly headers: Headers;
-  /** Reads on until the text holds this. */
+  /** Reads until the text contains this. */
   until(part: string): Promise<string>;
   hangUp(): void;
 };

@@ -4,7 +4,7 @@ const realImmediate = setImmediate;
 
 let scheduler: Timers | undefined;
 
-/** Timers that the journal and the ingester set go to the scheduler of the world that is running. */
+/** Timers of the journal and the ingester go to the scheduler of the running world. */
 export function useTimersOf(next: Timers): void {
   scheduler = next;
 }
@@ -38,7 +38,7 @@ class FakeTimer {
   }
 }
 
-/** After the real world was forbidden: virtual timers, the order of the real loop, and names that mean nothing. */
+/** After the guard: virtual timers, the order of the real loop, and meaningless names. */
 export function allowVirtualTimers(): void {
   const clear = (timer: unknown) => {
     if (timer instanceof FakeTimer) timer.off();
@@ -50,6 +50,6 @@ export function allowVirtualTimers(): void {
     clearInterval: clear,
     setImmediate: realImmediate,
   });
-  // Statements have names of their own, which no one reads.
+  // Statement names, which are never read.
   Math.random = () => 0.5;
 }

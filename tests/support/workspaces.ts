@@ -2,7 +2,7 @@ import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 
-/** A workspace that nothing is special about. */
+/** A plain workspace. */
 export const plainWorkspace = (id: string): Workspace => ({
   id,
   slug: id.replace("_", "-"),
@@ -13,7 +13,7 @@ export const plainWorkspace = (id: string): Workspace => ({
   keyPolicy: { personalKeys: true, approval: false },
 });
 
-/** So that there is something for other rows to be of. */
+/** A parent row for other rows. */
 export async function withWorkspaces(store: Store, ...ids: readonly string[]): Promise<void> {
   for (const id of ids.length > 0 ? ids : ["ws_1", "ws_2"]) await store.tenancy.saveWorkspace(plainWorkspace(id));
 }

@@ -9,10 +9,10 @@ export function box(name: string, ...parts: Buffer[]): Buffer {
   return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
 }
 
-/** What the decoder is told of AAC: LC at 16 kHz, mono. */
+/** The decoder's configuration for AAC: LC at 16 kHz, mono. */
 const ESDS = box("esds", words(0), Buffer.from(`03160000000411${"40".padEnd(26, "0")}05021408`, "hex"));
 
-/** One track of sound whose samples are alike, each of a size and with a length on its clock. */
+/** One audio track of equal samples, each with a size and a duration on its clock. */
 export function mp4(
   codec: string,
   track: { samples: number; bytes: number; units: number; unitsPerSecond: number },

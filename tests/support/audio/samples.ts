@@ -15,7 +15,7 @@ const sandboxFile = z.object({
   ),
 });
 
-/** A short file of a real encoder, and how long a real decoder found it to be. */
+/** A short file of a real encoder, and its duration by a real decoder. */
 export type Sample = { readonly name: string; readonly bytes: Buffer; readonly decodedSeconds: number };
 
 export function encodedSamples(): Sample[] {
