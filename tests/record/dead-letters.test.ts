@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openJournal } from "../../src/io/journal/segmented-journal.ts";
+import { openJournal } from "../../src/io/journal/open-journal.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { type Json, runCli, startGateway, type TestGateway } from "../support/gateway.ts";

@@ -20,7 +20,7 @@ export function listeningLog(): Log & { readonly lines: { level: string; detail:
   return { lines, info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-export type SinkMood =
+export type SinkMode =
   | { is: "takes" }
   | { is: "away" }
   | { is: "rejects"; ids: readonly string[] }
@@ -28,24 +28,24 @@ export type SinkMood =
 
 /** A record sink in memory: idempotent like a store, and unavailable or selective on demand. */
 export function memorySink(): RecordSink & {
-  mood: SinkMood;
+  mode: SinkMode;
   readonly calls: number[];
   readonly records: Map<string, { id: string; errorCode: string | null; charge: unknown }>;
 } {
   return {
-    mood: { is: "takes" },
+    mode: { is: "takes" },
     calls: [],
     records: new Map(),
     async ingestBatch(batch) {
       const texts = decodeBatch(batch);
       this.calls.push(texts.length);
-      const { mood } = this;
-      if (mood.is === "away") throw new Error("SQL is away");
+      const { mode } = this;
+      if (mode.is === "away") throw new Error("SQL is away");
       const parsed = texts.map((text) => JSON.parse(text));
-      if (mood.is === "rejects" && parsed.some(({ id }) => mood.ids.includes(id)))
+      if (mode.is === "rejects" && parsed.some(({ id }) => mode.ids.includes(id)))
         throw new RecordRejectedError("a bad record");
-      if (mood.is === "rejects once" && parsed.some(({ id }) => mood.id === id)) {
-        this.mood = { is: "takes" };
+      if (mode.is === "rejects once" && parsed.some(({ id }) => mode.id === id)) {
+        this.mode = { is: "takes" };
         throw new RecordRejectedError("a bad moment");
       }
       for (const record of parsed) if (!this.records.has(record.id)) this.records.set(record.id, record);
@@ -54,7 +54,7 @@ export function memorySink(): RecordSink & {
 }
 
 /** A real disk whose writes and syncs can fail or be partial. */
-export function moodyDisk(): Disk & {
+export function faultyDisk(): Disk & {
   writes: "whole" | "full" | number;
   syncs: "work" | "fail";
   readonly sizes: number[];
@@ -67,10 +67,10 @@ export function moodyDisk(): Disk & {
     write(fd, bytes, offset, length, position) {
       if (this.writes === "full") throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
       // A number is the remaining space: the write takes that much, and the next one fails.
-      const room = typeof this.writes === "number" ? Math.min(this.writes, length) : length;
+      const space = typeof this.writes === "number" ? Math.min(this.writes, length) : length;
       if (typeof this.writes === "number") this.writes = "full";
-      this.sizes.push(room);
-      return realDisk.write(fd, bytes, offset, room, position);
+      this.sizes.push(space);
+      return realDisk.write(fd, bytes, offset, space, position);
     },
     sync(fd) {
       return this.syncs === "work" ? realDisk.sync(fd) : Promise.reject(new Error("the disk failed"));

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { openJournal } from "../../src/io/journal/segmented-journal.ts";
+import { openJournal } from "../../src/io/journal/open-journal.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { startGateway } from "../support/gateway.ts";

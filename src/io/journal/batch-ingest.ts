@@ -15,7 +15,7 @@ const TEXTS_MAX = 500;
 /** A record or journal entry that can never be stored. */
 export type DeadLetter = { readonly text: string; readonly why: string };
 
-/** Writes batches to SQL, and bisects a rejected one to find its dead letters, so that one record does not block the rest. */
+/** Bisects rejected batches to find their dead letters, so that one record does not block the rest. */
 export class BatchIngest {
   readonly #sink: RecordSink;
   readonly #dir: string;
@@ -37,8 +37,9 @@ export class BatchIngest {
     return rejected;
   }
 
-  async ingest(batch: RecordBatch): Promise<void> {
-    await this.appendDeadLetters(await this.#rejectedIn(batch));
+  /** After the store rejected a batch: ingests its other records, and appends the rejected ones to the dead letters. */
+  async ingestRejected(batch: RecordBatch): Promise<void> {
+    await this.appendDeadLetters(await this.#bisect(batch));
   }
 
   async #rejectedIn(batch: RecordBatch): Promise<DeadLetter[]> {
@@ -47,12 +48,16 @@ export class BatchIngest {
       return [];
     } catch (error) {
       if (!(error instanceof RecordRejectedError)) throw error;
-      const { bytes, bounds } = batch;
-      if (bounds.length === 2) return this.#confirmRejection(batch);
-      const half = 2 * Math.ceil(bounds.length / 4);
-      const first = await this.#rejectedIn({ bytes, bounds: bounds.slice(0, half) });
-      return [...first, ...(await this.#rejectedIn({ bytes, bounds: bounds.slice(half) }))];
+      return this.#bisect(batch);
     }
+  }
+
+  async #bisect(batch: RecordBatch): Promise<DeadLetter[]> {
+    const { bytes, bounds } = batch;
+    if (bounds.length === 2) return this.#confirmRejection(batch);
+    const half = 2 * Math.ceil(bounds.length / 4);
+    const first = await this.#rejectedIn({ bytes, bounds: bounds.slice(0, half) });
+    return [...first, ...(await this.#rejectedIn({ bytes, bounds: bounds.slice(half) }))];
   }
 
   /** A dead letter is final, so the record is sent once more. */

@@ -15,7 +15,6 @@ import {
 import { appendFile, rm } from "node:fs/promises";
 import { promisify } from "node:util";
 
-const fdatasyncAsync = promisify(fdatasync);
 const fsyncAsync = promisify(fsync);
 
 /** The file system as the journal uses it. Tests inject failures here. */
@@ -23,12 +22,14 @@ export type Disk = {
   makeFolder(folder: string): void;
   list(folder: string): string[];
   read(file: string): Buffer;
-  /** Fills `into` from a position on; returns how many bytes there were. */
-  readPart(file: string, position: number, into: Buffer): number;
   /** Opens a new file for writing; fails when it exists. */
   create(file: string): number;
-  /** Returns how many bytes were written, which may be fewer. */
-  write(fd: number, bytes: Buffer, position: number): number;
+  /** Opens a file that exists. */
+  open(file: string, flags: number): number;
+  /** Reads up to `length` bytes from a position of the file to an offset in `into`; returns how many there were. */
+  readAt(fd: number, into: Buffer, offset: number, length: number, position: number): number;
+  /** Writes `length` bytes from an offset on to a position of the file; returns how many were written, which may be fewer. */
+  write(fd: number, bytes: Buffer, offset: number, length: number, position: number): number;
   truncate(file: string, bytes: number): void;
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
@@ -45,25 +46,13 @@ export const realDisk: Disk = {
   },
   list: (folder) => readdirSync(folder),
   read: (file) => readFileSync(file),
-  // Synchronous: recent writes are in the page cache, and a thread-pool round trip costs more.
-  readPart: (file, position, into) => {
-    const fd = openSync(file, constants.O_RDONLY);
-    try {
-      let bytesRead = 0;
-      for (;;) {
-        const count = readSync(fd, into, bytesRead, into.length - bytesRead, position + bytesRead);
-        bytesRead += count;
-        if (count === 0 || bytesRead === into.length) return bytesRead;
-      }
-    } finally {
-      closeSync(fd);
-    }
-  },
   create: (file) => openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600),
+  open: openSync,
+  readAt: readSync,
   // Synchronous: the call returns once the page cache has the bytes, and a thread-pool round trip costs several times more.
-  write: (fd, bytes, position) => writeSync(fd, bytes, 0, bytes.length, position),
+  write: writeSync,
   truncate: (file, bytes) => truncateSync(file, bytes),
-  sync: (fd) => fdatasyncAsync(fd),
+  sync: promisify(fdatasync),
   syncFolder: async (folder) => {
     const fd = openSync(folder, constants.O_RDONLY);
     try {
@@ -72,7 +61,7 @@ export const realDisk: Disk = {
       closeSync(fd);
     }
   },
-  close: (fd) => closeSync(fd),
+  close: closeSync,
   // Asynchronous: freeing the pages of a large file takes milliseconds, and longer on a busy disk.
   remove: (file) => rm(file, { force: true }),
   rename: (from, to) => renameSync(from, to),

@@ -3,7 +3,7 @@ import path from "node:path";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../tests/support/eventually.ts";
-import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-fixture.ts";
+import { faultyDisk, listeningLog, memorySink, tempFolder } from "../../../tests/support/journal-fixture.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { decodeBatch } from "../../domain/record/record-batch.ts";
@@ -20,7 +20,7 @@ afterEach(() => folder.remove());
 function pipelineForTest(settings: Partial<IngestPipelineSettings> = {}) {
   const log = listeningLog();
   const sink = memorySink();
-  const disk = moodyDisk();
+  const disk = faultyDisk();
   const open = (changes: Partial<IngestPipelineSettings> = {}) =>
     openIngestPipeline({
       dataDir: folder.path,
@@ -172,10 +172,10 @@ describe("a full disk", () => {
       tuning: { maxBytes: 5000, segmentMaxBytes: 2000, backoffMaxMs: 5, backoffFirstMs: 1 },
     });
     const { journal, flush, close } = await open();
-    sink.mood = { is: "away" };
+    sink.mode = { is: "away" };
     for (let n = 0; n < 10; n += 1) await journal.append(done(`r${n}`));
     expect(journal.isBroken).toBe(true);
-    sink.mood = { is: "takes" };
+    sink.mode = { is: "takes" };
     await flush();
     expect(journal.isBroken).toBe(false);
     expect(sink.records.size).toBe(10);
@@ -217,13 +217,13 @@ describe("moving into SQL", () => {
   test("BILL-07 nothing is lost while SQL is unavailable, and everything is ingested once afterwards", async () => {
     const { open, sink, log } = pipelineForTest({ tuning: { everyMs: 1, backoffFirstMs: 1, backoffMaxMs: 10 } });
     const { journal, close, pending, flush } = await open();
-    sink.mood = { is: "away" };
+    sink.mode = { is: "away" };
     for (let n = 0; n < 50; n += 1) await journal.append(done(`r${n}`));
     await expect(flush()).rejects.toThrow("SQL is away");
     await until(() => sink.calls.length > 4);
     expect(journal.isBroken).toBe(false);
     expect(pending()).toBe(50);
-    sink.mood = { is: "takes" };
+    sink.mode = { is: "takes" };
     await until(() => pending() === 0);
     expect(sink.records.size).toBe(50);
     expect(log.lines.some(({ message }) => message.includes("journal: ingest failed"))).toBe(true);
@@ -233,11 +233,11 @@ describe("moving into SQL", () => {
   test("BILL-07 records that SQL did not take before a stop are ingested at the next start", async () => {
     const { open, sink } = pipelineForTest();
     const first = await open();
-    sink.mood = { is: "away" };
+    sink.mode = { is: "away" };
     await first.journal.append(done("r1"));
     expect(await first.close()).toBe("left");
     expect(segments()).toHaveLength(1);
-    sink.mood = { is: "takes" };
+    sink.mode = { is: "takes" };
     const second = await open();
     expect(sink.records.has("r1")).toBe(true);
     expect(second.replayed).toEqual({ segments: 1, done: 1, interrupted: 0 });
@@ -248,13 +248,13 @@ describe("moving into SQL", () => {
   test("BILL-07 pending records wait in their segments, with or without open requests between them", async () => {
     const { open, sink } = pipelineForTest({ tuning: { segmentMaxBytes: 20_000, batchMax: 4, everyMs: 1 } });
     const { journal, flush, close, pending } = await open();
-    sink.mood = { is: "away" };
+    sink.mode = { is: "away" };
     for (let turn = 0; turn < 20; turn += 1) {
       await Promise.all(Array.from({ length: 10 }, (_, n) => journal.append(opened(`r${turn}-${n}`))));
       await Promise.all(Array.from({ length: 10 }, (_, n) => journal.append(done(`r${turn}-${n}`))));
     }
     expect(pending()).toBe(200);
-    sink.mood = { is: "takes" };
+    sink.mode = { is: "takes" };
     await flush();
     expect([...sink.records.keys()]).toEqual(Array.from({ length: 200 }, (_, n) => `r${Math.floor(n / 10)}-${n % 10}`));
     expect(pending()).toBe(0);
@@ -297,7 +297,7 @@ describe("moving into SQL", () => {
   test("BILL-07 a record that SQL always rejects becomes a dead letter and does not block the others", async () => {
     const { open, sink, log } = pipelineForTest();
     const { journal, flush, close } = await open();
-    sink.mood = { is: "rejects", ids: ["r7"] };
+    sink.mode = { is: "rejects", ids: ["r7"] };
     await Promise.all(Array.from({ length: 20 }, (_, n) => journal.append(done(`r${n}`))));
     await flush();
     expect(sink.records.size).toBe(19);
@@ -312,7 +312,7 @@ describe("moving into SQL", () => {
   test("BILL-07 a record that is rejected once and accepted on the second try is no dead letter", async () => {
     const { open, sink } = pipelineForTest();
     const { journal, flush, close } = await open();
-    sink.mood = { is: "rejects once", id: "r1" };
+    sink.mode = { is: "rejects once", id: "r1" };
     await journal.append(done("r1"));
     await flush();
     expect([...sink.records.keys()]).toEqual(["r1"]);
@@ -425,9 +425,9 @@ describe("replay after kill -9", () => {
     const { open, sink } = pipelineForTest(IDLE);
     const killed = await open();
     for (const id of ["r1", "r2"]) await killed.journal.append(done(id));
-    sink.mood = { is: "away" };
+    sink.mode = { is: "away" };
     await expect(open()).rejects.toThrow("SQL is away");
-    sink.mood = { is: "takes" };
+    sink.mode = { is: "takes" };
     const next = await open();
     expect([...sink.records.keys()]).toEqual(["r1", "r2"]);
     await next.close();
@@ -451,7 +451,7 @@ describe("replay after kill -9", () => {
       }
       const { ingestBatch } = sink;
       let isAway = true;
-      sink.mood = { is: "rejects", ids: ["bad"] };
+      sink.mode = { is: "rejects", ids: ["bad"] };
       sink.ingestBatch = async (batch) => {
         if (isAway && decodeBatch(batch).every((text) => text.includes('"r1"'))) throw new Error("SQL is away");
         return ingestBatch.call(sink, batch);

@@ -5,10 +5,11 @@ import type { Log } from "../../kit/log.ts";
 import { BatchIngest } from "./batch-ingest.ts";
 import { type DeadLetterCount, DeadLetterScanner } from "./dead-letters.ts";
 import { type Disk, realDisk } from "./disk.ts";
+import type { JournalSettings } from "./ingestable-journal.ts";
 import { Ingester, type IngesterSettings } from "./ingester.ts";
 import type { Journal } from "./journal.ts";
+import { openJournal, segmentsIn } from "./open-journal.ts";
 import { type ReplayDeps, type ReplayReport, replay, replayDeadLetters } from "./replay.ts";
-import { type JournalSettings, openJournal, segmentsIn } from "./segmented-journal.ts";
 
 export const JOURNAL_FOLDER = "journal";
 
@@ -71,7 +72,7 @@ export async function openIngestPipeline(settings: IngestPipelineSettings): Prom
     throw error;
   });
   const deadLetters = new DeadLetterScanner(() => dataDirs().map((folder) => path.join(folder, JOURNAL_FOLDER)));
-  const ingester = new Ingester({ ...tuning, journal, ingest, random, log });
+  const ingester = new Ingester({ ...tuning, journal, store, ingest, random, log });
   ingester.start();
   return {
     journal,

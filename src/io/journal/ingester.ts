@@ -1,10 +1,13 @@
+import { type RecordBatch, RecordRejectedError, type RecordSink } from "../../domain/record/record-batch.ts";
 import { jitteredBackoffMs } from "../../kit/backoff.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BatchIngest } from "./batch-ingest.ts";
-import type { IngestableJournal } from "./segmented-journal.ts";
+import type { IngestableJournal } from "./ingestable-journal.ts";
 
 export type IngesterSettings = {
   readonly journal: IngestableJournal;
+  readonly store: RecordSink;
+  /** Takes the batches that the store rejects. */
   readonly ingest: BatchIngest;
   /** From 0 up to 1: spreads retries of instances that failed together. */
   readonly random: () => number;
@@ -112,14 +115,23 @@ export class Ingester {
   }
 
   async #ingestAll(): Promise<void> {
-    const { journal, ingest, batchMax } = this.#settings;
+    const { journal, batchMax } = this.#settings;
     for (;;) {
       const next = journal.nextBatch(batchMax);
       if (next === undefined) return;
-      await ingest.ingest(next.batch);
+      await this.#ingest(next.batch);
       journal.markIngested(next);
       // A partial batch waits for more records, because a commit costs the same for one as for many.
       if (this.#watermarks.values().every((isIngested) => isIngested()) && journal.pending < batchMax) return;
+    }
+  }
+  async #ingest(batch: RecordBatch): Promise<void> {
+    const { store, ingest } = this.#settings;
+    try {
+      await store.ingestBatch(batch);
+    } catch (error) {
+      if (!(error instanceof RecordRejectedError)) throw error;
+      await ingest.ingestRejected(batch);
     }
   }
 }

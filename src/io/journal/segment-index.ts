@@ -38,21 +38,8 @@ export class SegmentIndex {
     return sum;
   }
 
-  add(number: number, file: string, openedMs: number): JournalSegment {
-    const segment: JournalSegment = {
-      number,
-      file,
-      openedMs,
-      bytes: 0,
-      pendingRecords: 0,
-      openRequests: 0,
-      state: "active",
-      unsyncedWrites: 0,
-      durableBytes: 0,
-      ingestedBytes: 0,
-    };
-    this.#segments.set(number, segment);
-    return segment;
+  add(segment: JournalSegment): void {
+    this.#segments.set(segment.number, segment);
   }
 
   requestOpened(id: string, segment: JournalSegment): void {

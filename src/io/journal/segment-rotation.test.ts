@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { setImmediate as nextTick } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-fixture.ts";
+import { faultyDisk, listeningLog, memorySink, tempFolder } from "../../../tests/support/journal-fixture.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { openIngestPipeline } from "./ingest-pipeline.ts";
@@ -16,7 +16,7 @@ afterEach(() => folder.remove());
 const LATER_MS = 3_600_000;
 
 /** Syncs every write; timers do nothing within a test. */
-function open(disk: ReturnType<typeof moodyDisk>, store: ReturnType<typeof memorySink>, log = listeningLog()) {
+function open(disk: ReturnType<typeof faultyDisk>, store: ReturnType<typeof memorySink>, log = listeningLog()) {
   const tuning = { everyMs: LATER_MS, segmentMaxBytes: 3000, probeEveryMs: LATER_MS };
   const settings = { dataDir: folder.path, clock: systemClock, random: () => 0.5, log, syncEveryMs: 0, tuning };
   return openIngestPipeline({ ...settings, store, disk });
@@ -26,7 +26,7 @@ const done = (id: string): JournalEntry => ({ t: "done", record: finishedRecord(
 
 /** Appends until the first segment rotates; its two syncs are pending. */
 async function twoSegments() {
-  const [disk, sink] = [moodyDisk(), memorySink()];
+  const [disk, sink] = [faultyDisk(), memorySink()];
   const { journal } = await open(disk, sink);
   const record = finishedRecord("opened");
   await journal.append({ t: "open", id: "opened", workspaceId: record.workspaceId, atMs: record.createdAtMs, record });
@@ -80,7 +80,7 @@ test("BILL-07 the name of a segment is synced before its entries are durable, al
 });
 
 test("BILL-07 a slow segment removal delays only the shutdown, and a failed one is logged", async () => {
-  const [disk, sink, log] = [moodyDisk(), memorySink(), listeningLog()];
+  const [disk, sink, log] = [faultyDisk(), memorySink(), listeningLog()];
   const pipeline = await open(disk, sink, log);
   const slow = Promise.withResolvers<void>();
   const { remove } = disk;

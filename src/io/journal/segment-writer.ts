@@ -1,47 +1,44 @@
-import path from "node:path";
-import type { Clock } from "../../kit/clock.ts";
-import type { Disk } from "./disk.ts";
+import type { JournalSettings } from "./ingestable-journal.ts";
+import type { SegmentFiles } from "./segment-files.ts";
 import type { JournalSegment, SegmentIndex } from "./segment-index.ts";
+import { SyncWaiters } from "./sync-waiters.ts";
 
-type SegmentWriterSettings = {
-  readonly dir: string;
-  readonly disk: Disk;
-  readonly segments: SegmentIndex;
-  readonly clock: Clock;
-  readonly syncEveryMs: number;
-  readonly segmentMaxBytes: number;
-  readonly segmentMaxAgeMs: number;
-  readonly firstNumber: number;
-  readonly onSyncFailed: (error: unknown) => void;
-};
-
-type SyncWaiter = {
-  readonly segment: JournalSegment;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-};
+type SegmentWriterSettings = Pick<
+  Required<JournalSettings>,
+  "dir" | "disk" | "clock" | "syncEveryMs" | "segmentMaxBytes" | "segmentMaxAgeMs"
+>;
 
 /** Appends to the active segment, completely or not at all, rotates segments, and syncs in groups. */
 export class SegmentWriter {
   readonly #settings: SegmentWriterSettings;
-  #number: number;
+  readonly #files: SegmentFiles;
+  readonly #segments: SegmentIndex;
+  readonly #onSyncFailed: (error: unknown) => void;
+  readonly #waiters: SyncWaiters;
   #fd = -1;
   #segment: JournalSegment | undefined;
   /** `bytes and name`: the directory entry of a new segment needs a sync as well. */
   #unsynced: "nothing" | "bytes" | "bytes and name" = "nothing";
   #timer: NodeJS.Timeout | undefined;
-  #waiters: SyncWaiter[] = [];
   #syncing: Promise<void> | undefined;
   /** Of the active segment. */
   #syncedBytes = 0;
-  /** Syncs of rotated segments that are in flight. */
-  readonly #pendingCloses = new Set<Promise<void>>();
-  /** Includes completed and failed ones. */
-  readonly #closeBySegment = new WeakMap<JournalSegment, Promise<void>>();
 
-  constructor(settings: SegmentWriterSettings) {
+  constructor(
+    settings: SegmentWriterSettings,
+    files: SegmentFiles,
+    segments: SegmentIndex,
+    onSyncFailed: (error: unknown) => void,
+  ) {
     this.#settings = settings;
-    this.#number = settings.firstNumber;
+    this.#files = files;
+    this.#segments = segments;
+    this.#onSyncFailed = onSyncFailed;
+    this.#waiters = new SyncWaiters({
+      syncAll: (written) => this.#syncAll(written),
+      onSyncFailed,
+      rollBack: (failed) => this.#rollBack(failed),
+    });
   }
 
   /** Creates the first segment at once, so that an unwritable folder fails the start. */
@@ -57,7 +54,7 @@ export class SegmentWriter {
     let written = 0;
     try {
       while (written < bytes.length) {
-        const count = disk.write(this.#fd, bytes.subarray(written), segment.bytes + written);
+        const count = disk.write(this.#fd, bytes, written, bytes.length - written, segment.bytes + written);
         if (count <= 0) throw new Error("the disk accepted no bytes");
         written += count;
       }
@@ -77,8 +74,7 @@ export class SegmentWriter {
       this.#timer ??= setTimeout(() => this.#syncByTimer(), this.#settings.syncEveryMs).unref();
       return;
     }
-    this.#waiters.push({ segment, resolve, reject });
-    this.#syncing ??= this.#syncWaiters();
+    this.#waiters.add({ segment, resolve, reject });
   }
 
   /** Resolves when the disk has accepted and synced these bytes. */
@@ -94,28 +90,16 @@ export class SegmentWriter {
     const segment = this.#segment;
     if (segment === undefined) return;
     this.#segment = undefined;
-    const closed = this.#syncAndClose(this.#fd);
-    closed.catch(this.#settings.onSyncFailed);
-    this.#closeBySegment.set(segment, closed);
-    this.#settings.segments.close(segment);
+    this.#files.syncAndClose(segment, this.#fd).catch(this.#onSyncFailed);
+    this.#segments.close(segment);
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#syncing;
+    await this.#waiters.whenSynced();
     this.rotate();
-    await Promise.allSettled(this.#pendingCloses);
-  }
-
-  /** Writes to later segments do not wait for it, but they become durable only after it. */
-  #syncAndClose(fd: number): Promise<void> {
-    const { disk } = this.#settings;
-    const closed = disk.sync(fd).finally(() => {
-      disk.close(fd);
-      this.#pendingCloses.delete(closed);
-    });
-    this.#pendingCloses.add(closed);
-    return closed;
+    await Promise.allSettled(this.#files.pendingCloses);
   }
 
   #segmentFor(more: number): JournalSegment {
@@ -129,14 +113,13 @@ export class SegmentWriter {
   }
 
   #createSegment(): JournalSegment {
-    const { dir, disk, segments, clock } = this.#settings;
-    const file = path.join(dir, `segment-${String(this.#number).padStart(12, "0")}.journal`);
-    this.#fd = disk.create(file);
-    this.#segment = segments.add(this.#number, file, clock.monotonicMs());
-    this.#number += 1;
+    const { fd, segment } = this.#files.create(this.#settings.clock.monotonicMs());
+    this.#fd = fd;
+    this.#segment = segment;
+    this.#segments.add(segment);
     this.#unsynced = "bytes and name";
     this.#syncedBytes = 0;
-    return this.#segment;
+    return segment;
   }
 
   /** A torn frame would hide every later one from the replay. */
@@ -150,6 +133,12 @@ export class SegmentWriter {
     }
   }
 
+  #rollBack(failed: ReadonlySet<JournalSegment>): void {
+    const active = this.#segment;
+    if (active !== undefined) this.#truncateTo(active, this.#syncedBytes);
+    for (const segment of failed) if (segment !== active) this.#truncateTo(segment, segment.durableBytes);
+  }
+
   /** Covers the active segment and the given ones. */
   async #syncAll(written: readonly JournalSegment[] = []): Promise<void> {
     const { disk, dir } = this.#settings;
@@ -158,11 +147,11 @@ export class SegmentWriter {
     const bytes = segment?.bytes ?? 0;
     this.#unsynced = "nothing";
     try {
-      await Promise.all(this.#pendingCloses);
+      await Promise.all(this.#files.pendingCloses);
       if (unsynced !== "nothing" && segment !== undefined) await disk.sync(this.#fd);
       if (unsynced === "bytes and name") await disk.syncFolder(dir);
       // A rotated segment is synced by its rotation alone.
-      await Promise.all(written.map((rotated) => this.#closeBySegment.get(rotated)));
+      await Promise.all(written.map((rotated) => this.#files.whenClosed(rotated)));
       if (segment === this.#segment) this.#syncedBytes = bytes;
     } catch (error) {
       // A segment that was created meanwhile has an unsynced name in any case.
@@ -174,31 +163,9 @@ export class SegmentWriter {
   #syncByTimer(): void {
     this.#timer = undefined;
     this.#syncing ??= this.#syncAll()
-      .catch((error) => this.#settings.onSyncFailed(error))
+      .catch(this.#onSyncFailed)
       .finally(() => {
         this.#syncing = undefined;
       });
-  }
-
-  async #syncWaiters(): Promise<void> {
-    while (this.#waiters.length > 0) {
-      const group = this.#waiters;
-      this.#waiters = [];
-      try {
-        await this.#syncAll(group.map(({ segment }) => segment));
-        for (const { resolve } of group) resolve();
-      } catch (error) {
-        this.#settings.onSyncFailed(error);
-        const failed = [...group, ...this.#waiters];
-        this.#waiters = [];
-        // Writes that were not acknowledged must not be replayed either, also in segments that were rotated meanwhile.
-        const active = this.#segment;
-        if (active !== undefined) this.#truncateTo(active, this.#syncedBytes);
-        for (const segment of new Set(failed.map((waiter) => waiter.segment)))
-          if (segment !== active) this.#truncateTo(segment, segment.durableBytes);
-        for (const { reject } of failed) reject(error);
-      }
-    }
-    this.#syncing = undefined;
   }
 }

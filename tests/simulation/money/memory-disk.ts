@@ -20,7 +20,7 @@ export class MemoryDisk {
   readonly #world: World;
   readonly #files = new Map<string, File>();
   /** Free bytes; undefined: unlimited. */
-  room: number | undefined;
+  space: number | undefined;
   /** The process crashes after this many more bytes. */
   diesAfterBytes: number | undefined;
 
@@ -122,10 +122,10 @@ export class MemoryDisk {
         return { bytes, life: "ends" };
       }
     }
-    if (this.room === undefined) return { bytes: wanted, life: "goes on" };
-    const bytes = Math.min(wanted, this.room);
+    if (this.space === undefined) return { bytes: wanted, life: "goes on" };
+    const bytes = Math.min(wanted, this.space);
     if (bytes === 0) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-    this.room -= bytes;
+    this.space -= bytes;
     return { bytes, life: "goes on" };
   }
 

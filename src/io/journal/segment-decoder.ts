@@ -1,37 +1,10 @@
+import { crc32 } from "node:zlib";
 import { z } from "zod";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { requestRecordSchema } from "../../domain/record/record-schema.ts";
-import type { JournalEntry } from "./journal.ts";
-
-const DONE_START = '{"t":"done","record":';
-
-/** The store decides how records are serialized. */
-export type SerializeRecord = (record: RequestRecord) => string;
-
-/** An entry is a JSON object whose last field is the record; it is split there, so that the record is not copied. */
-export function encodeEntry(
-  entry: JournalEntry,
-  serializeRecord: SerializeRecord,
-): { readonly start: string; readonly recordJson: string } {
-  const recordJson = serializeRecord(entry.record);
-  if (entry.t === "done") return { start: DONE_START, recordJson };
-  const { id, workspaceId, atMs } = entry;
-  const head = JSON.stringify({ t: "open", id, workspaceId, atMs });
-  return { start: `${head.slice(0, -1)},"record":`, recordJson };
-}
-
-export const ENTRY_END = "}";
+import { DONE_START, ENTRY_END, FRAME_MAX_BYTES, HEADER_BYTES } from "./segment-frames.ts";
 
 export const doneEntryOf = (recordJson: string): string => `${DONE_START}${recordJson}${ENTRY_END}`;
-
-const DONE_TAG = DONE_START.indexOf("done");
-const DONE_TAG_BYTE = "d".charCodeAt(0);
-
-/** The bounds of the record in the payload of a `done` entry; undefined for every other entry. */
-export function doneRecordIn(bytes: Buffer, start: number, end: number): [from: number, to: number] | undefined {
-  if (bytes[start + DONE_TAG] !== DONE_TAG_BYTE) return undefined;
-  return [start + DONE_START.length, end - ENTRY_END.length];
-}
 
 /** Probes whether a full disk takes writes again. */
 export const FILLER = "\0".repeat(8192);
@@ -66,4 +39,30 @@ export function decodeEntry(text: string): DecodedEntry {
 /** The text as it was written, so that a field which this version does not know is not lost. */
 function recordText(text: string): string | undefined {
   return text.startsWith(DONE_START) ? text.slice(DONE_START.length, -1) : undefined;
+}
+
+/** `torn`: a crash interrupted the last write. `damaged`: the rest cannot come from an interrupted write. */
+export type SegmentEnd =
+  | { readonly is: "whole" }
+  | { readonly is: "torn" | "damaged"; readonly atByte: number; readonly restBytes: number };
+
+/** Passes every payload on in order, up to the first invalid frame. */
+export function readFrames(bytes: Buffer, take: (payload: string) => void): SegmentEnd {
+  let at = 0;
+  while (at < bytes.length) {
+    const start = at + HEADER_BYTES;
+    const length = start <= bytes.length ? bytes.readUInt32LE(at) : 0;
+    const end = start + length;
+    const fits = length > 0 && length <= FRAME_MAX_BYTES && end <= bytes.length;
+    if (!fits || crc32(bytes.subarray(start, end)) !== bytes.readUInt32LE(at + 4)) return endAt(bytes, at, end);
+    take(bytes.toString("utf8", start, end));
+    at = end;
+  }
+  return { is: "whole" };
+}
+
+function endAt(bytes: Buffer, atByte: number, frameEnd: number): SegmentEnd {
+  const rest = bytes.subarray(atByte);
+  const isTorn = frameEnd >= bytes.length || rest.every((byte) => byte === 0);
+  return { is: isTorn ? "torn" : "damaged", atByte, restBytes: rest.length };
 }

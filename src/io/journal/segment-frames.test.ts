@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FrameBuffer, readFrames } from "./frame.ts";
+import { readFrames } from "./segment-decoder.ts";
+import { FrameBuffer } from "./segment-frames.ts";
 
 function framesOf(...payloads: string[]): Buffer {
   const frames = new FrameBuffer();
