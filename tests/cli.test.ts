@@ -319,7 +319,7 @@ describe("without --json", () => {
     await json("member", "add", "waits", "eva@example.eu");
     const { stdout, stderr } = await run(["key", "create", "waits", "--personal", "eva@example.eu"]);
     const id = /^id +(\S+)$/m.exec(stdout)?.[1];
-    expect(stderr).toContain(`It waits for approval: gateway key approve ${id}`);
+    expect(stderr).toContain(`It needs approval: gateway key approve ${id}`);
   });
 
   test("an empty list of usage says that test keys are left out", async () => {

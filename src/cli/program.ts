@@ -11,26 +11,26 @@ const GROUPS: Readonly<Record<string, string>> = {
   workspace: "workspaces",
   member: "members of a workspace and their personal keys",
   key: "API keys",
-  wallet: "money of a workspace",
-  policy: "what a workspace demands of providers",
-  limits: "what workspaces, members and keys may spend",
+  wallet: "balance, ledger and payments of a workspace",
+  policy: "the policy of a workspace",
+  limits: "spend limits of workspaces, members and keys",
   rates: "exchange rates",
-  margin: "what is added to providers' prices",
-  alert: "alert rules, by mail and webhook",
-  responses: "responses that are stored",
-  "master-key": "the key of secrets at rest",
-  router: "named choices between models, and what they would decide",
+  margin: "margin on provider prices",
+  alert: "alert rules, by email and webhook",
+  responses: "stored responses",
+  "master-key": "the key that encrypts secrets at rest",
+  router: "routers: named routing rules, with explain and replay",
   log: "the request log",
   provider: "inference providers",
-  endpoint: "where models are served, and how each place is doing",
-  node: "machines of a workspace's own, which serve it at no cost",
-  proof: "which endpoints were seen to answer on decisions and speech",
-  audit: "who changed what",
-  token: "what programs manage a workspace with",
+  endpoint: "endpoints and their health",
+  node: "tunnel nodes: a workspace's own machines",
+  proof: "verification of endpoints for decisions and speech",
+  audit: "audit log of management changes",
+  token: "management tokens for programs",
   invitation: "invitations to a workspace",
-  person: "people who can sign in",
-  capture: "windows of time in which requests and answers are kept",
-  catalogue: "the files models and prices come from",
+  person: "accounts that can sign in",
+  capture: "capture windows, which store requests and responses",
+  catalogue: "catalogue files of models and prices",
 };
 
 type Run = (invocation: Invocation) => Promise<number>;
@@ -38,11 +38,11 @@ type Run = (invocation: Invocation) => Promise<number>;
 /** The whole command line. What a command does is loaded when it is called, so that `--help` is quick. */
 export function buildProgram(version: string, shell: Shell, done: (exitCode: number) => void): Command {
   const program = new Command("gateway")
-    .description("Inference gateway: run it, and manage a running one (GATEWAY_URL, default the local one).")
+    .description("Run the inference gateway, or manage a running one (GATEWAY_URL, default: the local one).")
     .version(version)
     .option("--json", "print one JSON document")
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError("Add --help for what it takes.")
+    .showHelpAfterError("Run with --help for usage.")
     .configureOutput({
       writeOut: (text) => void shell.stdout.write(text),
       writeErr: (text) => void shell.stderr.write(text),
@@ -81,7 +81,7 @@ export function buildProgram(version: string, shell: Shell, done: (exitCode: num
 
 type Bind = (command: Command, run: Run) => void;
 
-const WORKERS = "processes that serve: a number, or auto for one on each core (default: GATEWAY_WORKERS, else 1)";
+const WORKERS = "worker processes: a number, or auto for one per core (default: GATEWAY_WORKERS, else 1)";
 
 function addServe(place: (words: string) => Command, bind: Bind): void {
   const command = place("serve")
@@ -98,56 +98,58 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
 
 function addBackup(command: Command, bind: Bind): void {
   command
-    .description("copy the embedded store, the journal and the secrets of DATA_DIR, while the gateway works")
-    .argument("<folder>", "where the copy goes: a new or empty folder")
-    .option("--without-secrets", "leave the operator token and the master key out");
+    .description("back up the embedded store, the journal and the secrets of DATA_DIR while the gateway runs")
+    .argument("<folder>", "destination: a new or empty folder")
+    .option("--without-secrets", "exclude the operator token and the master key");
   bind(command, async (invocation) => (await import("./backup.ts")).runBackup(invocation));
 }
 
 function addMigrateStore(command: Command, bind: Bind): void {
   command
-    .description("copy everything of the embedded store to an empty PostgreSQL; the gateway must be stopped")
-    .option("--to <url>", "the database, as the owner of its tables: postgres://user:password@host:5432/database")
-    .option("--to-file <file>", "file with that address; - is standard input")
+    .description("copy the embedded store to an empty PostgreSQL database; the gateway must be stopped")
+    .option("--to <url>", "database URL of the table owner: postgres://user:password@host:5432/database")
+    .option("--to-file <file>", "file with the database URL; - is standard input")
     .option("--from <dir>", "folder with the embedded store (default: DATA_DIR)")
-    .option("--dry-run", "copy and check everything, and take it back");
+    .option("--dry-run", "copy and verify everything, then roll back");
   bind(command, async (invocation) => (await import("./migrate-store.ts")).runMigrateStore(invocation));
 }
 
 function addCatalogue(place: (words: string) => Command, bind: Bind): void {
   const command = place("catalogue check")
-    .description("say what is wrong with the catalogue's files; exit 1 when anything is")
-    .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the shipped one)")
-    .option("--warnings", "also list what is allowed but suspicious");
+    .description("validate the catalogue files; exit 1 on errors")
+    .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the bundled catalogue)")
+    .option("--warnings", "also list warnings");
   bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
 }
 
 function addSignIn(place: (words: string) => Command, bind: Bind): void {
-  const login = place("login").description("sign in on this machine, by a code that you enter in a browser");
+  const login = place("login").description("sign in on this machine with a code that you enter in a browser");
   bind(login, async (invocation) => (await import("./login.ts")).runLogin(invocation));
-  const logout = place("logout").description("end the session that `gateway login` began");
+  const logout = place("logout").description("end the session of `gateway login`");
   bind(logout, async (invocation) => (await import("./login.ts")).runLogout(invocation));
-  const whoami = place("whoami").description("say in whose name commands are run");
+  const whoami = place("whoami").description("show the account that commands run as");
   bind(whoami, async (invocation) => (await import("./login.ts")).runWhoami(invocation));
 }
 
 function addConnect(command: Command, bind: Bind): void {
   command
-    .description("point a client on this machine at the gateway, keep what was there, and send one test request")
-    .addArgument(new Argument("<client>", "which client").choices(["claude-code", "codex", "opencode", "continue"]))
-    .option("--model <id>", "model to use (default: the best the key may use)")
-    .option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else it asks)")
-    .option("--dry-run", "print the change and write nothing")
-    .option("--undo", "put back what was there before");
+    .description("configure a client on this machine to use the gateway, and send a test request")
+    .addArgument(
+      new Argument("<client>", "client to configure").choices(["claude-code", "codex", "opencode", "continue"]),
+    )
+    .option("--model <id>", "model to use (default: the best one the key can use)")
+    .option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else a prompt)")
+    .option("--dry-run", "print the change without writing it")
+    .option("--undo", "restore the previous configuration");
   bind(command, async (invocation) => (await import("./connect/run.ts")).runConnect(invocation));
 }
 
 function addLogExport(command: Command, bind: Bind): void {
-  command.description("write the request log to stdout, all pages").argument("<workspace>");
+  command.description("export the request log to stdout").argument("<workspace>");
   const format: Flag = {
     flags: "--format <csv|jsonl>",
     field: "",
-    says: "form of the rows",
+    says: "output format",
     read: oneOf("csv", "jsonl"),
   };
   command.addOption(optionOf(format).default("jsonl"));
@@ -156,43 +158,47 @@ function addLogExport(command: Command, bind: Bind): void {
 }
 
 function addWalletExport(command: Command, bind: Bind): void {
-  command.description("write the ledger of a workspace to stdout, all pages").argument("<workspace>");
-  const format = { flags: "--format <csv|jsonl>", field: "", says: "form of the rows", read: oneOf("csv", "jsonl") };
+  command.description("export the ledger of a workspace to stdout").argument("<workspace>");
+  const format = { flags: "--format <csv|jsonl>", field: "", says: "output format", read: oneOf("csv", "jsonl") };
   command.addOption(optionOf(format).default("csv"));
   for (const flag of entryFilters) command.addOption(optionOf(flag));
   bind(command, async (invocation) => (await import("./log-export.ts")).runWalletExport(invocation));
 }
 
 function addEvidence(command: Command, bind: Bind): void {
-  command.description("report who served a workspace, where and under which policy").argument("<workspace>");
+  command
+    .description("report which providers served a workspace, where, and under which policy")
+    .argument("<workspace>");
   for (const flag of evidencePeriod) command.addOption(optionOf(flag));
-  command.option("--html <file>", "write it as a page to print; - is standard output");
+  command.option("--html <file>", "write a printable page; - is standard output");
   bind(command, async (invocation) => (await import("./evidence.ts")).runEvidence(invocation));
 }
 
 function addProbe(command: Command, bind: Bind): void {
-  command.description("ask endpoints now whether they answer on decisions and speech; exit 1 when one does not");
+  command.description("verify endpoints for decisions and speech now; exit 1 when one fails");
   for (const flag of probeFlags) command.addOption(optionOf(flag));
   bind(command, async (invocation) => (await import("./probe.ts")).runProbe(invocation));
 }
 
 function addNodeConnect(command: Command, version: string, bind: Bind): void {
   command
-    .description("connect this machine's local server to the gateway as a node, until stopped")
-    .requiredOption("--url <url>", "address of the gateway (https://…)")
-    .option("--token <token>", "token of the node; rather use one of the two that do not show it to others here:")
+    .description("connect a local model server to the gateway as a tunnel node, until stopped")
+    .requiredOption("--url <url>", "URL of the gateway (https://…)")
+    .option("--token <token>", "node token; visible in the process list, prefer --token-file or GATEWAY_NODE_TOKEN")
     .option("--token-file <file>", "file with the token; - is standard input (default: GATEWAY_NODE_TOKEN)")
-    .requiredOption("--upstream <url>", "address of the local server, with /v1, such as http://127.0.0.1:11434/v1")
-    .option("--upstream-key-file <file>", "file with the key that the local server asks for")
+    .requiredOption("--upstream <url>", "base URL of the local server, for example http://127.0.0.1:11434/v1")
+    .option("--upstream-key-file <file>", "file with the API key of the local server")
     .addOption(
       optionOf({
         flags: "--capacity <n>",
         field: "",
-        says: "requests it takes at once",
+        says: "maximum concurrent requests",
         read: wholeNumber(1, 1024),
       }).default(8),
     )
-    .addOption(optionOf({ flags: "--models <ids>", field: "", says: "only these models, by commas", read: list }));
+    .addOption(
+      optionOf({ flags: "--models <ids>", field: "", says: "only these models, comma-separated", read: list }),
+    );
   bind(command, async (invocation) => (await import("./node-connect.ts")).runNodeConnect(invocation, version));
 }
 
@@ -209,7 +215,8 @@ function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
     if (invocation.options["components"] === true)
       return (await import("./doctor-components.ts")).runDoctorComponents(invocation);
     const isBare = spec.flags.every((flag) => invocation.options[optionName(flag.flags)] === undefined);
-    if (isBare && spec.bare === "refuse") command.error("error: name at least one setting to change", { exitCode: 2 });
+    if (isBare && spec.bare === "refuse")
+      command.error("error: specify at least one setting to change", { exitCode: 2 });
     return (await import("./run-api.ts")).runApi(spec, invocation);
   });
 }

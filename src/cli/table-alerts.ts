@@ -11,37 +11,37 @@ const addresses = (text: string) => (text === "" ? LIFTED : text === "none" ? []
 export const alertCommands: ApiCommand[] = [
   {
     words: "alert set",
-    says: "set a workspace's alert rules and destinations; options not given stay",
+    says: "set a workspace's alert rules and destinations; omitted options keep their value",
     args: [WORKSPACE],
     flags: [
       {
         flags: "--low-balance <amount>",
         field: "low_balance",
-        says: "below this balance; empty: never",
+        says: "alert below this balance; empty: off",
         read: orLift(amount),
       },
       {
         flags: "--percents <list>",
         field: "limit_percents",
-        says: "at these shares of a spend limit, by commas (first: 80,100); empty: never",
+        says: "alert at these percentages of a spend limit, comma-separated (default 80,100); empty: off",
         read: percents,
       },
       {
         flags: "--credential-refused <on|off>",
         field: "credential_refused",
-        says: "when a provider refuses the workspace's own key",
+        says: "alert when a provider rejects the workspace's own key",
         read: onOff,
       },
       {
         flags: "--mail <addresses>",
         field: "mail_to",
-        says: "mail recipients, comma-separated; none: no mail; empty: owners and admins",
+        says: "email recipients, comma-separated; none: no email; empty: owners and admins",
         read: addresses,
       },
       {
         flags: "--webhook <url>",
         field: "webhook_url",
-        says: "where alerts are posted to, a public https address; empty: nowhere",
+        says: "webhook URL, public and https; empty: off",
         read: orLift((text) => text),
       },
     ],
@@ -61,14 +61,14 @@ export const alertCommands: ApiCommand[] = [
   {
     ...READ,
     words: "alert remove",
-    says: "switch a workspace's alerts off and forget its rules",
+    says: "turn a workspace's alerts off and delete its rules",
     args: [WORKSPACE],
     call: { method: "DELETE", path: ALERTS, sends: "nothing" },
   },
   {
     ...READ,
     words: "alert rotate-secret",
-    says: "give the webhook a new secret; the one before signs too for a day",
+    says: "rotate the webhook secret; the old one also signs for one day",
     args: [WORKSPACE],
     call: { method: "POST", path: `${ALERTS}/rotate-secret`, sends: "nothing" },
     note: { says: "Copy the webhook_secret now: it is not shown again." },
@@ -76,7 +76,7 @@ export const alertCommands: ApiCommand[] = [
   {
     ...READ,
     words: "alert test",
-    says: "send a test alert to every receiver; exit 1 when one did not get it",
+    says: "send a test alert to every recipient; exit 1 when a delivery fails",
     args: [WORKSPACE],
     call: { method: "POST", path: `${ALERTS}/test`, sends: "nothing" },
     view: {
@@ -88,7 +88,7 @@ export const alertCommands: ApiCommand[] = [
   {
     ...READ,
     words: "alert deliveries",
-    says: "list deliveries of alerts, newest first",
+    says: "list alert deliveries, newest first",
     args: [WORKSPACE],
     flags: page,
     call: { method: "GET", path: `${ALERTS}/deliveries`, sends: "query" },

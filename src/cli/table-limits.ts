@@ -5,19 +5,19 @@ import { amountOrZero, orLift } from "./values.ts";
 const LIMITS = "/manage/workspaces/{workspace}/limits";
 
 const spender: Flag[] = [
-  { flags: "--key <id>", field: "key", says: "of this key instead of the workspace" },
-  { flags: "--member <email>", field: "member", says: "of this member and their personal keys" },
+  { flags: "--key <id>", field: "key", says: "limits of this key instead of the workspace" },
+  { flags: "--member <email>", field: "member", says: "limits of this member and their personal keys" },
 ];
 
 export const limitCommands: ApiCommand[] = [
   {
     words: "limits set",
-    says: "limit what may be spent; what is not named stays, an empty string lifts",
+    says: "set spend limits; omitted limits stay, an empty string removes one",
     args: [WORKSPACE],
     flags: [
       ...spender,
-      { flags: "--day <amount>", field: "day", says: "most in a day (UTC)", read: orLift(amountOrZero) },
-      { flags: "--month <amount>", field: "month", says: "most in a calendar month (UTC)", read: orLift(amountOrZero) },
+      { flags: "--day <amount>", field: "day", says: "limit per day (UTC)", read: orLift(amountOrZero) },
+      { flags: "--month <amount>", field: "month", says: "limit per calendar month (UTC)", read: orLift(amountOrZero) },
     ],
     call: { method: "PUT", path: LIMITS, sends: "body" },
     bare: "refuse",
@@ -27,7 +27,7 @@ export const limitCommands: ApiCommand[] = [
   {
     ...READ,
     words: "limits show",
-    says: "show limits and what was spent",
+    says: "show spend limits and current spend",
     args: [WORKSPACE],
     flags: spender,
     call: { method: "GET", path: LIMITS, sends: "query" },
@@ -35,7 +35,7 @@ export const limitCommands: ApiCommand[] = [
   {
     ...READ,
     words: "limits list",
-    says: "list every limit of a workspace",
+    says: "list all spend limits of a workspace",
     args: [WORKSPACE],
     call: { method: "GET", path: `${LIMITS}/all`, sends: "query" },
     pages: "all",

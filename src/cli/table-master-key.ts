@@ -10,7 +10,7 @@ export const masterKeyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "master-key status",
-    says: "show which master key has wrapped how many data keys",
+    says: "show how many data keys each master key has wrapped",
     args: [],
     call: { method: "GET", path: "/manage/master-key", sends: "nothing" },
     view: VIEW,
@@ -18,7 +18,7 @@ export const masterKeyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "master-key rotate",
-    says: "make a new master key where the gateway made the old one, and wrap all data keys by it",
+    says: "rotate a master key that the gateway generated, and rewrap all data keys",
     args: [],
     call: { method: "POST", path: "/manage/master-key/rotate", sends: "nothing" },
     view: VIEW,

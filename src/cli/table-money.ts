@@ -7,15 +7,15 @@ const WALLET = "/manage/workspaces/{workspace}/wallet";
 const reference: Flag = {
   flags: "--reference <name>",
   field: "reference",
-  says: "your own name for it: sent twice, it is booked once",
+  says: "idempotency id: the same id is posted only once",
   needed: "always",
 };
-const reason: Flag = { flags: "--reason <text>", field: "reason", says: "why", needed: "always" };
+const reason: Flag = { flags: "--reason <text>", field: "reason", says: "reason", needed: "always" };
 
 export const entryFilters: Flag[] = [
-  { flags: "--kind <kinds>", field: "kind", says: "only these kinds, by commas: charge, topup, refund, …" },
-  { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
-  { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+  { flags: "--kind <kinds>", field: "kind", says: "only these kinds, comma-separated: charge, topup, refund, …" },
+  { flags: "--since <time>", field: "since", says: "start, inclusive (ISO 8601)", read: time },
+  { flags: "--until <time>", field: "until", says: "end, exclusive (ISO 8601)", read: time },
 ];
 
 const AMOUNT = { name: "amount", read: amount } as const;
@@ -34,12 +34,12 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...BOOKED,
     words: "wallet refund",
-    says: "give money back: of a request into the wallet, or of a top-up to who paid it",
+    says: "refund a request to the wallet, or a top-up to its payer",
     args: [WORKSPACE],
     flags: [
-      { flags: "--request <id>", field: "request", says: "of this charged request" },
-      { flags: "--topup <id>", field: "topup", says: "of this top-up; the money itself is sent by you" },
-      { flags: "--amount <amount>", field: "amount", says: "how much (default: all that is left of it)", read: amount },
+      { flags: "--request <id>", field: "request", says: "refund this charged request" },
+      { flags: "--topup <id>", field: "topup", says: "refund this top-up; send the money yourself" },
+      { flags: "--amount <amount>", field: "amount", says: "amount (default: the remaining amount)", read: amount },
       reference,
       reason,
     ],
@@ -48,13 +48,13 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...BOOKED,
     words: "wallet adjust",
-    says: "correct the balance manually",
+    says: "adjust the balance",
     args: [WORKSPACE, AMOUNT],
     flags: [
       {
         flags: "--direction <up|down>",
         field: "direction",
-        says: "into the wallet, or out of it",
+        says: "credit (up) or debit (down) the wallet",
         read: oneOf("up", "down"),
         needed: "always",
       },
@@ -66,19 +66,19 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...BOOKED,
     words: "wallet promote",
-    says: "give promotional credit that ends at a date",
+    says: "grant promotional credit that expires",
     args: [WORKSPACE, AMOUNT],
     flags: [
-      { flags: "--expires <time>", field: "expires_at", says: "when (ISO 8601)", read: time, needed: "always" },
+      { flags: "--expires <time>", field: "expires_at", says: "expiry time (ISO 8601)", read: time, needed: "always" },
       reference,
-      { flags: "--note <text>", field: "note", says: "what it is for" },
+      { flags: "--note <text>", field: "note", says: "description" },
     ],
     call: { method: "POST", path: `${WALLET}/promotions`, sends: "body" },
   },
   {
     ...READ,
     words: "wallet promotions",
-    says: "list promotional credit and what is left of it",
+    says: "list promotional credit and remaining amounts",
     args: [WORKSPACE],
     call: { method: "GET", path: `${WALLET}/promotions`, sends: "nothing" },
     view: {
@@ -89,9 +89,9 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "wallet statement",
-    says: "show the statement of a month",
+    says: "show a monthly statement",
     args: [WORKSPACE],
-    flags: [{ flags: "--month <month>", field: "month", says: "such as 2026-11", needed: "always" }],
+    flags: [{ flags: "--month <month>", field: "month", says: "month, for example 2026-11", needed: "always" }],
     call: { method: "GET", path: `${WALLET}/statement`, sends: "query" },
     view: {
       is: "record_with_tables",
@@ -104,19 +104,19 @@ export const moneyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "wallet top-up",
-    says: "show how money gets into the wallet: the adapters that orders are paid through, and whom to ask",
+    says: "show top-up options: payment adapters and contact",
     args: [WORKSPACE],
     call: { method: "GET", path: `${WALLET}/top-up`, sends: "nothing" },
   },
   {
     ...BOOKED,
     words: "wallet order",
-    says: "create a payment order that a payment from outside may fulfil",
+    says: "create a payment order",
     args: [WORKSPACE, AMOUNT],
     flags: [
       { flags: "--currency <code>", field: "currency", says: "the wallet's currency", needed: "always" },
       reference,
-      { flags: "--adapter <name>", field: "adapter", says: "through what it will be paid" },
+      { flags: "--adapter <name>", field: "adapter", says: "payment adapter" },
     ],
     call: { method: "POST", path: `${WALLET}/orders`, sends: "body" },
   },

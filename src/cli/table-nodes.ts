@@ -28,13 +28,13 @@ function country(text: string): string {
 const map: Flag = {
   flags: "--map <local=catalogue>",
   field: "mapping",
-  says: "its models that stand behind catalogue models, by commas",
+  says: "local models mapped to catalogue models, comma-separated",
   read: mapping,
 };
 const place: Flag = {
   flags: "--country <code>",
   field: "country",
-  says: "where it stands (ISO 3166-1); undeclared, it is kept out wherever countries are set",
+  says: "country (ISO 3166-1); without it, policies with countries exclude the node",
   read: orLift(country),
 };
 
@@ -48,7 +48,7 @@ const MODELS = {
 export const nodeCommands: ApiCommand[] = [
   {
     words: "node create",
-    says: "create a node; its token is shown this once",
+    says: "create a tunnel node; its token is shown once",
     args: [WORKSPACE, { name: "name" }],
     flags: [place, map],
     call: { method: "POST", path: NODES, sends: "body" },
@@ -60,7 +60,7 @@ export const nodeCommands: ApiCommand[] = [
   {
     ...READ,
     words: "node list",
-    says: "list nodes and how each is now",
+    says: "list tunnel nodes and their state",
     args: [WORKSPACE],
     flags: page,
     call: { method: "GET", path: NODES, sends: "query" },
@@ -93,7 +93,7 @@ export const nodeCommands: ApiCommand[] = [
   {
     ...READ,
     words: "node rotate",
-    says: "give a node a new token; the old one ends at once",
+    says: "rotate a node's token; the old one ends immediately",
     args: [WORKSPACE, NAMED],
     call: { method: "POST", path: `${NODE}/rotate`, sends: "nothing" },
     note: { says: ONCE },
@@ -101,7 +101,7 @@ export const nodeCommands: ApiCommand[] = [
   {
     ...READ,
     words: "node remove",
-    says: "remove a node; its connection ends at once",
+    says: "remove a node; its connection ends immediately",
     args: [WORKSPACE, NAMED],
     call: { method: "DELETE", path: NODE, sends: "nothing" },
   },

@@ -7,9 +7,11 @@ export const operatorCommands: ApiCommand[] = [
   {
     ...READ,
     words: "workspace balances",
-    says: "list workspaces with balance, spend, people and last use",
+    says: "list workspaces with balance, spend, members and last use",
     args: [],
-    flags: [{ flags: "--search <text>", field: "search", says: "only those with this in their slug, name or id" }],
+    flags: [
+      { flags: "--search <text>", field: "search", says: "only workspaces whose slug, name or id contains this" },
+    ],
     call: { method: "GET", path: "/manage/workspace-summaries", sends: "query" },
     pages: "all",
     view: {
@@ -23,7 +25,7 @@ export const operatorCommands: ApiCommand[] = [
   {
     ...READ,
     words: "endpoint list",
-    says: "list endpoints and how each is doing, as the instance that answers saw it since its start",
+    says: "list endpoints with their health, as measured by the responding instance since its start",
     args: [],
     flags: [
       { flags: "--provider <slug>", field: "provider", says: "only this provider" },
@@ -31,7 +33,7 @@ export const operatorCommands: ApiCommand[] = [
       {
         flags: "--state <state>",
         field: "state",
-        says: "only in, aside, probe, not_connected or retired",
+        says: "only this state: in, aside, probe, not_connected or retired",
         read: oneOf("in", "aside", "probe", "not_connected", "retired"),
       },
       { flags: "--used", field: "used", says: "only endpoints called since the start" },
@@ -48,7 +50,7 @@ export const operatorCommands: ApiCommand[] = [
   {
     ...READ,
     words: "settings",
-    says: "show the configuration in force; of a secret only whether it is set",
+    says: "show the current configuration; secrets only as set or not set",
     args: [],
     call: { method: "GET", path: "/manage/settings", sends: "nothing" },
     view: {

@@ -11,14 +11,14 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "setup-link",
-    says: "make a new set-up link, while there is no operator yet",
+    says: "create a new set-up link while there is no operator",
     args: [],
     call: { method: "POST", path: "/manage/setup-link", sends: "nothing" },
     note: { says: "Open it in a browser; the first visitor becomes the operator." },
   },
   {
     words: "invitation create",
-    says: "invite someone to a workspace; the link is shown once",
+    says: "invite a user to a workspace; the link is shown once",
     args: [WORKSPACE, { name: "email" }],
     flags: [
       {
@@ -45,14 +45,14 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "invitation revoke",
-    says: "take an invitation back",
+    says: "revoke an invitation",
     args: [WORKSPACE, ID],
     call: { method: "DELETE", path: `${INVITATIONS}/{id}`, sends: "nothing" },
   },
   {
     ...READ,
     words: "person list",
-    says: "list people",
+    says: "list accounts",
     args: [],
     flags: page,
     call: { method: "GET", path: "/manage/people", sends: "query" },
@@ -64,35 +64,35 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "person operator",
-    says: "make someone operator (on), or not any more (off)",
+    says: "grant (on) or revoke (off) operator rights",
     args: [ID, { name: "operator", says: "on or off", read: onOff }],
     call: { method: "POST", path: `${PERSON}/operator`, sends: "body" },
   },
   {
     ...ONCE,
     words: "person disable",
-    says: "disable an account (on), or enable it again (off)",
+    says: "disable (on) or enable (off) an account",
     args: [ID, { name: "disabled", says: "on or off", read: onOff }],
     call: { method: "POST", path: `${PERSON}/disable`, sends: "body" },
   },
   {
     ...ONCE,
     words: "person erase",
-    says: "erase a person for good: memberships, personal keys, ways to sign in, name and address",
+    says: "permanently erase an account: memberships, personal keys, sign-in methods, name and address",
     args: [ID],
     call: { method: "POST", path: `${PERSON}/erase`, sends: "nothing" },
   },
   {
     ...ONCE,
     words: "person sign-out",
-    says: "end all sessions of a person",
+    says: "end all sessions of an account",
     args: [ID],
     call: { method: "DELETE", path: `${PERSON}/sessions`, sends: "nothing" },
   },
   {
     ...ONCE,
     words: "person reset-link",
-    says: "make a link with which a person sets a new password",
+    says: "create a password reset link",
     args: [ID],
     call: { method: "POST", path: `${PERSON}/reset-link`, sends: "nothing" },
     note: { says: "Copy the link now: it is not shown again." },
@@ -100,7 +100,7 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "person drop-second-factor",
-    says: "take the second factor off someone who lost it",
+    says: "remove the second factor of an account",
     args: [ID],
     call: { method: "DELETE", path: `${PERSON}/second-factor`, sends: "nothing" },
   },

@@ -8,27 +8,27 @@ export const policySettings: Flag[] = [
   {
     flags: "--floor <level>",
     field: "floor",
-    says: "least sovereignty level: none, L0 to L4",
+    says: "minimum sovereignty level: none, L0 to L4",
     read: orLift(oneOf("none", "L0", "L1", "L2", "L3", "L4")),
   },
-  { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, by commas", read: list },
-  { flags: "--zdr <on|off>", field: "zero_data_retention", says: "demand zero data retention", read: onOff },
-  { flags: "--no-training <on|off>", field: "no_training", says: "demand no training on the data", read: onOff },
-  { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, by commas", read: list },
-  { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, by commas", read: list },
+  { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, comma-separated", read: list },
+  { flags: "--zdr <on|off>", field: "zero_data_retention", says: "require zero data retention", read: onOff },
+  { flags: "--no-training <on|off>", field: "no_training", says: "require no training on request data", read: onOff },
+  { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, comma-separated", read: list },
+  { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, comma-separated", read: list },
 ];
 
 export const policyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "policy show",
-    says: "show what the workspace demands of providers",
+    says: "show the policy of a workspace",
     args: [WORKSPACE],
     call: { method: "GET", path: POLICY, sends: "nothing" },
   },
   {
     words: "policy set",
-    says: "change the policy; what is not named stays, an empty string clears a list",
+    says: "change the policy; omitted rules stay, an empty string clears a list",
     args: [WORKSPACE],
     flags: policySettings,
     call: { method: "PATCH", path: POLICY, sends: "body" },
@@ -39,14 +39,14 @@ export const policyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "policy preview",
-    says: "show what a change of the policy would do, without making it; without one, what the policy in force does",
+    says: "preview a policy change without applying it; without options, the effect of the current policy",
     args: [WORKSPACE],
     flags: [
       ...policySettings,
       {
         flags: "--scope <scope>",
         field: "scope",
-        says: "callable: what the workspace can call now (default); catalogue: every model",
+        says: "callable: models the workspace can call now (default); catalogue: every model",
         read: oneOf("callable", "catalogue"),
       },
     ],
@@ -66,7 +66,7 @@ export const policyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "policy history",
-    says: "list the versions of the policy, newest first",
+    says: "list policy versions, newest first",
     args: [WORKSPACE],
     flags: page,
     call: { method: "GET", path: `${POLICY}/versions`, sends: "query" },

@@ -7,7 +7,7 @@ export const probeFlags: Flag[] = [
   {
     flags: "--surface <surface>",
     field: "surface",
-    says: "only decisions, or only speech",
+    says: "only this surface: decisions or speech",
     read: oneOf("decisions", "speech"),
   },
 ];
@@ -16,7 +16,7 @@ export const proofCommands: ApiCommand[] = [
   {
     ...READ,
     words: "proof list",
-    says: "show which endpoints are proven on decisions and speech",
+    says: "show which endpoints are verified for decisions and speech",
     args: [],
     call: { method: "GET", path: "/manage/proofs", sends: "nothing" },
     view: {
@@ -30,14 +30,14 @@ export const proofCommands: ApiCommand[] = [
   {
     ...READ,
     words: "proof history",
-    says: "list the proofs that were made, newest first",
+    says: "list verification runs, newest first",
     args: [],
     flags: [
       ...probeFlags,
       {
         flags: "--result <result>",
         field: "result",
-        says: "only proven, or only failed",
+        says: "only this result: proven or failed",
         read: oneOf("proven", "failed"),
       },
       ...page,

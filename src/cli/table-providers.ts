@@ -9,7 +9,7 @@ const OF_WORKSPACE = { flags: "--workspace <workspace>", field: "workspace" } as
 const USE = {
   flags: "--use <use>",
   field: "use",
-  says: "first: before the platform's; only: instead of it; fallback: after it",
+  says: "first: before the platform's key; only: instead of it; fallback: after it",
   read: oneOf("first", "only", "fallback"),
 } as const;
 
@@ -19,7 +19,7 @@ export const providerCommands: ApiCommand[] = [
     words: "provider list",
     says: "list providers and whether they are connected",
     args: [],
-    flags: [{ ...OF_WORKSPACE, says: "also say how this workspace's own keys are used" }],
+    flags: [{ ...OF_WORKSPACE, says: "also show this workspace's own keys" }],
     call: { method: "GET", path: "/manage/providers", sends: "query" },
     view: {
       is: "table",
@@ -38,36 +38,36 @@ export const providerCommands: ApiCommand[] = [
   },
   {
     words: "provider connect",
-    says: "connect a provider for everybody, or with a workspace's own key; the key is tried first, and never shown again",
+    says: "connect a provider for the platform, or with a workspace's own key; the key is tested first and never shown again",
     args: [PROVIDER],
     flags: [
-      { ...OF_WORKSPACE, says: "whose key it is (default: the platform's own)" },
+      { ...OF_WORKSPACE, says: "workspace that owns the key (default: the platform)" },
       {
         flags: "--key-file <file>",
         field: "key",
-        says: "file with the key, a key pair of AWS as JSON, or a service account's key file; - is stdin",
+        says: "file with the key, an AWS key pair as JSON, or a service account key; - is stdin",
         read: textFile,
         needed: "always",
       },
-      { ...USE, says: `of a workspace's key: ${USE.says} (default: first)` },
-      { flags: "--no-test", field: "skip_test", says: "keep it without asking the provider" },
+      { ...USE, says: `for a workspace's key: ${USE.says} (default: first)` },
+      { flags: "--no-test", field: "skip_test", says: "store the key without testing it" },
     ],
     call: { method: "PUT", path: KEY, sends: "body" },
     bare: "send",
     pages: "one",
     view: RECORD,
     note: {
-      says: "It is kept, and not used: a setting wins over it. Remove that setting, and start again.",
+      says: "The key is stored but not used, because a setting overrides it. Remove the setting and restart.",
       when: "overridden_by",
     },
   },
   {
     ...READ,
     words: "provider use",
-    says: "change when a workspace's own key is used; the key itself stays",
+    says: "change when a workspace's own key is used",
     args: [PROVIDER],
     flags: [
-      { ...OF_WORKSPACE, says: "whose key it is", needed: "always" },
+      { ...OF_WORKSPACE, says: "workspace that owns the key", needed: "always" },
       { ...USE, needed: "always" },
     ],
     call: { method: "PATCH", path: "/manage/workspaces/{workspace}/providers/{provider}", sends: "body" },
@@ -75,17 +75,17 @@ export const providerCommands: ApiCommand[] = [
   {
     ...READ,
     words: "provider disconnect",
-    says: "forget the platform's stored key at a provider, or a workspace's own",
+    says: "delete the stored platform key of a provider, or a workspace's own",
     args: [PROVIDER],
-    flags: [{ ...OF_WORKSPACE, says: "whose key it is (default: the platform's own)" }],
+    flags: [{ ...OF_WORKSPACE, says: "workspace that owns the key (default: the platform)" }],
     call: { method: "DELETE", path: KEY, sends: "nothing" },
   },
   {
     ...READ,
     words: "provider keys",
-    says: "list a workspace's own keys at providers, without the keys",
+    says: "list a workspace's own provider keys, without the secrets",
     args: [],
-    flags: [{ ...OF_WORKSPACE, says: "whose keys", needed: "always" }],
+    flags: [{ ...OF_WORKSPACE, says: "workspace that owns the keys", needed: "always" }],
     call: { method: "GET", path: "/manage/workspaces/{workspace}/providers", sends: "nothing" },
     view: {
       is: "table",
@@ -95,9 +95,9 @@ export const providerCommands: ApiCommand[] = [
   {
     ...READ,
     words: "provider test",
-    says: "ask a provider whether it accepts the credential; exit 1 when it does not",
+    says: "test a provider credential; exit 1 when it is rejected",
     args: [PROVIDER],
-    flags: [{ ...OF_WORKSPACE, says: "try this workspace's own key instead of the operator's" }],
+    flags: [{ ...OF_WORKSPACE, says: "test this workspace's own key instead of the platform's" }],
     call: { method: "POST", path: "/manage/providers/{provider}/test", sends: "body" },
     verdict: "ok",
   },

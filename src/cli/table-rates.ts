@@ -33,11 +33,11 @@ const TAKEN = {
 } as const;
 
 const offered = [
-  { flags: "--source <text>", field: "source", says: "where they were read" },
+  { flags: "--source <text>", field: "source", says: "source of the rates" },
   {
     flags: "--accept-jumps",
     field: "accept_jumps",
-    says: "take rates that moved by more than a factor of 1.25",
+    says: "accept rates that changed by more than a factor of 1.25",
   },
 ] as const;
 
@@ -45,7 +45,7 @@ export const rateCommands: ApiCommand[] = [
   {
     ...READ,
     words: "rates list",
-    says: "list the exchange rates in force",
+    says: "list current exchange rates",
     args: [],
     call: { method: "GET", path: RATES, sends: "nothing" },
     view: { is: "table", columns: columns("currency", "per_eur", "date", "stale", "source") },
@@ -53,7 +53,7 @@ export const rateCommands: ApiCommand[] = [
   {
     ...READ,
     words: "rates history",
-    says: "list every exchange rate that was kept",
+    says: "list the history of exchange rates",
     args: [],
     flags: [{ flags: "--currency <code>", field: "currency", says: "only this currency" }, ...page],
     call: { method: "GET", path: `${RATES}/history`, sends: "query" },
@@ -61,9 +61,9 @@ export const rateCommands: ApiCommand[] = [
   },
   {
     words: "rates set",
-    says: "give exchange rates: USD=1.0812,CHF=0.9412",
+    says: "set exchange rates: USD=1.0812,CHF=0.9412",
     args: [{ name: "rates", read: rateList }],
-    flags: [{ flags: "--date <day>", field: "date", says: "the day they are of; absent: today" }, ...offered],
+    flags: [{ flags: "--date <day>", field: "date", says: "date of the rates (default: today)" }, ...offered],
     call: { method: "POST", path: RATES, sends: "body" },
     bare: "send",
     pages: "one",
@@ -71,7 +71,7 @@ export const rateCommands: ApiCommand[] = [
   },
   {
     words: "rates import",
-    says: "give exchange rates from a file: the ECB's eurofxref-daily.xml, or JSON with date and rates; - is stdin",
+    says: "import exchange rates from a file: the ECB's eurofxref-daily.xml, or JSON with date and rates; - is stdin",
     args: [{ name: "document", read: textFile }],
     flags: offered,
     call: { method: "POST", path: RATES, sends: "body" },
@@ -92,13 +92,13 @@ export const rateCommands: ApiCommand[] = [
   {
     ...READ,
     words: "margin show",
-    says: "show what is added to providers' prices for a workspace",
+    says: "show the margin of a workspace",
     args: [WORKSPACE],
     call: { method: "GET", path: MARGIN, sends: "nothing" },
   },
   {
     words: "margin set",
-    says: "set what is added to providers' prices: 0.05 is five percent; none: the usual one",
+    says: "set the margin on provider prices: 0.05 is five percent; none: the default",
     args: [WORKSPACE, { name: "margin", read: orLift(share) }],
     flags: [],
     call: { method: "PUT", path: MARGIN, sends: "body" },

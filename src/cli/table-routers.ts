@@ -9,7 +9,7 @@ const SLUG = { name: "slug" } as const;
 export const routerCommands: ApiCommand[] = [
   {
     words: "router put",
-    says: "make a router, or give it a new version; the next request follows it",
+    says: "create a router or a new version of it; it applies to the next request",
     args: [WORKSPACE, SLUG],
     flags: [
       {
@@ -47,14 +47,14 @@ export const routerCommands: ApiCommand[] = [
   {
     ...READ,
     words: "router delete",
-    says: "remove a router; its history stays",
+    says: "remove a router; its history is kept",
     args: [WORKSPACE, SLUG],
     call: { method: "DELETE", path: ROUTER, sends: "nothing" },
   },
   {
     ...READ,
     words: "router history",
-    says: "list the versions of a router, newest first",
+    says: "list router versions, newest first",
     args: [WORKSPACE, SLUG],
     flags: page,
     call: { method: "GET", path: `${ROUTER}/versions`, sends: "query" },
@@ -63,30 +63,30 @@ export const routerCommands: ApiCommand[] = [
   {
     ...READ,
     words: "router restore",
-    says: "make an old version the newest",
+    says: "restore an old version as the newest",
     args: [WORKSPACE, SLUG, { name: "version", read: wholeNumber(1, 1_000_000) }],
     call: { method: "POST", path: `${ROUTER}/restore`, sends: "body" },
   },
   {
     ...READ,
     words: "router explain",
-    says: "explain how a request would be routed, without calling or charging anyone",
+    says: "explain how a request would be routed, without calling a provider or charging",
     args: [WORKSPACE, { name: "model" }],
     flags: [
       {
         flags: "--request <file>",
         field: "request",
-        says: "JSON body as the caller would send it; - is stdin",
+        says: "JSON request body; - is stdin",
         read: jsonFile,
         needed: "always",
       },
       {
         flags: "--surface <surface>",
         field: "surface",
-        says: "where it would arrive: chat (default), messages, responses",
+        says: "surface: chat (default), messages, responses",
         read: oneOf("chat", "messages", "responses"),
       },
-      { flags: "--key <id>", field: "key", says: "the key it would come with" },
+      { flags: "--key <id>", field: "key", says: "key of the request" },
     ],
     call: { method: "POST", path: "/manage/workspaces/{workspace}/routing/explain", sends: "body" },
     view: {
@@ -103,15 +103,15 @@ export const routerCommands: ApiCommand[] = [
   {
     ...READ,
     words: "router replay",
-    says: "compare past traffic with what the router would have done",
+    says: "replay past traffic through a router and compare",
     args: [WORKSPACE, SLUG],
     flags: [
-      { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
-      { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+      { flags: "--since <time>", field: "since", says: "start, inclusive (ISO 8601)", read: time },
+      { flags: "--until <time>", field: "until", says: "end, exclusive (ISO 8601)", read: time },
       {
         flags: "--limit <n>",
         field: "limit",
-        says: "the newest requests of the period, up to 10000 (default 1000)",
+        says: "number of newest requests, up to 10000 (default 1000)",
         read: wholeNumber(1, 10_000),
       },
       { flags: "--model <model>", field: "model", says: "only requests for this model or router" },
@@ -119,7 +119,7 @@ export const routerCommands: ApiCommand[] = [
       {
         flags: "--file <file>",
         field: "spec",
-        says: "try a router that is not saved; - is stdin",
+        says: "test an unsaved router; - is stdin",
         read: jsonFile,
       },
     ],

@@ -7,18 +7,18 @@ const TOKENS = "/manage/workspaces/{workspace}/tokens";
 export const tokenCommands: ApiCommand[] = [
   {
     words: "token create",
-    says: "create a management token of a workspace; it is shown once",
+    says: "create a management token; it is shown once",
     args: [WORKSPACE],
     flags: [
-      { flags: "--name <name>", field: "name", says: "what it is for", needed: "always" },
+      { flags: "--name <name>", field: "name", says: "description", needed: "always" },
       {
         flags: "--access <read|write>",
         field: "access",
-        says: "only look, or do what an admin may",
+        says: "read-only, or everything an admin may do",
         read: oneOf("read", "write"),
         needed: "always",
       },
-      { flags: "--expires <time>", field: "expires_at", says: "when it ends (ISO 8601)", read: time },
+      { flags: "--expires <time>", field: "expires_at", says: "expiry time (ISO 8601)", read: time },
     ],
     call: { method: "POST", path: TOKENS, sends: "body" },
     bare: "send",
@@ -37,7 +37,7 @@ export const tokenCommands: ApiCommand[] = [
   },
   {
     words: "token remove",
-    says: "remove a management token: it opens nothing from then on",
+    says: "revoke a management token",
     args: [WORKSPACE, { name: "id" }],
     flags: [],
     call: { method: "DELETE", path: `${TOKENS}/{id}`, sends: "nothing" },

@@ -19,7 +19,7 @@ import { amount, duration, list, oneOf, onOff, orLift, status, time, wholeNumber
 /** Filters of the request log. */
 const shapeFilters: Flag[] = [
   { flags: "--key <id>", field: "key", says: "only this key" },
-  { flags: "--member <email>", field: "member", says: "only this member's keys (e-mail or id)" },
+  { flags: "--member <email>", field: "member", says: "only this member's keys (email or id)" },
   { flags: "--model <model>", field: "model", says: "only this model" },
   { flags: "--provider <slug>", field: "provider", says: "only this provider" },
   { flags: "--app <label>", field: "app", says: "only this application (X-Title)" },
@@ -30,29 +30,29 @@ const shapeFilters: Flag[] = [
 export const logFilters: Flag[] = [
   ...shapeFilters,
   { flags: "--env <live|test>", field: "env", says: "only this environment", read: oneOf("live", "test") },
-  { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
-  { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+  { flags: "--since <time>", field: "since", says: "start, inclusive (ISO 8601)", read: time },
+  { flags: "--until <time>", field: "until", says: "end, exclusive (ISO 8601)", read: time },
 ];
 
 const keySettings: Flag[] = [
   { flags: "--name <name>", field: "name", says: "name of the key" },
-  { flags: "--scopes <scopes>", field: "scopes", says: "what it may call, by commas; empty: everything", read: list },
+  { flags: "--scopes <scopes>", field: "scopes", says: "scopes, comma-separated; empty: all", read: list },
   {
     flags: "--ip <blocks>",
     field: "ip_allowlist",
-    says: "addresses or CIDR blocks that may use it, by commas; empty: every address",
+    says: "allowed addresses or CIDR blocks, comma-separated; empty: any address",
     read: list,
   },
   {
     flags: "--expires <time>",
     field: "expires_at",
-    says: "ISO 8601 time from which it is expired; empty: never",
+    says: "expiry time (ISO 8601); empty: never",
     read: orLift(time),
   },
   {
     flags: "--rpm <n>",
     field: "rpm",
-    says: "requests a minute, 1 to 1000000; empty: the default",
+    says: "requests per minute, 1 to 1000000; empty: the default",
     read: orLift(wholeNumber(1, 1_000_000)),
   },
   // What the key demands on top of its workspace.
@@ -65,7 +65,7 @@ const workspaceCommands: ApiCommand[] = [
     says: "create a workspace",
     args: [{ name: "slug" }],
     flags: [
-      { flags: "--name <name>", field: "name", says: "name that people see" },
+      { flags: "--name <name>", field: "name", says: "display name" },
       { flags: "--currency <code>", field: "currency", says: "currency of the wallet (default EUR)" },
     ],
     call: { method: "POST", path: "/manage/workspaces", sends: "body" },
@@ -91,7 +91,7 @@ const workspaceCommands: ApiCommand[] = [
   },
   {
     words: "workspace rename",
-    says: "change the name that people see; the slug stays",
+    says: "change the display name; the slug stays",
     args: [WORKSPACE, { name: "name" }],
     flags: [],
     call: { method: "PATCH", path: "/manage/workspaces/{workspace}", sends: "body" },
@@ -146,13 +146,13 @@ const workspaceCommands: ApiCommand[] = [
   {
     ...READ,
     words: "member remove",
-    says: "remove a member; their personal keys stop",
+    says: "remove a member; their personal keys stop working",
     args: [WORKSPACE, { name: "email" }],
     call: { method: "DELETE", path: "/manage/workspaces/{workspace}/members/{email}", sends: "nothing" },
   },
   {
     words: "member policy",
-    says: "show or change who may have personal keys",
+    says: "show or change the rules for personal keys",
     args: [WORKSPACE],
     flags: [
       {
@@ -161,7 +161,7 @@ const workspaceCommands: ApiCommand[] = [
         says: "members may have personal keys",
         read: onOff,
       },
-      { flags: "--approval <on|off>", field: "approval", says: "each waits until it is approved", read: onOff },
+      { flags: "--approval <on|off>", field: "approval", says: "personal keys need approval", read: onOff },
     ],
     call: { method: "PATCH", path: "/manage/workspaces/{workspace}/key-policy", sends: "body" },
     bare: "read",
@@ -175,20 +175,19 @@ const COPY = "Copy the key now: it is not shown again.";
 const keyCommands: ApiCommand[] = [
   {
     words: "key create",
-    says: "create a key; it is shown this once",
+    says: "create a key; it is shown once",
     args: [WORKSPACE],
     flags: [
       ...keySettings,
       { flags: "--env <live|test>", field: "environment", says: "live (default) or test", read: oneOf("live", "test") },
-      { flags: "--personal <email>", field: "member", says: "a personal key of this member" },
+      { flags: "--personal <email>", field: "member", says: "create a personal key of this member" },
     ],
     call: { method: "POST", path: "/manage/workspaces/{workspace}/keys", sends: "body" },
     bare: "send",
     pages: "one",
     view: RECORD,
     note: {
-      says: ({ id, state }) =>
-        state === "pending" ? `${COPY} It waits for approval: gateway key approve ${id}` : COPY,
+      says: ({ id, state }) => (state === "pending" ? `${COPY} It needs approval: gateway key approve ${id}` : COPY),
     },
   },
   {
@@ -223,9 +222,9 @@ const keyCommands: ApiCommand[] = [
   },
   {
     words: "key rotate",
-    says: "issue a successor; the old key works until the grace ends",
+    says: "rotate a key; the old one works until the grace period ends",
     args: [{ name: "id" }],
-    flags: [{ flags: "--grace <duration>", field: "grace", says: "how long (default 7d)", read: duration }],
+    flags: [{ flags: "--grace <duration>", field: "grace", says: "grace period (default 7d)", read: duration }],
     call: { method: "POST", path: "/manage/keys/{id}/rotate", sends: "body" },
     bare: "send",
     pages: "one",
@@ -235,20 +234,20 @@ const keyCommands: ApiCommand[] = [
   {
     ...READ,
     words: "key revoke",
-    says: "end a key at once",
+    says: "revoke a key immediately",
     args: [{ name: "id" }],
     call: { method: "POST", path: "/manage/keys/{id}/revoke", sends: "nothing" },
   },
   {
     ...READ,
     words: "key approve",
-    says: "approve a personal key that waits",
+    says: "approve a pending personal key",
     args: [{ name: "id" }],
     call: { method: "POST", path: "/manage/keys/{id}/approve", sends: "nothing" },
   },
   {
     words: "key set",
-    says: "change a key's settings; what is not named stays",
+    says: "change a key's settings; omitted settings stay",
     args: [{ name: "id" }],
     flags: keySettings,
     call: { method: "PATCH", path: "/manage/keys/{id}", sends: "body" },
@@ -261,11 +260,11 @@ const keyCommands: ApiCommand[] = [
 const walletCommands: ApiCommand[] = [
   {
     words: "wallet credit",
-    says: "put money into the wallet",
+    says: "add credit to the wallet",
     args: [WORKSPACE, { name: "amount", read: amount }],
     flags: [
-      { flags: "--note <text>", field: "note", says: "what it is for" },
-      { flags: "--id <id>", field: "id", says: "your own name for it: sent twice, it is booked once" },
+      { flags: "--note <text>", field: "note", says: "description" },
+      { flags: "--id <id>", field: "id", says: "idempotency id: the same id is posted only once" },
     ],
     call: { method: "POST", path: "/manage/workspaces/{workspace}/wallet/credits", sends: "body" },
     bare: "send",
@@ -314,7 +313,7 @@ const operationCommands: ApiCommand[] = [
   {
     ...READ,
     words: "log usage",
-    says: "add requests up by hour or day",
+    says: "aggregate requests by hour or day",
     args: [WORKSPACE],
     flags: [
       { flags: "--by <hour|day>", field: "by", says: "hour, or day (default)", read: oneOf("hour", "day") },
@@ -330,8 +329,8 @@ const operationCommands: ApiCommand[] = [
         says: "live (default), test or all",
         read: oneOf("live", "test", "all"),
       },
-      { flags: "--from <time>", field: "from", says: "from this time on (ISO 8601)", read: time },
-      { flags: "--to <time>", field: "to", says: "before this time (ISO 8601)", read: time },
+      { flags: "--from <time>", field: "from", says: "start, inclusive (ISO 8601)", read: time },
+      { flags: "--to <time>", field: "to", says: "end, exclusive (ISO 8601)", read: time },
       ...shapeFilters,
     ],
     call: { method: "GET", path: "/manage/workspaces/{workspace}/usage", sends: "query" },
@@ -349,11 +348,11 @@ const operationCommands: ApiCommand[] = [
     flags: [
       ...page,
       { flags: "--workspace <workspace>", field: "workspace", says: "only this workspace" },
-      { flags: "--actor <actor>", field: "actor", says: "only what this one did" },
+      { flags: "--actor <actor>", field: "actor", says: "only changes by this actor" },
       { flags: "--action <action>", field: "action", says: "only this action (key.revoke) or kind (key)" },
-      { flags: "--target <id>", field: "target", says: "only what was done to this" },
-      { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
-      { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+      { flags: "--target <id>", field: "target", says: "only changes of this target" },
+      { flags: "--since <time>", field: "since", says: "start, inclusive (ISO 8601)", read: time },
+      { flags: "--until <time>", field: "until", says: "end, exclusive (ISO 8601)", read: time },
     ],
     call: { method: "GET", path: "/manage/audit", sends: "query" },
     view: { is: "table", columns: columns("at", "actor", "action", "workspace", "target", "detail") },
@@ -376,7 +375,7 @@ const responseCommands: ApiCommand[] = [
   {
     ...READ,
     words: "responses list",
-    says: "list stored responses, without what is in them",
+    says: "list stored responses, without their content",
     args: [WORKSPACE],
     flags: page,
     call: { method: "GET", path: "/manage/workspaces/{workspace}/responses", sends: "query" },
@@ -389,7 +388,7 @@ const responseCommands: ApiCommand[] = [
   {
     ...READ,
     words: "responses delete",
-    says: "delete a stored response; work on it ends",
+    says: "delete a stored response; its background work is cancelled",
     args: [WORKSPACE, { name: "id" }],
     call: { method: "DELETE", path: "/manage/workspaces/{workspace}/responses/{id}", sends: "nothing" },
   },
