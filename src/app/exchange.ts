@@ -42,9 +42,13 @@ export class ClientDisconnected extends Fault {
 }
 
 /** For routes that require an API key. */
-export function principalOf({ principal, route }: Exchange): Principal {
-  if (principal === undefined) throw new Error(`route ${route.id} is served without a key`);
-  return principal;
+export function principalOf(exchange: Exchange): Principal {
+  if (exchange.principal === undefined) throw keylessRouteError(exchange);
+  return exchange.principal;
+}
+
+export function keylessRouteError({ route }: Exchange): Error {
+  return new Error(`route ${route.id} is served without a key`);
 }
 
 /** For exchanges without a connection of their own. */

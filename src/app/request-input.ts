@@ -6,14 +6,17 @@ import { unpredictableFraction } from "../kit/secret.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** A body with more values than this would block the event loop for seconds. */
-const BODY_LIMITS = { partsMax: 400_000 };
+export const BODY_LIMITS = { partsMax: 400_000 };
 
 /** Parses one JSON object and keeps its text, so that a surface can forward it verbatim. */
 export function parseJson(bytes: Buffer): ParsedBody {
   const parsed = parseJsonObject(bytes, BODY_LIMITS);
-  if ("problem" in parsed)
-    throw fault("invalid_json", { message: `The body is not one well-formed JSON object: ${parsed.problem}.` });
+  if ("problem" in parsed) throw invalidJson(parsed.problem);
   return parsed;
+}
+
+export function invalidJson(problem: string): Fault {
+  return fault("invalid_json", { message: `The body is not one well-formed JSON object: ${problem}.` });
 }
 
 /** For the log record of a rejected body; undefined when it is not a JSON object. */

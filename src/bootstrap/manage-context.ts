@@ -1,6 +1,6 @@
 import type { ManageContext } from "../app/manage/deps.ts";
+import { decodeChat } from "../app/pipeline/decode.ts";
 import { managedResponses } from "../app/responses/end-work.ts";
-import { decodeChat } from "../app/surfaces/chat.ts";
 import { decodeMessage } from "../app/surfaces/messages.ts";
 import { decodeResponse } from "../app/surfaces/responses.ts";
 import { systemClock } from "../kit/clock.ts";

@@ -1,7 +1,7 @@
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
-import { LatencyTracker } from "../domain/routing/latency-tracker.ts";
+import { notifyObservers } from "../app/pipeline/record.ts";
 import { SessionAffinity } from "../domain/routing/session-affinity.ts";
-import { TrafficStats } from "../domain/routing/traffic-stats.ts";
+import { LatencyTracker, TrafficStats } from "../domain/routing/traffic-stats.ts";
 import { createKeyRecheck } from "../edge/authenticate.ts";
 import { tokenCounter } from "../io/tokens/token-counter.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -42,19 +42,20 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
   const { margins, storage, telemetry, metrics, alertMonitor, operatorEvents, log } = deps;
   const { connections, reachability } = providers;
   const { store } = storage;
-  const { traceparentFor } = telemetry;
+  const { traceparentFor, recordRequest } = telemetry;
+  const observers = [metrics, alertMonitor];
   return {
     clock: systemClock,
     timers: systemTimers,
-    snapshot: () => rates.snapshot,
+    catalogue: rates,
     connections,
     reachability,
     health: new LatencyTracker(),
     trafficStats: new TrafficStats(),
     sessions: new SessionAffinity(),
-    policyOf: (workspaceId, keyId) => directory.policyOf(workspaceId, keyId),
-    routerOf: (workspaceId, slug) => directory.router(workspaceId, slug),
-    spenderOf: (principal) => directory.spendScopeOf(principal),
+    policyOf: directory.policyOf.bind(directory),
+    routerOf: directory.router.bind(directory),
+    spenderOf: directory.spendScopeOf.bind(directory),
     ownKeys,
     nodes,
     ...overload,
@@ -72,11 +73,8 @@ export async function createPipelineDeps(config: Config, deps: PipelineBootstrap
       everywhere: config.GATEWAY_CATALOGUE_DIR !== null,
     },
     idempotency: createIdempotencyLookup(config, store, journal.ingestBarrier.all, log),
-    onRequestFinished(record) {
-      metrics.recordRequest(record);
-      alertMonitor.recordRequest(record);
-      telemetry.recordRequest?.(record);
-    },
+    onSpendLimitReached: alertMonitor.recordLimitRefusal.bind(alertMonitor),
+    onRequestFinished: notifyObservers(recordRequest === undefined ? observers : [...observers, { recordRequest }]),
     onNotice: (event) => operatorEvents.record(event),
     ...(traceparentFor === undefined ? {} : { traceparentFor }),
   };

@@ -1,27 +1,23 @@
-import { Fault, fault } from "../../contract/faults.ts";
-import type { QueueRejection } from "../../domain/admission/admission-queue.ts";
-import type { HoldRequest, HoldVerdict } from "../../domain/admission/shared-state.ts";
+import { fault } from "../../contract/faults.ts";
+import type { HoldRequest } from "../../domain/admission/shared-state.ts";
 import { holdFor } from "../../domain/billing/charge.ts";
 import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
-import type { Surface } from "../../domain/record/record.ts";
-import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { Plan } from "../../domain/routing/plan.ts";
-import type { Principal } from "../../domain/tenancy/key.ts";
-import type { SpenderKind } from "../../domain/tenancy/limits.ts";
+import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
-import { formatNanos } from "../../kit/money.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { DecodedRequest } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type InferenceRequest, replyHeadFor } from "./inference-request.ts";
+import { holdRefusalFault } from "./hold-refusal.ts";
+import type { InferenceRequest } from "./inference-request.ts";
 import type { PlannedRequest } from "./plan.ts";
-import type { RequestTrace } from "./request-trace.ts";
+import type { RequestTrace } from "./record.ts";
 
 /** Safety margin on estimated input tokens. */
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
-export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf">;
+export type AdmissionDeps = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf" | "onSpendLimitReached">;
 
 /** A planned request with its hold and its slot in the queue; its hold must be settled exactly once. */
 export type AdmittedRequest = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
@@ -102,106 +98,9 @@ export function admit(
   return chain(gateway.state.hold(hold), (verdict) => {
     if (verdict.is === "held") trace.heldNanos = nanos;
     else {
+      if (verdict.is === "spend_limit_reached") gateway.onSpendLimitReached?.(hold, verdict.limit);
       trace.holdRefusal = holdRefusalFault(verdict, trace);
       if (!plan.attempts.some(isOwnResource)) throw trace.holdRefusal;
     }
   });
-}
-
-/** Waits for a free slot; `left`: the client disconnected first. Throws when the queue is full or the wait times out. */
-export async function waitForSlot(
-  gateway: GatewayDeps,
-  trace: RequestTrace,
-  sink: ResponseSink,
-): Promise<"served" | "left"> {
-  const { clock, queue } = gateway;
-  const sinceMs = clock.monotonicMs();
-  const entry = queue.enqueue(trace.principal.workspace.id);
-  sink.onDisconnect(() => entry.cancel());
-  const end = await entry.admission;
-  if (end === "served" || end === "left") return end;
-  gateway.onNotice({ is: "queue_rejected", why: end });
-  throw queueFault(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
-}
-
-function queueFault(end: Exclude<QueueRejection, "left">, waitedMs: number, waitMs: number): Fault {
-  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  const what =
-    end === "full"
-      ? "The gateway serves as many requests as it may, and its queue is full."
-      : `The gateway serves as many requests as it may, and no place came free in ${waitedMs} ms.`;
-  return fault("rate_limit_exceeded", {
-    message: `${what} Try again in ${seconds} s.`,
-    headers: { "retry-after": String(seconds) },
-  });
-}
-
-/** The encoding fault of a request that no planned endpoint can encode; undefined when one can. */
-export function firstEncodingError(
-  exchange: Exchange,
-  trace: RequestTrace,
-  { request, plan }: { readonly request: InferenceRequest; readonly plan: Plan },
-): Fault | undefined {
-  let first: Fault | undefined;
-  for (const attempt of plan.attempts) {
-    try {
-      const { adapter } = request.adapterFor(attempt, plan, replyHeadFor(exchange, trace, request, attempt));
-      if (adapter.subRequests === undefined) adapter.encode();
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof Fault)) return undefined;
-      first ??= error;
-    }
-  }
-  return first;
-}
-
-type HoldRejection = Exclude<HoldVerdict, { is: "held" }>;
-
-/** How a caller can lower the hold. */
-const REDUCTION_HINTS: Readonly<Record<Surface, string>> = {
-  chat: "ask for fewer tokens with max_tokens",
-  messages: "ask for fewer tokens with max_tokens",
-  responses: "ask for fewer tokens with max_output_tokens",
-  embeddings: "send fewer or shorter inputs",
-  transcriptions: "send a shorter recording",
-  speech: "send a shorter text",
-  decisions: "ask fewer questions or send a shorter state",
-};
-
-function holdRefusalFault(verdict: HoldRejection, trace: RequestTrace): Fault {
-  const message =
-    verdict.is === "insufficient_credits"
-      ? insufficientCreditsMessage(verdict, trace)
-      : spendLimitMessage(verdict, trace);
-  // A retry fails the same way until the wallet is topped up or the period of the limit ends.
-  return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
-}
-
-function insufficientCreditsMessage(
-  verdict: Extract<HoldRejection, { is: "insufficient_credits" }>,
-  trace: RequestTrace,
-): string {
-  const { workspace } = trace.principal;
-  const needed = formatNanos(verdict.neededNanos);
-  const available = formatNanos(verdict.availableNanos);
-  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${REDUCTION_HINTS[trace.surface]}.`;
-}
-
-const PERIOD = { day: "daily", month: "monthly" } as const;
-
-function spendLimitMessage(
-  verdict: Extract<HoldRejection, { is: "spend_limit_reached" }>,
-  { principal, surface }: RequestTrace,
-): string {
-  const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
-  const { currency } = principal.workspace;
-  const amount = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
-  const running = heldNanos === 0n ? "" : `, ${amount(heldNanos)} are reserved by running requests`;
-  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${amount(limit.nanos)}: ${amount(spentNanos)} are spent${running}, and this request reserves ${amount(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${REDUCTION_HINTS[surface]}.`;
-}
-
-function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {
-  if (of === "workspace") return `workspace ${workspace.slug}`;
-  return of === "key" ? `key "${key.name}" (${key.id})` : `member ${member?.email ?? ""}`;
 }

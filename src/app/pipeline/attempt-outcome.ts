@@ -1,7 +1,5 @@
 import type { AttemptRecord } from "../../domain/record/record.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
-import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { StreamedReply, WholeReply } from "../../language/canon/reply.ts";
 
 /** How one attempt at one endpoint ended. */
@@ -38,69 +36,14 @@ export function isMaybeAccepted({ verdict, partsAccepted }: FailedAttempt): bool
   return verdict.is === "next" ? verdict.mayHaveBeenAccepted : verdict.stopped?.sent === true;
 }
 
-type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
-
-export function attemptRecord(
-  { endpoint, ownKey }: Attempt,
-  { startedAtMs, durationMs }: Pick<AttemptRecord, "startedAtMs" | "durationMs">,
-  { outcome, upstreamStatus, reason, maybeAccepted }: OutcomeDescription,
-): AttemptRecord {
-  const { id, provider } = endpoint;
-  const record = {
-    endpoint: id,
-    provider,
-    startedAtMs,
-    durationMs,
-    outcome,
-    upstreamStatus,
-    reason,
-    maybeAccepted,
-  };
-  return ownKey === undefined ? record : { ...record, ownKey: true };
-}
-
-export function describeOutcome(
-  outcome: AttemptOutcome,
-  { droppedFields }: Pick<UpstreamAdapter, "droppedFields">,
-): OutcomeDescription {
-  switch (outcome.is) {
-    case "complete":
-    case "relayed":
-      return {
-        outcome: "served",
-        upstreamStatus: outcome.upstreamStatus,
-        reason: droppedFields.length === 0 ? "answered whole" : `answered whole; left out: ${listNames(droppedFields)}`,
-        maybeAccepted: false,
-      };
-    case "broken":
-      return {
-        outcome: "stop",
-        upstreamStatus: outcome.upstreamStatus,
-        reason: truncateReason(outcome.verdict.why),
-        maybeAccepted: true,
-      };
-    case "disconnected":
-      return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
-    case "failed": {
-      const { verdict, upstreamStatus } = outcome;
-      return {
-        outcome: verdict.is === "stop" ? "stop" : "next",
-        upstreamStatus,
-        reason: truncateReason(verdict.why),
-        maybeAccepted: isMaybeAccepted(outcome),
-      };
-    }
-  }
-}
-
 /** Callers choose the number and length of field names, and the journal limits the size of a record. */
 const NAMES_MAX = 20;
 const NAME_CHARS_MAX = 200;
 const REASON_CHARS_MAX = 500;
 
-const truncateReason = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
+export const truncateReason = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
 
-function listNames(names: readonly string[]): string {
+export function listNames(names: readonly string[]): string {
   const listed = names.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));
   return names.length > NAMES_MAX ? `${listed.join(", ")} and ${names.length - NAMES_MAX} more` : listed.join(", ");
 }

@@ -1,50 +1,46 @@
-import { Fault } from "../../contract/faults.ts";
 import type { Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
-import type { Plan } from "../../domain/routing/plan.ts";
-import { type isOwnResource } from "../../domain/routing/plan.ts";
-import { type Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import {
-  attributeToNode,
-  attributeToOwnKey,
-  classifyCredentialFailure,
   classifyExcluded,
   classifyFailure,
-  classifyKeyRevoked,
   classifyMalformed,
-  classifyNodeOffline,
-  classifyOwnKeyRemoved,
   classifyOwnOnly,
-  classifyUnencodable,
-  classifyWithdrawn,
-  type FailureVerdict,
   redactVerdict,
 } from "../../io/upstream/classify-failure.ts";
-import { authorize, CredentialRefusedError, upstreamHeaders } from "../../io/upstream/connections.ts";
+import { authorize, upstreamHeaders } from "../../io/upstream/connections.ts";
 import { presentedSecrets } from "../../io/upstream/credential-secrets.ts";
 import { withPlausibilityChecks } from "../../io/upstream/response-plausibility.ts";
-import type { UpstreamBody, UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { type UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import type { UpstreamBody, UpstreamFailure } from "../../io/upstream/transport.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AdmittedRequest, holdAmountFor } from "./admit.ts";
-import type { HopTarget } from "./attempt.ts";
-import { type AttemptOutcome, type AttemptResult } from "./attempt-outcome.ts";
-import { errorReader, isJson } from "./error-response.ts";
+import {
+  attributeToOwner,
+  credentialRefusedOutcome,
+  encodingFailure,
+  type MissingCredential,
+  missingCredentialFor,
+  unencodableAttempt,
+  withdrawnVerdict,
+} from "./attempt-failure.ts";
+import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
+import { errorReader, IGNORE, isJson } from "./error-response.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { type EndpointAdapter, type InferenceRequest, type ReasoningChoice } from "./inference-request.ts";
-import { HOP_HEADER, NONE } from "./loop-detection.ts";
+import type { EndpointAdapter, InferenceRequest, ReasoningChoice } from "./inference-request.ts";
+import { HOP_HEADER } from "./loop-detection.ts";
 import type { PlannedRequest } from "./plan.ts";
-import { attemptRecord, describeOutcome, recordOpened } from "./record.ts";
-import { addInferenceHeaders, bufferedOutcome, bufferedReader, Relay } from "./relay.ts";
-import { audioReader } from "./relay-stream.ts";
-import type { RequestTrace } from "./request-trace.ts";
+import { attemptRecord, describeOutcome, type RequestTrace, recordOpened } from "./record.ts";
+import { addInferenceHeaders, bufferedReader, type CancelHandle, cancelCall, Relay } from "./relay.ts";
+import { audioReader, streamReader } from "./relay-stream.ts";
 import { failedExclusiveKey, RetryLoop, type ServedAttempt } from "./retry-loop.ts";
-import { type PartSlots, runParts } from "./split-attempt.ts";
-import { type OwnKeyDeps, type ResourceLayers } from "./workspace-resources.ts";
+import { sendParts } from "./split-attempt.ts";
+import type { OwnKeyDeps, ResourceLayers } from "./workspace-resources.ts";
 
 /** The attempt stage: tries the endpoints of the plan until one serves the request, and relays its response. */
 export class AttemptStage {
@@ -122,6 +118,15 @@ export class AttemptStage {
   }
 }
 
+export function replyHeadFor(
+  { receivedAtMs }: Exchange,
+  { requestId }: RequestTrace,
+  { inputTokens }: InferenceRequest,
+  { endpoint }: Attempt,
+): ReplyHead {
+  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
+}
+
 type AttemptRun = Pick<PlannedRequest, "currentPolicy" | "changedRouter"> & {
   readonly gateway: GatewayDeps;
   readonly trace: RequestTrace;
@@ -150,7 +155,7 @@ export function runAttempt(run: AttemptRun): MaybePromise<AttemptResult> {
 
 function sendRequest(run: AttemptRun): MaybePromise<AttemptOutcome> {
   const { adapter } = run;
-  if (adapter.subRequests !== undefined) return sendParts(run, adapter.subRequests);
+  if (adapter.subRequests !== undefined) return sendParts(run, adapter.subRequests, sendBody);
   let body: UpstreamBody;
   try {
     body = adapter.encode();
@@ -160,29 +165,18 @@ function sendRequest(run: AttemptRun): MaybePromise<AttemptOutcome> {
   return send(run, body);
 }
 
-/** Turns a fault of the encoder into a failed attempt; rethrows anything else. */
-function encodingFailure(error: unknown): Extract<AttemptOutcome, { is: "failed" }> {
-  if (!(error instanceof Fault)) throw error;
-  return { is: "failed", verdict: classifyUnencodable(error), upstreamStatus: null };
-}
-
-/** An attempt for which no adapter could be built. */
-function unencodableAttempt({ clock }: Pick<GatewayDeps, "clock">, attempt: Attempt, error: unknown): AttemptResult {
-  const outcome = encodingFailure(error);
-  return {
-    outcome,
-    record: attemptRecord(attempt, { startedAtMs: clock.nowMs(), durationMs: 0 }, describeOutcome(outcome, NO_ADAPTER)),
-  };
-}
-
-const NO_ADAPTER: Pick<UpstreamAdapter, "droppedFields"> = { droppedFields: [] };
-
-type CancelHandle = { call: UpstreamCall | undefined; isCancelled: boolean };
-
 function send(run: AttemptRun, body: UpstreamBody): MaybePromise<AttemptOutcome> {
   const handle: CancelHandle = { call: undefined, isCancelled: false };
   run.relay.setCancel(() => cancelCall(handle), cancellationBilling(run));
+  return sendBody(run, body, handle);
+}
+
+function sendBody(run: AttemptRun, body: UpstreamBody, handle: CancelHandle): MaybePromise<AttemptOutcome> {
   return chain(headersFor(run, body), (headers) => dispatch(run, body, headers, handle));
+}
+
+function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {
+  return endpoint.quirks?.includes("bills-on") === true ? "to_the_end" : "until_cancelled";
 }
 
 /** Memoized: a freshly concatenated string has to be flattened and hashed before it can be a map key. */
@@ -195,65 +189,49 @@ function upstreamUrl({
   return ownKey === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
 }
 
-function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {
-  return endpoint.quirks?.includes("bills-on") === true ? "to_the_end" : "until_cancelled";
-}
-
-function cancelCall(handle: CancelHandle): void {
-  handle.isCancelled = true;
-  handle.call?.abort();
-}
-
-/** Sends the request in parts; one failed part fails the attempt. */
-async function sendParts(
-  run: AttemptRun,
-  { adapters, join }: NonNullable<UpstreamAdapter["subRequests"]>,
-): Promise<AttemptOutcome> {
-  const { gateway, attempt, relay } = run;
-  const handles = adapters.map((): CancelHandle => ({ call: undefined, isCancelled: false }));
-  const cancelAll = () => handles.forEach(cancelCall);
-  relay.setCancel(cancelAll);
-  const result = await runParts({
-    count: adapters.length,
-    async runPart(index) {
-      const [adapter, handle] = [adapters[index], handles[index]];
-      if (adapter === undefined || handle === undefined) throw new Error(`there is no part ${index}`);
-      const outcome = await sendPart({ ...run, adapter }, handle);
-      // Releases the call, which retains every byte it has read.
-      handle.call = undefined;
-      return outcome;
-    },
-    cancel: cancelAll,
-    slots: partSlotsFor(gateway, attempt),
-  });
-  if (result.is !== "all") return result;
-  return bufferedOutcome(join(result.replies), run.adapter, attempt.endpoint);
-}
-
-/** Undefined: the endpoint has no concurrency limit for this key. */
-function partSlotsFor(
-  { endpointSlots, nodes }: GatewayDeps,
-  { ownKey, node, endpoint: { id } }: Attempt,
-): PartSlots | undefined {
-  if (node !== undefined) return nodes.entry(node.id);
-  if (ownKey !== undefined) return undefined;
-  return { acquireExtra: () => endpointSlots.acquireExtra(id), release: () => endpointSlots.release(id) };
-}
-
-async function sendPart(part: AttemptRun, handle: CancelHandle): Promise<AttemptOutcome> {
-  let body: UpstreamBody;
+function headersFor(
+  { attempt, adapter, gateway, trace }: AttemptRun,
+  body: UpstreamBody,
+): MaybePromise<Record<string, string> | MissingCredential> {
+  const headers = upstreamHeaders(adapter, trace.streaming ? adapter.streamContentType : "application/json");
+  const { endpoint } = attempt;
+  const outgoing = { url: upstreamUrl({ attempt, adapter }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
+  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   try {
-    body = part.adapter.encode();
+    const authorized = authorize(credential, adapter.auth, outgoing);
+    // Added after signing, because proxies may change these headers.
+    const traceparent = gateway.traceparentFor?.(trace.requestId, trace.traceparent, trace.attemptNumber);
+    const tracing = traceparent === undefined ? undefined : { traceparent };
+    const hops = shouldSendHops(trace.hops, gateway.loopDetection, attempt)
+      ? { [HOP_HEADER]: appendHop(trace.hops, gateway.loopDetection.mark) }
+      : undefined;
+    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, tracing, hops);
+    return authorized.then((own) => Object.assign(headers, own, tracing, hops), missingCredentialFor);
   } catch (error) {
-    return encodingFailure(error);
+    return missingCredentialFor(error);
   }
-  try {
-    return await chain(headersFor(part, body), (headers) => dispatch(part, body, headers, handle));
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    // The request ends, but the record must still show that the endpoint received the earlier parts.
-    return { is: "failed", verdict: classifyKeyRevoked(error), upstreamStatus: null };
-  }
+}
+
+/** The header is sent to addresses that may be gateways, and always once a request has passed one. */
+export function shouldSendHops(
+  hops: readonly string[],
+  { everywhere }: GatewayDeps["loopDetection"],
+  attempt: HopTarget,
+): boolean {
+  return everywhere || hops.length > 0 || !isCatalogueAddress(attempt);
+}
+
+type HopTarget = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
+
+/** True for the catalogue's own address, or a cloud project below it; such addresses are no gateways. */
+function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: catalogueUrl } }: HopTarget): boolean {
+  return (
+    node === undefined && catalogueUrl !== null && (baseUrl === catalogueUrl || baseUrl.startsWith(`${catalogueUrl}/`))
+  );
+}
+
+function appendHop(hops: readonly string[], mark: string): string {
+  return hops.length === 0 ? mark : [...hops, mark].join(", ");
 }
 
 function dispatch(
@@ -279,7 +257,7 @@ function dispatch(
   const policy = currentPolicy();
   if (policy === undefined) return unsent("the workspace is gone");
   const row = currentEndpointFor(gateway, attempt);
-  if (row === undefined) return { is: "failed", verdict: withdrawnVerdict(gateway, attempt), upstreamStatus: null };
+  if (row === undefined) return withdrawnOutcome(gateway, attempt);
   // The policy, the router or the catalogue may have changed since the plan was made.
   const router = changedRouter();
   const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
@@ -327,7 +305,7 @@ function dispatch(
               resolve,
             });
           if (!trace.streaming) return bufferedReader(reading);
-          return isJson(headers) ? errorReader(reading) : relay.streamReader(reading);
+          return isJson(headers) ? errorReader(reading) : streamReader(relay, reading);
         },
       },
     );
@@ -344,76 +322,13 @@ function currentEndpointFor(gateway: GatewayDeps, attempt: Attempt): Endpoint | 
   return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
 }
 
-function withdrawnVerdict(gateway: GatewayDeps, attempt: Attempt): FailureVerdict {
-  const { ownKey, node, endpoint } = attempt;
-  if (node !== undefined) return classifyNodeOffline(node.name, endpoint.model);
-  const { provider, baseUrl } = endpoint;
-  if (ownKey !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
-    return classifyOwnKeyRemoved(provider, "removed");
-  const row = currentEndpoint(gateway, attempt);
-  // The endpoint is unchanged, so the key was replaced by one for another account or project.
-  if (ownKey !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
-    return classifyOwnKeyRemoved(provider, "replaced");
-  return classifyWithdrawn(endpoint);
-}
-
-/** Rewords a failure of the workspace's own key or node for its owner. */
-function attributeToOwner(
-  verdict: FailureVerdict,
-  { ownKey, node, endpoint }: Attempt,
-  upstreamStatus: number | null,
-): FailureVerdict {
-  if (node !== undefined) return attributeToNode(verdict, node.name, upstreamStatus);
-  return ownKey === undefined ? verdict : attributeToOwnKey(verdict, endpoint.provider, upstreamStatus);
-}
-
-function credentialRefusedOutcome({ ownKey, endpoint: { provider } }: Attempt): AttemptOutcome {
-  const verdict = classifyCredentialFailure(provider);
-  const judged = ownKey === undefined ? verdict : attributeToOwnKey(verdict, provider, null);
-  return { is: "failed", verdict: judged, upstreamStatus: null };
-}
-
-const IGNORE: UpstreamBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
-
-type MissingCredential = "refused" | "unreached";
-
-const missingCredentialFor = (error: unknown): MissingCredential =>
-  error instanceof CredentialRefusedError ? "refused" : "unreached";
-
-function headersFor(
-  { attempt, adapter, gateway, trace }: AttemptRun,
-  body: UpstreamBody,
-): MaybePromise<Record<string, string> | MissingCredential> {
-  const headers = upstreamHeaders(adapter, trace.streaming ? adapter.streamContentType : "application/json");
-  const { endpoint } = attempt;
-  const outgoing = { url: upstreamUrl({ attempt, adapter }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
-  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
-  try {
-    const authorized = authorize(credential, adapter.auth, outgoing);
-    // Added after signing, because proxies may change these headers.
-    const traceparent = gateway.traceparentFor?.(trace.requestId, trace.traceparent, trace.attemptNumber);
-    const tracing = traceparent === undefined ? undefined : { traceparent };
-    const hops = shouldSendHops(trace.hops, gateway.loopDetection, attempt)
-      ? { [HOP_HEADER]: appendHop(trace.hops, gateway.loopDetection.mark) }
-      : undefined;
-    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, tracing, hops);
-    return authorized.then((own) => Object.assign(headers, own, tracing, hops), missingCredentialFor);
-  } catch (error) {
-    return missingCredentialFor(error);
-  }
-}
-
-export function replyHeadFor(
-  { receivedAtMs }: Exchange,
-  { requestId }: RequestTrace,
-  { inputTokens }: InferenceRequest,
-  { endpoint }: Attempt,
-): ReplyHead {
-  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
+function withdrawnOutcome(gateway: GatewayDeps, attempt: Attempt): AttemptOutcome {
+  const verdict = withdrawnVerdict(attempt, currentEndpoint(gateway, attempt), connectionsOfAttempt(gateway, attempt));
+  return { is: "failed", verdict, upstreamStatus: null };
 }
 
 /** Undefined when the workspace's key or node was removed. */
-export function connectionsOfAttempt(
+function connectionsOfAttempt(
   { connections, ownKeys, nodes }: ResourceLayers<"connections" | "ownKeys">,
   { ownKey, node }: Attempt,
 ): ProviderConnections | undefined {
@@ -422,15 +337,15 @@ export function connectionsOfAttempt(
 }
 
 /** The attempt's endpoint in the current catalogue. */
-export function currentEndpoint(
-  { snapshot, nodes }: ResourceLayers<"snapshot">,
+function currentEndpoint(
+  { catalogue, nodes }: ResourceLayers<"catalogue">,
   { endpoint: { id }, node }: Attempt,
 ): Endpoint | undefined {
-  return (node === undefined ? snapshot() : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
+  return (node === undefined ? catalogue.snapshot : nodes.overlayFor(node.workspaceId)?.snapshot)?.endpoints.get(id);
 }
 
 /** The own key that forbids an attempt with the platform's key. */
-export function exclusiveKeyBarring(
+function exclusiveKeyBarring(
   keys: OwnKeyDeps,
   { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "failedOwnKeys">,
   attempt: Attempt,
@@ -438,25 +353,4 @@ export function exclusiveKeyBarring(
   if (isOwnResource(attempt)) return undefined;
   const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
   return own?.use === "only" ? own : failedExclusiveKey(keys, { failedOwnKeys });
-}
-
-export function appendHop(hops: readonly string[], mark: string): string {
-  return hops === NONE ? mark : [...hops, mark].join(", ");
-}
-
-type HopTarget = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
-/** The header is sent to addresses that may be gateways, and always once a request has passed one. */
-export function shouldSendHops(
-  hops: readonly string[],
-  { everywhere }: GatewayDeps["loopDetection"],
-  attempt: HopTarget,
-): boolean {
-  return everywhere || hops.length > 0 || !isCatalogueAddress(attempt);
-}
-
-/** True for the catalogue's own address, or a cloud project below it; such addresses are no gateways. */
-function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: catalogueUrl } }: HopTarget): boolean {
-  return (
-    node === undefined && catalogueUrl !== null && (baseUrl === catalogueUrl || baseUrl.startsWith(`${catalogueUrl}/`))
-  );
 }

@@ -37,6 +37,8 @@ const BUFFERED_BYTES_MAX = 64 * 1024 * 1024;
 export class ContentCaptures {
   readonly #deps: CaptureDeps;
   readonly #windows = new OpenCaptureWindows();
+  /** The open windows of a workspace, by its id; undefined without any, which is nearly always. */
+  readonly openFor = this.#windows.openFor;
   /** Closed early: requests that were in flight then are not stored either. */
   readonly #endedWindows = new Set<string>();
   readonly #fullWindows = new Set<string>();
@@ -65,14 +67,14 @@ export class ContentCaptures {
     const open = await store.openWithin(workspaceId, nowMs, nowMs + 1);
     // A window opened here during the read is missing from the result, so the read is repeated.
     if (this.#changes !== changes) return this.reload(workspaceId);
-    for (const { id, closesAtMs } of this.#windows.openFor(workspaceId)) {
+    for (const { id, closesAtMs } of this.openFor(workspaceId) ?? []) {
       if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.windowClosed(id);
     }
     for (const window of open) if (!this.#endedWindows.has(window.id)) this.#windows.set(window);
   }
 
+  /** For a workspace with open windows. */
   begin(surface: Surface, requestId: string, { key, workspace }: CaptureCaller): CaptureRecorder | undefined {
-    if (!this.#windows.hasOpen(workspace.id)) return undefined;
     const atMs = this.#deps.clock.nowMs();
     const call = { workspaceId: workspace.id, keyId: key.id, environment: key.environment, surface };
     const covering = this.#windows.covering(call, atMs);

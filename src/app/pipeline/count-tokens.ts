@@ -1,6 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { countTokensAdapter, isCountingUnsupported } from "../../io/upstream/count-tokens-adapter.ts";
 import type { InboundMessages, UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
@@ -10,7 +10,6 @@ import { referencesStoredResources } from "../../language/canon/needs.ts";
 import { expectedTextTokens, NO_TOKENS } from "../../language/canon/tokens.ts";
 import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
-import { waitForSlot } from "./admit.ts";
 import { runAttempt } from "./attempt.ts";
 import type { AttemptResult, EndedAttempt } from "./attempt-outcome.ts";
 import { chatOutline, countInput, estimateInput } from "./chat-request.ts";
@@ -18,11 +17,11 @@ import { type DecodedChatRequest, traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { type PlannedRequest, planOutline } from "./plan.ts";
-import { Relay } from "./relay.ts";
-import { RequestTrace } from "./request-trace.ts";
-import { addInferenceHeaders } from "./response-headers.ts";
+import { RequestTrace } from "./record.ts";
+import { addInferenceHeaders, Relay } from "./relay.ts";
 import { RetryLoop } from "./retry-loop.ts";
 import { disconnectedRecord, settleUncharged } from "./settle.ts";
+import { waitForSlot } from "./wait-for-slot.ts";
 
 /**
  * Counts the input tokens of a messages request. It is planned like the request itself, so that policy applies; a planned

@@ -1,14 +1,14 @@
 import { Fault } from "../../contract/faults.ts";
 import type { DecisionRecord } from "../../domain/record/record.ts";
+import { resolveTarget } from "../../domain/routing/plan.ts";
 import { policyFromHints } from "../../domain/routing/preferences.ts";
-import { resolveTarget } from "../../domain/routing/routing-target.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import { type ChatInferenceRequest, chooseReasoning } from "./chat-request.ts";
 import type { ReasoningChoice } from "./inference-request.ts";
 import { isTooLong, type PlannedRequest, type PlanningDeps, type PlanningRequest, planOutline } from "./plan.ts";
-import { toHeaderText } from "./response-headers.ts";
+import { toHeaderText } from "./relay.ts";
 
 /** The routing decision for a call and its reasons; no provider is called and unplanned is held or stored. */
 export type RoutingExplanation = {

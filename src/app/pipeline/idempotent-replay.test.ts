@@ -5,7 +5,7 @@ import { ROUTES } from "../../contract/routes.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { claimIdempotencyKey } from "./idempotent-replay.ts";
-import { RequestTrace } from "./request-trace.ts";
+import { RequestTrace } from "./record.ts";
 
 test.each([
   ["is new", {}, "first", undefined],

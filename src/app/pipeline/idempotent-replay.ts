@@ -15,19 +15,17 @@ import { errorFields } from "../../language/dialects/responses/client/errors.ts"
 import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import { tryParseJson } from "../request-input.ts";
+import type { CaptureRecorder } from "./capture-recorder.ts";
+import { type ReceivedRequest, traceUndecoded } from "./decode.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import type { RequestTrace } from "./request-trace.ts";
+import type { RequestTrace } from "./record.ts";
 import { settleUncharged } from "./settle.ts";
 
-const HEADER = "idempotency-key";
+export const IDEMPOTENCY_KEY_HEADER = "idempotency-key";
 const RETRY_AFTER_SECONDS = 1;
 
 /** Headers that change the reply. */
 const FINGERPRINTED_HEADERS = ["anthropic-version", "anthropic-beta"] as const;
-
-export function hasIdempotencyKey({ headers }: Exchange): boolean {
-  return headers[HEADER] !== undefined;
-}
 
 /**
  * Claims the idempotency key before anything is planned or held. Returns the charged request that already used the key, if
@@ -63,7 +61,7 @@ export async function claimIdempotencyKey(
 }
 
 function keyUseFor({ principal }: RequestTrace, { headers, route }: Exchange, body: Buffer): IdempotencyKeyUse {
-  const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[HEADER] });
+  const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[IDEMPOTENCY_KEY_HEADER] });
   if (!sent.success)
     throw fault("invalid_value", {
       message: `Header "Idempotency-Key": write 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, such as a UUID, or leave it out.`,
@@ -107,12 +105,27 @@ type ReplayRequest = {
   readonly exchange: Exchange;
   readonly sink: ResponseSink;
   readonly surface: Surface;
-  readonly loggableBody: Buffer;
 };
 
+/** Claims the key; false when the request is new and has to run, otherwise it was charged before and is replayed. */
+export async function replayIfCharged(
+  request: ReplayRequest,
+  { requestFingerprint, loggableBody }: ReceivedRequest,
+  recorder: CaptureRecorder | undefined,
+): Promise<boolean> {
+  const { gateway, trace, exchange } = request;
+  const first = await claimIdempotencyKey(gateway, trace, exchange, requestFingerprint);
+  if (first === undefined) return false;
+  recorder?.optOut();
+  traceUndecoded(trace, loggableBody);
+  await gateway.beforeSettlement?.(trace.requestId, "partial");
+  await replayResponse(request, first, loggableBody);
+  return true;
+}
+
 /** Replays a charged request: the stored response if there is one, else a notice with its id and cost. */
-export async function replayResponse(request: ReplayRequest, first: ChargedKeyUse): Promise<void> {
-  const { gateway, trace, exchange, sink, surface, loggableBody } = request;
+async function replayResponse(request: ReplayRequest, first: ChargedKeyUse, loggableBody: Buffer): Promise<void> {
+  const { gateway, trace, exchange, sink, surface } = request;
   gateway.recheckKey(exchange);
   const problem = replayFault(first, surface);
   const isStream = trace.streaming && first.status === ANSWERED;

@@ -1,15 +1,13 @@
-import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Requirements } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { Requirements } from "../../domain/routing/requirements.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
-import type { Exchange } from "../exchange.ts";
 import type { RequestLimits } from "./gateway-deps.ts";
-import type { RequestTrace } from "./request-trace.ts";
 
 /** The part of a request that planning reads; it contains no content. */
 export type RequestOutline = {
@@ -55,12 +53,3 @@ export type InferenceRequest = {
   /** True when the request may reference files or other state that only one provider stores. */
   referencesProviderState(): boolean;
 };
-
-export function replyHeadFor(
-  { receivedAtMs }: Exchange,
-  { requestId }: RequestTrace,
-  { inputTokens }: InferenceRequest,
-  { endpoint }: Attempt,
-): ReplyHead {
-  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
-}

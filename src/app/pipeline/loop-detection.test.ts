@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shouldSendHops } from "./loop-detection.ts";
+import { shouldSendHops } from "./attempt.ts";
 
 const HOME = "https://api.acme.eu/v1";
 const node = { id: "nd_1", name: "rack", workspaceId: "ws_1", isRemote: false };

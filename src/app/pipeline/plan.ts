@@ -5,9 +5,9 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
 import { type Plan, type PlanningContext, planAttempts, resolveTarget } from "../../domain/routing/plan.ts";
-import { type PlanRefusal } from "../../domain/routing/plan-refusal.ts";
+import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
 import { policyFromHints } from "../../domain/routing/preferences.ts";
-import { type RoutingTarget } from "../../domain/routing/routing-target.ts";
+import type { RoutingTarget } from "../../domain/routing/routing-target.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -15,8 +15,7 @@ import { dialectSupport } from "../../io/upstream/generation-adapter.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { InferenceRequest, RequestOutline } from "./inference-request.ts";
-import type { PricingTerms } from "./record.ts";
-import type { RequestTrace } from "./request-trace.ts";
+import type { PricingTerms, RequestTrace } from "./record.ts";
 import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 
 /** Read-only dependencies of planning. */

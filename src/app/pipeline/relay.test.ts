@@ -6,6 +6,7 @@ import { PassthroughChatStream } from "../../language/dialects/chat/passthrough/
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import type { ResponseSink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
+import { streamReader } from "./relay-stream.ts";
 
 const KEEP_ALIVE_MS = 100;
 const ADAPTER: UpstreamAdapter = {
@@ -71,7 +72,7 @@ function openRelay() {
   );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
-  const attempt = () => relay.streamReader({ headers, call, adapter: ADAPTER, provider: "p", resolve() {} });
+  const attempt = () => streamReader(relay, { headers, call, adapter: ADAPTER, provider: "p", resolve() {} });
   let reader = attempt();
   const send = (data: object) => reader.onData(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
   const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });

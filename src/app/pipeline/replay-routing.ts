@@ -1,9 +1,9 @@
 import { Fault } from "../../contract/faults.ts";
 import { chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
 import type { RequestRecord, Surface } from "../../domain/record/record.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import { expectedLatencyMs } from "../../domain/routing/candidate-metrics.ts";
 import { ALL_CLOSED } from "../../domain/routing/circuit-state.ts";
-import { expectedLatencyMs } from "../../domain/routing/latency-tracker.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { fromRequirementsRecord } from "../../domain/routing/requirements-record.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -67,7 +67,7 @@ export function replayRecord(
     const { nanos } = chargeFor(
       usage,
       first.price,
-      planning.snapshot().currencies,
+      planning.catalogue.snapshot.currencies,
       workspace.currency,
       planning.margins.marginFor(workspace.id),
     );

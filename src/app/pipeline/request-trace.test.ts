@@ -5,7 +5,7 @@ import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
 import { IngestFieldsReader } from "../../domain/record/ingest-fields-reader.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { RequestTrace } from "./request-trace.ts";
+import { RequestTrace } from "./record.ts";
 
 test("LOG-03 labels and ids of callers and providers are truncated in the record", () => {
   const [route] = ROUTES;

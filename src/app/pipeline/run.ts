@@ -2,9 +2,16 @@ import { envelopeOf, type Fault } from "../../contract/faults.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } from "../exchange.ts";
+import {
+  ClientDisconnected,
+  type Exchange,
+  type Handler,
+  keylessRouteError,
+  type ResponseSink,
+  streamed,
+} from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
-import { type AdmittedRequest, admit, firstEncodingError, waitForSlot } from "./admit.ts";
+import { type AdmittedRequest, admit } from "./admit.ts";
 import { AttemptStage } from "./attempt.ts";
 import {
   type DecodedRequest,
@@ -12,16 +19,24 @@ import {
   type RequestSource,
   receivedBody,
   traceUndecoded,
-  withCapture,
 } from "./decode.ts";
+import { firstEncodingError } from "./encoding-check.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { claimIdempotencyKey, hasIdempotencyKey, replayResponse } from "./idempotent-replay.ts";
+import { IDEMPOTENCY_KEY_HEADER, replayIfCharged } from "./idempotent-replay.ts";
 import type { InferenceRequest } from "./inference-request.ts";
 import { rejectLoop } from "./loop-detection.ts";
 import { isTooLong, planRequest } from "./plan.ts";
-import { RequestTrace } from "./request-trace.ts";
+import { RequestTrace } from "./record.ts";
 import type { ServedAttempt } from "./retry-loop.ts";
-import { disconnectedRecord, SettledFault, settle, settleTakenOver, settleUncharged } from "./settle.ts";
+import { disconnectedRecord, SettledFault, settleComplete, settleUncharged } from "./settle.ts";
+import { settleStream, settleTakenOver } from "./settle-stream.ts";
+import { waitForSlot } from "./wait-for-slot.ts";
+import { withCapture } from "./with-capture.ts";
+
+/** The handler of an inference route. */
+export function inferenceHandler(gateway: GatewayDeps, surface: Surface, source: RequestSource): Handler {
+  return streamed((exchange, sink) => run(gateway, surface, exchange, sink, source));
+}
 
 /**
  * One request through the stages: decode, plan, admit, attempt (which relays the response), settle, record. The edge has
@@ -34,26 +49,28 @@ export async function run(
   sink: ResponseSink,
   source: RequestSource,
 ): Promise<void> {
-  const trace = new RequestTrace(exchange, principalOf(exchange), surface, gateway.clock);
-  const recorder = gateway.captures.begin(surface, trace.requestId, trace.principal);
+  const { principal } = exchange;
+  if (principal === undefined) throw keylessRouteError(exchange);
+  const trace = new RequestTrace(exchange, principal, surface, gateway.clock);
+  const recorder =
+    gateway.captures.openFor(principal.workspace.id) && gateway.captures.begin(surface, trace.requestId, principal);
   let hasSlot = false;
   let received: ReceivedRequest | undefined;
   let decoded: DecodedRequest | undefined;
   /** Set between plan and admission. */
   let unadmitted: { readonly request: InferenceRequest; readonly plan: Plan } | undefined;
   try {
-    rejectLoop(trace.hops, gateway.loopDetection.mark);
-    received = typeof source === "function" ? receivedBody(await exchange.body(), source) : await source.upload();
-    if (hasIdempotencyKey(exchange)) {
-      const first = await claimIdempotencyKey(gateway, trace, exchange, received.requestFingerprint);
-      if (first !== undefined) {
-        const { loggableBody } = received;
-        recorder?.optOut();
-        traceUndecoded(trace, loggableBody);
-        await gateway.beforeSettlement?.(trace.requestId, "partial");
-        return await replayResponse({ gateway, trace, exchange, sink, surface, loggableBody }, first);
-      }
-    }
+    const { hops } = trace;
+    if (hops.length > 0) rejectLoop(hops, gateway.loopDetection.mark);
+    received =
+      typeof source === "function"
+        ? receivedBody(exchange, await exchange.body(), source)
+        : await source.upload(exchange);
+    if (
+      exchange.headers[IDEMPOTENCY_KEY_HEADER] !== undefined &&
+      (await replayIfCharged({ gateway, trace, exchange, sink, surface }, received, recorder))
+    )
+      return;
 
     recorder?.setRequest(received.loggableBody);
     const decoding = received.decode();
@@ -129,8 +146,10 @@ async function attemptAndSettle(request: AdmittedRequest): Promise<void> {
         request.trace.requestId,
         await attempting.then(completenessOf, () => "partial" as const),
       ));
-    const served = await attempting;
-    await (refusal === undefined ? settle(request, stage, served) : settleTakenOver(request, served.outcome, refusal));
+    const { attempt, outcome } = await attempting;
+    if (refusal !== undefined) await settleTakenOver(request, outcome, refusal);
+    else if (outcome.is === "complete") await settleComplete(request, stage, attempt, outcome);
+    else await settleStream(request, stage, attempt, outcome);
   } finally {
     stage.stop();
   }

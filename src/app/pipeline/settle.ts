@@ -1,21 +1,22 @@
-import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
+import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
+import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
-import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
-import type { ReplyStream, ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
-import { toFault } from "../to-fault.ts";
+import { isOwnResource } from "../../domain/routing/plan.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
+import type { ReportedCost, StreamedReply } from "../../language/canon/reply.ts";
+import { isImplausibleUsage, NO_CEILING, NO_TOKENS, tokensOfWeight } from "../../language/canon/tokens.ts";
 import type { AdmittedRequest } from "./admit.ts";
 import type { AttemptStage } from "./attempt.ts";
 import type { EndedAttempt } from "./attempt-outcome.ts";
-import { computeCharge, type MeteredUsage, type UsageContext } from "./charge.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { recordStats, recordUncharged } from "./record.ts";
-import type { RequestTrace } from "./request-trace.ts";
-import type { ServedAttempt } from "./retry-loop.ts";
+import { type MeteredUsage, type UsageContext, usedExtras, withoutReportedUsage } from "./metered-usage.ts";
+import { type RequestTrace, recordStats, recordUncharged } from "./record.ts";
 
 /** The status of a client that disconnected before the response was complete; it appears in the log only. */
-const CLIENT_DISCONNECTED = { status: 499, errorCode: "client_disconnected" } as const;
+export const CLIENT_DISCONNECTED = { status: 499, errorCode: "client_disconnected" } as const;
 
 export function disconnectedRecord(trace: RequestTrace): RequestRecord {
   return trace.finishedRecord({ ...CLIENT_DISCONNECTED, usage: null, charge: null });
@@ -43,28 +44,8 @@ export type ChargedEnd = {
   readonly beforeCharge?: ((settlement: Settlement) => Promise<void>) | undefined;
 };
 
-/** The settle stage: charges or releases the hold by the outcome and ends the response. */
-export function settle(request: AdmittedRequest, stage: AttemptStage, served: ServedAttempt): Promise<void> {
-  const { attempt, outcome } = served;
-  switch (outcome.is) {
-    case "complete":
-      return settleComplete(request, stage, attempt, outcome);
-    case "relayed":
-      return settleRelayed(request, stage, attempt, outcome);
-    case "broken":
-      return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));
-    case "disconnected":
-      return settleDisconnected(request, stage, attempt, outcome);
-  }
-}
-
-/** Ends a response that another run of the same request took over: it breaks off uncharged. */
-export function settleTakenOver(request: AdmittedRequest, outcome: EndedAttempt, refusal: Fault): Promise<void> {
-  if (outcome.is === "complete" || outcome.stream === undefined) throw refusal;
-  return settleBroken(request, outcome.stream, refusal);
-}
-
-async function settleComplete(
+/** The settle stage of a buffered response: charges it, then sends it. */
+export async function settleComplete(
   request: AdmittedRequest,
   stage: AttemptStage,
   attempt: Attempt,
@@ -88,119 +69,14 @@ async function settleComplete(
   sink.end(body);
 }
 
-async function settleRelayed(
-  request: AdmittedRequest,
-  stage: AttemptStage,
-  attempt: Attempt,
-  { stream }: Extract<EndedAttempt, { is: "relayed" }>,
-): Promise<void> {
-  const { gateway, trace, exchange, sink, decoded } = request;
-  traceReply(trace, stream);
-  // The model had finished when the client disconnected, so the usage is complete and charged. A background job without
-  // clients counts as a normal response.
-  const isDisconnected = sink.disconnected && sink.unattended !== true;
-  const end = isDisconnected ? CLIENT_DISCONNECTED : { status: 200, errorCode: null };
-  try {
-    const { close, beforeCharge } = streamClosing(stream, decoded.beforeSettle);
-    const settlement = await settleCharged(gateway, trace, attempt, stream, usageContext(request, stage), {
-      ...end,
-      beforeCharge,
-    });
-    recordStats(gateway, trace, attempt, settlement.usage, decoded.request.outline, stage.relay.pace);
-    const lastFrames = close(settlement);
-    if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
-      await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
-    sink.end(lastFrames);
-  } catch (error) {
-    await settleFailed(request, stream, error);
-  }
-}
-
-/** Builds the last frames once: before the charge when the reply must be stored first, else after it. */
-function streamClosing(
-  stream: Pick<ReplyStream, "close" | "finalJson">,
-  beforeSettle: ((final: string) => Promise<void>) | undefined,
-): { close(settlement: Settlement): string; readonly beforeCharge: ChargedEnd["beforeCharge"] } {
-  let lastFrames: string | undefined;
-  const close = ({ usage, shown }: Settlement) => {
-    lastFrames ??= stream.close(usage, shown);
-    return lastFrames;
-  };
-  if (beforeSettle === undefined) return { close, beforeCharge: undefined };
-  const beforeCharge = async (settlement: Settlement) => {
-    close(settlement);
-    if (stream.finalJson !== undefined) await beforeSettle(stream.finalJson);
-  };
-  return { close, beforeCharge };
-}
-
-/** The response head is sent, so the fault goes into the stream, and the hold is released here. */
-async function settleFailed(request: AdmittedRequest, stream: StreamedReply, error: unknown): Promise<void> {
-  const { gateway, trace } = request;
-  const problem = toFault(error);
-  await settleUncharged(gateway, trace, trace.refusedRecord(problem));
-  await endBroken(request, stream, problem);
-}
-
-/**
- * A stream that broke after content was sent ends with an error frame and is not charged, whether the provider failed, the
- * deadline passed or the gateway stopped. Only a disconnecting client pays for partial output.
- */
-async function settleBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
-  const { gateway, trace } = request;
-  traceReply(trace, stream);
-  await settleUncharged(
-    gateway,
-    trace,
-    trace.finishedRecord({ status: 200, errorCode: problem.code, usage: null, charge: null }),
-  );
-  await endBroken(request, stream, problem);
-}
-
-async function endBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
-  const { trace, exchange, sink, decoded } = request;
-  const lastFrames = stream.fail(envelopeOf(problem, trace.requestId));
-  if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
-    await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
-  if (lastFrames === undefined) sink.abort();
-  else sink.end(lastFrames);
-}
-
-/** Output that was sent before the disconnect is charged. */
-async function settleDisconnected(
-  request: AdmittedRequest,
-  stage: AttemptStage,
-  attempt: Attempt,
-  { stream }: Extract<EndedAttempt, { is: "disconnected" }>,
-): Promise<void> {
-  const { gateway, trace, sink } = request;
-  if (stream === undefined || !stage.relay.hasSentContent)
-    return settleUncharged(gateway, trace, disconnectedRecord(trace));
-  traceReply(trace, stream);
-  const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
-  const metered: MeteredUsage = {
-    usage,
-    outputWeight,
-    units,
-    estimate,
-    extraUses,
-    promptCount,
-    isUsagePartial: true,
-  };
-  try {
-    await settleCharged(gateway, trace, attempt, metered, usageContext(request, stage), CLIENT_DISCONNECTED);
-    // A client that only read too slowly is still connected.
-    if (!sink.disconnected) await endBroken(request, stream, slowReaderFault());
-  } catch (error) {
-    await settleFailed(request, stream, error);
-  }
-}
-
-function usageContext({ decoded }: AdmittedRequest, { adapter }: AttemptStage): UsageContext {
+export function usageContext({ decoded }: AdmittedRequest, { adapter }: AttemptStage): UsageContext {
   return { inputTokens: decoded.request.inputTokens, ceiling: adapter?.maxUsage?.() };
 }
 
-function traceReply(trace: RequestTrace, { upstreamId, detail }: Pick<StreamedReply, "upstreamId" | "detail">): void {
+export function traceReply(
+  trace: RequestTrace,
+  { upstreamId, detail }: Pick<StreamedReply, "upstreamId" | "detail">,
+): void {
   trace.upstreamId = upstreamId;
   if (detail !== undefined) trace.detail = { ...trace.detail, ...detail };
 }
@@ -261,29 +137,79 @@ export async function settleUncharged(
   await recordUncharged(gateway, record);
 }
 
-/** The provider's own message is passed on only when it concerns the request itself. */
-function brokenStreamFault(verdict: FailureVerdict): Fault {
-  if (verdict.is === "stop") return verdict.fault;
-  if (verdict.is === "busy") return streamBrokeFault();
-  if (verdict.isPeerStopping === true) return verdict.finalFault;
-  return verdict.finalFault.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
+type ReplacementReason = Extract<OperatorEvent, { is: "usage_replaced" }>["why"];
+
+type ComputedCharge = {
+  readonly usage: UsageRecord;
+  readonly charge: Charge;
+  /** Set when an estimate replaces the provider's usage. */
+  readonly replaced: ReplacementReason | undefined;
+};
+
+/** Prices the usage; missing or implausible usage is replaced by an estimate. */
+function computeCharge(
+  trace: RequestTrace,
+  attempt: Attempt,
+  metered: MeteredUsage,
+  context: UsageContext,
+): ComputedCharge {
+  const { currencies, margin, extras, hasOutputLimit } = trace.terms;
+  const { currency } = trace.principal.workspace;
+  const isPlausible = isPlausibleUsage(metered, attempt, context);
+  const isRejected = metered.isUsageRejected === true || (metered.usage !== undefined && !isPlausible);
+  const replaced = isRejected ? "impossible" : isUsageMissing(metered) ? "none" : undefined;
+  const tokens = billableUsage(isPlausible ? metered : withoutReportedUsage(metered), context.inputTokens);
+  const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.extraUses);
+  const usage = used === undefined ? tokens : { ...tokens, extras: used };
+  const price = metered.declined === undefined ? attempt.price : inputOnlyPrice(attempt.price);
+  try {
+    const charge = chargeFor(usage, price, currencies, currency, margin);
+    // Without an output limit the hold is no upper bound, and a disconnect before the usage arrives must not save money.
+    if (!hasOutputLimit && !isRejected) return { usage, charge, replaced };
+    return { usage, charge: usage.estimated ? capCharge(charge, trace.heldNanos) : charge, replaced };
+  } catch (error) {
+    if (!(error instanceof ImpossibleUsage) || !isPlausible) throw error;
+    return computeCharge(trace, attempt, withoutReportedUsage(metered), context);
+  }
 }
 
-function slowReaderFault(): Fault {
-  return fault("upstream_timeout", {
-    message:
-      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
-  });
+function isPlausibleUsage(
+  metered: MeteredUsage,
+  { endpoint, model }: Attempt,
+  { ceiling = NO_CEILING }: UsageContext,
+): boolean {
+  const { usage, promptCount, promptReads = promptCount } = metered;
+  const contextTokens = endpoint.limits.contextTokens ?? model.contextTokens;
+  if (usage === undefined) return false;
+  return !isImplausibleUsage({ usage, outputWeight: () => metered.outputWeight, promptReads }, contextTokens, ceiling);
 }
 
-function silentProviderFault(): Fault {
-  return fault("upstream_timeout", {
-    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
-  });
+function isUsageMissing({ usage, units, isUsagePartial }: MeteredUsage): boolean {
+  return usage === undefined && units === undefined && isUsagePartial !== true;
 }
 
-function streamBrokeFault(): Fault {
-  return fault("upstream_error", {
-    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
-  });
+/** The provider's usage, or the gateway's estimate marked as such. */
+function billableUsage(metered: MeteredUsage, inputTokensEstimate: number): UsageRecord {
+  const { characters = null, seconds = null } = metered.units ?? {};
+  if (metered.usage !== undefined) {
+    const { promptCount = 1 } = metered;
+    const usage = promptCount > 1 ? { ...metered.usage, inputs: promptCount } : metered.usage;
+    if (metered.isUsagePartial !== true) return { ...usage, characters, seconds, estimated: false };
+    const outputTokens = tokensOfWeight(metered.outputWeight);
+    // A partial usage that covers less than half of the sent output is stale; a smaller lag is accepted.
+    const isStale = 2 * usage.outputTokens < outputTokens;
+    const partial = isStale ? { ...usage, outputTokens } : usage;
+    // With compaction the provider reports the input only at the end. Audio is billed by its units instead.
+    if (partial.inputTokens === 0 && metered.units === undefined)
+      return { ...partial, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
+    return { ...partial, characters, seconds, estimated: isStale };
+  }
+  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
+  const outputTokens = tokensOfWeight(metered.outputWeight);
+  return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
+}
+
+function capCharge(charge: Charge, maxNanos: bigint): Charge {
+  if (charge.nanos <= maxNanos) return charge;
+  return { nanos: maxNanos, record: { ...charge.record, nanos: maxNanos.toString() } };
 }

@@ -18,12 +18,12 @@ import {
   type Endpoint,
   type Evidence,
   type Family,
-  knownCountries,
   type Price,
   type Provider,
   priceAt,
 } from "../../domain/catalogue/catalogue.ts";
 import { isoDay, isStale, LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
+import { knownCountries } from "../../domain/routing/policy.ts";
 import { LEVELS, type LevelState } from "../../domain/tenancy/policy.ts";
 import { formatDecimal } from "../../kit/money.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";

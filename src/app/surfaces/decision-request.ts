@@ -1,8 +1,8 @@
 import { fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { MissingCapability, Requirements } from "../../domain/routing/capability.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { MissingCapability, Requirements } from "../../domain/routing/requirements.ts";
 import { decisionsAdapter, logprobsFactsFor } from "../../io/upstream/decisions-adapter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";

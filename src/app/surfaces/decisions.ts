@@ -8,10 +8,10 @@ import type { DecisionCall } from "../../language/decisions/call.ts";
 import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts";
 import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
 import { decodeRequest } from "../../language/decisions/request.ts";
-import { type Handler, principalOf, streamed } from "../exchange.ts";
+import { type Handler, principalOf } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import { run } from "../pipeline/run.ts";
+import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { DecisionInferenceRequest } from "./decision-request.ts";
 import { missingInterfaceFault } from "./missing-interface.ts";
@@ -19,10 +19,8 @@ import { missingInterfaceFault } from "./missing-interface.ts";
 /** POST /decisions, in the gateway's own and in OpenAI's shape. */
 export function decisionsHandlers(gateway: GatewayDeps): Record<string, Handler> {
   const surface = (decode: (body: ParsedBody, workspace: Workspace) => DecodedDecision) =>
-    streamed((exchange, sink) =>
-      run(gateway, "decisions", exchange, sink, (bytes) =>
-        decodedRequest(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
-      ),
+    inferenceHandler(gateway, "decisions", (bytes, exchange) =>
+      decodedRequest(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
     );
   return { createDecision: surface(decodeNative), createOpenaiDecision: surface(decodeOpenai) };
 }
@@ -108,9 +106,9 @@ function requireKnownFields(questions: unknown): void {
 
 const unknownFieldFault = (name: string) => unknownField(name.slice(0, 200));
 
-function decodedRequest({ snapshot }: GatewayDeps, { call, renderer }: DecodedDecision): DecodedRequest {
+function decodedRequest({ catalogue }: GatewayDeps, { call, renderer }: DecodedDecision): DecodedRequest {
   const unserved = () =>
-    missingInterfaceFault(snapshot(), {
+    missingInterfaceFault(catalogue.snapshot, {
       modelId: call.model,
       has: ({ decisionsInterface }) => decisionsInterface !== null,
       code: "decisions_not_supported",

@@ -1,26 +1,24 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { MissingCapability } from "../../domain/routing/capability.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { MissingCapability } from "../../domain/routing/requirements.ts";
 import { embeddingsAdapter } from "../../io/upstream/embeddings-adapter.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import { conservativeTextTokens } from "../../language/canon/tokens.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { decodeInputs } from "../../language/embeddings/request.ts";
-import { type Handler, streamed } from "../exchange.ts";
+import type { Handler } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
-import { run } from "../pipeline/run.ts";
+import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
 /** POST /embeddings. */
 export function embeddingsHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
-    createEmbedding: streamed((exchange, sink) =>
-      run(gateway, "embeddings", exchange, sink, (bytes) => decodeEmbeddings(bytes, gateway.tokenCounter)),
-    ),
+    createEmbedding: inferenceHandler(gateway, "embeddings", (bytes) => decodeEmbeddings(bytes, gateway.tokenCounter)),
   };
 }
 

@@ -10,7 +10,7 @@ import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
 import { countTokens } from "../pipeline/count-tokens.ts";
 import type { DecodedChatRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
-import { run } from "../pipeline/run.ts";
+import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
 /** Sent by Claude Code, which drops reasoning from the next turn when the reply names a different model. */
@@ -19,9 +19,7 @@ const CLAUDE_CODE = "x-claude-code-session-id";
 /** POST /messages. */
 export function messagesHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
-    createMessage: streamed((exchange, sink) =>
-      run(gateway, "messages", exchange, sink, (bytes) => decodeMessage(bytes, exchange)),
-    ),
+    createMessage: inferenceHandler(gateway, "messages", decodeMessage),
   };
 }
 

@@ -1,13 +1,8 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
-import {
-  type CatalogueSnapshot,
-  type Endpoint,
-  effortsOf,
-  knownCountries,
-  type Model,
-  supportsEffort,
-} from "../../domain/catalogue/catalogue.ts";
+import { type CatalogueSnapshot, type Endpoint, type Model, supportsEffort } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS } from "../../domain/catalogue/speech-support.ts";
+import { effortsOf } from "../../domain/routing/capability.ts";
+import { knownCountries } from "../../domain/routing/policy.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
 import { type PriceContext, priceView } from "./price-view.ts";

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech-price.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type SpeechSupport } from "../../domain/catalogue/speech-support.ts";
-import type { MissingCapability } from "../../domain/routing/capability.ts";
+import type { MissingCapability } from "../../domain/routing/requirements.ts";
 import type { AudioFormat } from "../../language/audio/meter.ts";
 import type { SpeechCall } from "../../language/speech/call.ts";
 

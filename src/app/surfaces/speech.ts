@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech-price.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { estimateInputTokens, speechAdapter } from "../../io/upstream/speech-adapter.ts";
 import { isJsonObject } from "../../kit/json.ts";
@@ -12,11 +12,11 @@ import {
   maxSpeechSeconds,
   type SpeechCall,
 } from "../../language/speech/call.ts";
-import { type Handler, principalOf, streamed } from "../exchange.ts";
+import { type Handler, principalOf } from "../exchange.ts";
 import type { DecodedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
-import { run } from "../pipeline/run.ts";
+import { inferenceHandler } from "../pipeline/run.ts";
 import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { missingInterfaceFault } from "./missing-interface.ts";
@@ -25,8 +25,8 @@ import { missingSpeechCapability, type SpeechRequirements } from "./speech-capab
 /** POST /audio/speech. */
 export function speechHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
-    createSpeech: streamed((exchange, sink) =>
-      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway, principalOf(exchange).workspace)),
+    createSpeech: inferenceHandler(gateway, "speech", (bytes, exchange) =>
+      decodeSpeech(bytes, gateway, principalOf(exchange).workspace),
     ),
   };
 }
@@ -41,12 +41,12 @@ function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Wor
     speed: request.speed ?? undefined,
     instructions: request.instructions ?? undefined,
   };
-  const { clock, snapshot } = gateway;
+  const { clock, catalogue } = gateway;
   const nowMs = clock.nowMs();
   const callable = (modelId: string) =>
     reachabilityFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
   const speech = { ask, characters: countCodePoints(ask.input), nowMs, callable };
-  return { request: new SpeechInferenceRequest(request.model, speech, snapshot) };
+  return { request: new SpeechInferenceRequest(request.model, speech, catalogue) };
 }
 
 /** `stream_format: sse` is valid at OpenAI, so it is rejected as unsupported instead of invalid. */
@@ -71,7 +71,7 @@ class SpeechInferenceRequest implements InferenceRequest {
   readonly #ask: SpeechCall;
   readonly #characters: number;
 
-  constructor(model: string, speech: SpeechRequirements, snapshot: GatewayDeps["snapshot"]) {
+  constructor(model: string, speech: SpeechRequirements, catalogue: GatewayDeps["catalogue"]) {
     const { ask, characters } = speech;
     this.#ask = ask;
     this.#characters = characters;
@@ -87,7 +87,7 @@ class SpeechInferenceRequest implements InferenceRequest {
         billedUnits: { characters, seconds, audioOutputTokens: seconds * AUDIO_TOKENS_PER_SECOND },
         checkFit: (endpoint) => missingSpeechCapability(endpoint, speech),
         unservedFault: () =>
-          missingInterfaceFault(snapshot(), {
+          missingInterfaceFault(catalogue.snapshot, {
             modelId: model,
             has: ({ speech }) => speech !== null,
             code: "speech_not_supported",

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { MissingCapability } from "../../domain/routing/capability.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { MissingCapability } from "../../domain/routing/requirements.ts";
 import type { UploadedFile, UploadedForm } from "../../io/uploads/multipart-form.ts";
 import type { UploadReader } from "../../io/uploads/upload-reader.ts";
 import { reportsSeconds, timestampConflict, transcriptionsAdapter } from "../../io/upstream/transcriptions-adapter.ts";
@@ -24,20 +24,20 @@ import {
   secondsToHold,
   TEXT_TOKENS_PER_SECOND_MAX,
 } from "../../language/transcriptions/duration.ts";
-import { type Exchange, type Handler, streamed } from "../exchange.ts";
+import type { Exchange, Handler } from "../exchange.ts";
 import type { DecodedRequest, ReceivedRequest } from "../pipeline/decode.ts";
 import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import type { EndpointAdapter, InferenceRequest, RequestOutline, UsageBound } from "../pipeline/inference-request.ts";
-import { run } from "../pipeline/run.ts";
+import { inferenceHandler } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
 import { loggableForm, parseFormFields } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */
 export function transcriptionHandlers(gateway: GatewayDeps, uploads: UploadReader): Record<string, Handler> {
   return {
-    createTranscription: streamed((exchange, sink) =>
-      run(gateway, "transcriptions", exchange, sink, { upload: () => receiveUpload(exchange, uploads) }),
-    ),
+    createTranscription: inferenceHandler(gateway, "transcriptions", {
+      upload: (exchange) => receiveUpload(exchange, uploads),
+    }),
   };
 }
 

@@ -32,7 +32,7 @@ test("LOG-03 a window covers calls until the moment it closes", () => {
   windows.set(windowOf({}));
   expect([999, 1000].map((atMs) => windows.covering(CALL, atMs).length)).toEqual([1, 0]);
   windows.removeExpired(999);
-  expect(windows.hasOpen("ws_1")).toBe(true);
+  expect(windows.openFor("ws_1")).toBeDefined();
   windows.removeExpired(1000);
-  expect(windows.hasOpen("ws_1")).toBe(false);
+  expect(windows.openFor("ws_1")).toBeUndefined();
 });

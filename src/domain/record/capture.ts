@@ -1,3 +1,4 @@
+import { sparseLookup } from "../../kit/sparse-lookup.ts";
 import type { Environment } from "../tenancy/key.ts";
 import type { Surface } from "./record.ts";
 
@@ -106,7 +107,9 @@ function covers({ scope }: CaptureWindow, call: CapturableCall): boolean {
 
 /** Open windows in memory, so that a request costs one map lookup while none is open. */
 export class OpenCaptureWindows {
-  readonly #byWorkspace = new Map<string, CaptureWindow[]>();
+  readonly #byWorkspace = new Map<string, readonly CaptureWindow[]>();
+  /** The open windows of a workspace, regardless of scope; undefined without any, which is nearly always. */
+  readonly openFor = sparseLookup(this.#byWorkspace);
 
   set(window: CaptureWindow): void {
     const windows = this.#byWorkspace.get(window.workspaceId) ?? [];
@@ -123,15 +126,6 @@ export class OpenCaptureWindows {
 
   removeExpired(nowMs: number): void {
     for (const window of [...this.#byWorkspace.values()].flat()) if (window.closesAtMs <= nowMs) this.remove(window.id);
-  }
-
-  openFor(workspaceId: string): readonly CaptureWindow[] {
-    return this.#byWorkspace.get(workspaceId) ?? [];
-  }
-
-  /** Regardless of scope. */
-  hasOpen(workspaceId: string): boolean {
-    return this.#byWorkspace.has(workspaceId);
   }
 
   /** Oldest first. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { isPlainChat } from "./chat.ts";
+import { isPlainChat } from "./decode.ts";
 
 const odd = fc.oneof(fc.jsonValue(), fc.constantFrom(Number.POSITIVE_INFINITY, -0, 1e9, 1.5, "", "x".repeat(300)));
 const rarely = <T>(usual: fc.Arbitrary<T>, rare: fc.Arbitrary<unknown>) =>

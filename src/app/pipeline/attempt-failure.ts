@@ -1,0 +1,77 @@
+import { Fault } from "../../contract/faults.ts";
+import type { Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import {
+  attributeToNode,
+  attributeToOwnKey,
+  classifyCredentialFailure,
+  classifyNodeOffline,
+  classifyOwnKeyRemoved,
+  classifyUnencodable,
+  classifyWithdrawn,
+  type FailureVerdict,
+} from "../../io/upstream/classify-failure.ts";
+import { CredentialRefusedError } from "../../io/upstream/connections.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import type { AttemptOutcome, AttemptResult } from "./attempt-outcome.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import { attemptRecord, describeOutcome } from "./record.ts";
+
+/** Turns a fault of the encoder into a failed attempt; rethrows anything else. */
+export function encodingFailure(error: unknown): Extract<AttemptOutcome, { is: "failed" }> {
+  if (!(error instanceof Fault)) throw error;
+  return { is: "failed", verdict: classifyUnencodable(error), upstreamStatus: null };
+}
+
+/** An attempt for which no adapter could be built. */
+export function unencodableAttempt(
+  { clock }: Pick<GatewayDeps, "clock">,
+  attempt: Attempt,
+  error: unknown,
+): AttemptResult {
+  const outcome = encodingFailure(error);
+  return {
+    outcome,
+    record: attemptRecord(attempt, { startedAtMs: clock.nowMs(), durationMs: 0 }, describeOutcome(outcome, NO_ADAPTER)),
+  };
+}
+
+const NO_ADAPTER: Pick<UpstreamAdapter, "droppedFields"> = { droppedFields: [] };
+
+/** Why the planned endpoint cannot be used any more. */
+export function withdrawnVerdict(
+  { ownKey, node, endpoint }: Attempt,
+  /** The endpoint in the current catalogue. */
+  row: Endpoint | undefined,
+  connections: ProviderConnections | undefined,
+): FailureVerdict {
+  if (node !== undefined) return classifyNodeOffline(node.name, endpoint.model);
+  const { provider, baseUrl } = endpoint;
+  if (ownKey !== undefined && connections?.credential(provider) === undefined)
+    return classifyOwnKeyRemoved(provider, "removed");
+  // The endpoint is unchanged, so the key was replaced by one for another account or project.
+  if (ownKey !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
+    return classifyOwnKeyRemoved(provider, "replaced");
+  return classifyWithdrawn(endpoint);
+}
+
+/** Rewords a failure of the workspace's own key or node for its owner. */
+export function attributeToOwner(
+  verdict: FailureVerdict,
+  { ownKey, node, endpoint }: Attempt,
+  upstreamStatus: number | null,
+): FailureVerdict {
+  if (node !== undefined) return attributeToNode(verdict, node.name, upstreamStatus);
+  return ownKey === undefined ? verdict : attributeToOwnKey(verdict, endpoint.provider, upstreamStatus);
+}
+
+export function credentialRefusedOutcome({ ownKey, endpoint: { provider } }: Attempt): AttemptOutcome {
+  const verdict = classifyCredentialFailure(provider);
+  const judged = ownKey === undefined ? verdict : attributeToOwnKey(verdict, provider, null);
+  return { is: "failed", verdict: judged, upstreamStatus: null };
+}
+
+export type MissingCredential = "refused" | "unreached";
+
+export const missingCredentialFor = (error: unknown): MissingCredential =>
+  error instanceof CredentialRefusedError ? "refused" : "unreached";

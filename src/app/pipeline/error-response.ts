@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { classifyMalformed, classifyStatus, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import type { UpstreamBodyHandler, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import { isJsonObject, tryParseJson } from "../../kit/json.ts";
+import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
+
+const ERROR_BYTES_MAX = 64 * 1024;
+
+export type ResponseReading = {
+  readonly adapter: UpstreamAdapter;
+  readonly provider: string;
+  readonly call: UpstreamCall;
+  readonly resolve: (outcome: AttemptOutcome) => void;
+  readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
+};
+
+export const IGNORE: UpstreamBodyHandler = { onData: () => "more", onEnd() {}, onFailure() {} };
+
+/** A JSON object in place of the requested stream is an error report. */
+export function isJson(headers: IncomingHttpHeaders): boolean {
+  return headers["content-type"]?.startsWith("application/json") === true;
+}
+
+type ErrorReading = ResponseReading & { readonly status: number; readonly headers: IncomingHttpHeaders };
+
+/** Buffers the start of an error body and classifies it. */
+export function errorReader(reading: ErrorReading): UpstreamBodyHandler {
+  const { status, resolve, failed, call } = reading;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const classify = () => {
+    resolve({ is: "failed", verdict: classifyErrorBody(Buffer.concat(chunks), reading), upstreamStatus: status });
+  };
+  return {
+    onData(chunk) {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > ERROR_BYTES_MAX) {
+        // The verdict comes first, because the abort is reported as a failure.
+        classify();
+        call.abort();
+      }
+      return "more";
+    },
+    onEnd: classify,
+    onFailure: (failure) => failed(failure, status),
+  };
+}
+
+function classifyErrorBody(bytes: Buffer, { status, headers, adapter, provider }: ErrorReading): FailureVerdict {
+  if (status === 200) {
+    const reported = embeddedProblem(bytes, adapter, headers);
+    return reported === undefined
+      ? classifyMalformed("not an event stream", provider)
+      : classifyProblem(reported, provider);
+  }
+  const problem = adapter.decodeProblem(tryParseJson(bytes), status, headers);
+  const refused = status < 500 && status !== 429 ? adapter.refusalFault?.(problem) : undefined;
+  if (refused === undefined) return classifyStatus(status, headers, problem, provider);
+  return { is: "stop", why: `provider declined (${status})`, fault: refused };
+}
+
+/** An error report inside a response of status 200. */
+export function embeddedProblem(
+  bytes: Buffer,
+  adapter: UpstreamAdapter,
+  headers: IncomingHttpHeaders,
+): UpstreamProblem | undefined {
+  const body = tryParseJson(bytes);
+  const first = Array.isArray(body) ? body[0] : body;
+  if (!isJsonObject(first)) return undefined;
+  const { error, object } = first;
+  const isReport = isJsonObject(error) || (typeof error === "string" && error !== "") || object === "error";
+  return isReport ? adapter.decodeProblem(body, null, headers) : undefined;
+}
+
+/** Classifies an error event like an HTTP status. */
+export function classifyProblem(problem: UpstreamProblem, provider: string): FailureVerdict {
+  return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
+}

@@ -1,0 +1,269 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Fault, fault } from "../../contract/faults.ts";
+import { classifyFailure, classifyMalformed, type FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import { ImplausibleFrameError } from "../../io/upstream/response-plausibility.ts";
+import type { UpstreamBodyHandler, UpstreamCall } from "../../io/upstream/transport.ts";
+import type { UpstreamAdapter } from "../../io/upstream/upstream-adapter.ts";
+import type { AudioPiece, AudioStream, ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
+import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
+import { classifyProblem, IGNORE } from "./error-response.ts";
+import { type Relay, TIMEOUT_REASON } from "./relay.ts";
+
+type StreamReading = {
+  readonly headers: IncomingHttpHeaders;
+  readonly call: UpstreamCall;
+  readonly adapter: UpstreamAdapter;
+  readonly provider: string;
+  readonly resolve: (outcome: AttemptOutcome) => void;
+};
+
+/** Limit of the events that are held back before the first content. */
+const PREAMBLE_CHARS_MAX = 1024 * 1024;
+/** Three preamble events may echo the request, with every character escaped to six. */
+const ECHO_FACTOR_MAX = 18;
+const COMMENT_KEEP_ALIVE = ": keep-alive\n\n";
+
+/** Relays the event stream of one attempt. */
+export function streamReader(relay: Relay, reading: StreamReading): UpstreamBodyHandler {
+  const { headers, call, adapter, provider, resolve } = reading;
+  if (String(headers["content-type"]).includes(adapter.streamContentType))
+    return new StreamRelay(relay, adapter).reader(reading);
+  resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
+  call.abort();
+  return IGNORE;
+}
+
+/**
+ * Relays a provider's stream to the client. Nothing is sent before the first content, so that the request can still move to
+ * another endpoint; after this commit point it can only finish or fail. A keep-alive also commits: models reason for minutes,
+ * and proxies close idle connections.
+ */
+class StreamRelay {
+  readonly #relay: Relay;
+  readonly #stream: ReplyStream;
+  readonly #dialectKeepAlive: string;
+  /** The provider's stream has begun. */
+  #hasBegun = false;
+  /** Events before the first content. */
+  readonly #preamble: string[] = [];
+  #lastSentMs: number;
+
+  constructor(relay: Relay, adapter: UpstreamAdapter) {
+    const { clock, limits } = relay.gateway;
+    this.#relay = relay;
+    this.#dialectKeepAlive = adapter.keepAliveFrame;
+    this.#stream = adapter.openReplyStream();
+    relay.stream = this.#stream;
+    this.#lastSentMs = clock.monotonicMs();
+    this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
+  }
+
+  reader({ call, adapter, provider, resolve }: StreamReading): UpstreamBodyHandler {
+    const relay = this.#relay;
+    const stream = this.#stream;
+    const events = adapter.openFrameReader(relay.gateway.limits.frameMaxChars);
+    let preambleChars = 0;
+    const preambleMax = PREAMBLE_CHARS_MAX + ECHO_FACTOR_MAX * (adapter.echoedChars ?? 0);
+    let isEnded = false;
+    const finish = (outcome: AttemptOutcome) => {
+      isEnded = true;
+      relay.stream = undefined;
+      relay.stop();
+      resolve(outcome);
+    };
+    /** Before the commit point the next endpoint is tried; after it the stream breaks. */
+    const fail = (verdict: FailureVerdict) => {
+      if (isEnded) return;
+      if (relay.clientStoppedReading) finish({ is: "disconnected", stream });
+      else if (relay.committed) finish(brokenOutcome(relay, stream, verdict));
+      else finish({ is: "failed", verdict, upstreamStatus: 200 });
+      // Last, because the abort is reported here as a failure.
+      call.abort();
+    };
+    const take = (frames: readonly StreamFrame[]): "more" | "pause" => {
+      let text = "";
+      let ended = false;
+      let failure: FailureVerdict | undefined;
+      for (const frame of frames) {
+        const piece = stream.read(frame);
+        if (piece.is === "content") {
+          // Output after a disconnect is not charged.
+          if (!relay.disconnected && relay.markContent()) this.#hasBegun = true;
+          text += piece.text;
+        } else if (piece.is === "preamble") {
+          if (piece.text !== "") this.#hasBegun = true;
+          if (relay.committed) text += piece.text;
+          else {
+            this.#preamble.push(piece.text);
+            preambleChars += piece.text.length;
+            if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
+          }
+        } else if (piece.is === "end") {
+          ended = true;
+          text += piece.text;
+        } else if (piece.is === "problem") failure = classifyProblem(piece.problem, provider);
+        else if (piece.is === "malformed") failure = classifyMalformed("a frame that is not of its dialect", provider);
+        if (ended || failure !== undefined) break;
+      }
+      const hasRoom = text === "" ? true : this.#send(text);
+      if (failure !== undefined) fail(failure);
+      else if (ended) this.#finishStream(provider, finish, fail);
+      if (hasRoom || isEnded) return "more";
+      relay.resumeWhenDrained(() => call.resume());
+      return "pause";
+    };
+    return {
+      onData: (chunk) => {
+        if (isEnded) {
+          // Bytes after the end of the stream: the connection is closed instead of drained.
+          call.abort();
+          return "more";
+        }
+        try {
+          return take(events.push(chunk));
+        } catch (error) {
+          fail(classifyMalformed(describeReadError(error), provider));
+          return "more";
+        }
+      },
+      onEnd: () => {
+        if (isEnded) return;
+        try {
+          take(events.end());
+        } catch (error) {
+          fail(classifyMalformed(describeReadError(error), provider));
+        }
+        if (isEnded) return;
+        // Some servers omit the end marker: the model's stop reason is enough.
+        if (stream.isFinished) this.#finishStream(provider, finish, fail);
+        else fail(classifyMalformed("the stream ended without its end marker", provider));
+      },
+      onFailure: (failure) => fail(classifyFailure(failure, provider)),
+    };
+  }
+
+  #finishStream(
+    provider: string,
+    finish: (outcome: AttemptOutcome) => void,
+    fail: (verdict: FailureVerdict) => void,
+  ): void {
+    const relay = this.#relay;
+    const stream = this.#stream;
+    if (!relay.hasSentContent && !stream.isFinished && stream.outputWeight === 0) {
+      fail(classifyMalformed("an empty stream", provider));
+      return;
+    }
+    // An empty reply has its first byte at its end.
+    if (!relay.hasSentContent) relay.markFirstContent();
+    if (!relay.committed) this.#send("");
+    finish(relay.committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "disconnected", stream });
+  }
+
+  #send(text: string): boolean {
+    const relay = this.#relay;
+    if (!relay.committed) {
+      // Output after a disconnect is not charged.
+      if (relay.disconnected) return true;
+      relay.commit();
+    }
+    const all = this.#preamble.length === 0 ? text : `${this.#preamble.splice(0).join("")}${text}`;
+    this.#lastSentMs = relay.gateway.clock.monotonicMs();
+    return all === "" ? true : relay.sink.write(all);
+  }
+
+  /** The dialect's keep-alive event is valid only after its first event; before that an SSE comment is sent. */
+  #keepAliveText(): string {
+    return this.#hasBegun || this.#dialectKeepAlive === "" ? this.#dialectKeepAlive : COMMENT_KEEP_ALIVE;
+  }
+
+  /** One timer per period: restarting a timer with every frame would cost more than the frame. */
+  #scheduleKeepAlive(atMs: number): void {
+    const relay = this.#relay;
+    const { keepAlives, clock, limits } = relay.gateway;
+    relay.keepAlive = keepAlives.at(atMs, () => {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - this.#lastSentMs < limits.keepAliveMs)
+        return this.#scheduleKeepAlive(this.#lastSentMs + limits.keepAliveMs);
+      // An unattended request stays uncommitted, so that it can still move to another endpoint.
+      if (relay.committed || relay.sink.unattended !== true) this.#send(this.#keepAliveText());
+      this.#scheduleKeepAlive(nowMs + limits.keepAliveMs);
+    });
+  }
+}
+
+const describeReadError = (error: unknown) =>
+  error instanceof ImplausibleFrameError ? error.message : "an event over the size limit";
+
+/** The provider failed, or the gateway itself ended the response. */
+function brokenOutcome({ sink, isExpired }: Relay, stream: StreamedReply, verdict: FailureVerdict): AttemptOutcome {
+  const { refusal } = sink;
+  const ended: FailureVerdict | undefined = isExpired
+    ? { is: "stop", why: TIMEOUT_REASON, fault: timeoutFault() }
+    : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
+  return { is: "broken", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
+}
+
+/** The first bytes are the commit point. False: wait for the drain. */
+function sendBytes(relay: Relay, bytes: Buffer): boolean {
+  if (relay.disconnected) return true;
+  relay.markContent();
+  if (!relay.committed) relay.commit();
+  return relay.sink.write(bytes);
+}
+
+type AudioReading = {
+  readonly call: UpstreamCall;
+  readonly stream: AudioStream;
+  readonly provider: string;
+  readonly resolve: (outcome: AttemptOutcome) => void;
+};
+
+/** Relays audio bytes as they arrive; the first one is the commit point. */
+export function audioReader(relay: Relay, { call, stream, provider, resolve }: AudioReading): UpstreamBodyHandler {
+  let isEnded = false;
+  const finish = (outcome: AttemptOutcome) => {
+    isEnded = true;
+    resolve(outcome);
+  };
+  const fail = (verdict: FailureVerdict) => {
+    if (isEnded) return;
+    if (relay.clientStoppedReading) finish({ is: "disconnected", stream });
+    else if (relay.committed) finish(brokenOutcome(relay, stream, verdict));
+    else finish({ is: "failed", verdict, upstreamStatus: 200 });
+    // Last, because the abort is reported here as a failure.
+    call.abort();
+  };
+  const relayPiece = (piece: AudioPiece): "more" | "pause" => {
+    if (piece.is === "problem") fail(classifyProblem(piece.problem, provider));
+    else if (piece.is === "malformed") fail(classifyMalformed(piece.why, provider));
+    else if (piece.bytes.length > 0 && !sendBytes(relay, piece.bytes)) {
+      relay.resumeWhenDrained(() => call.resume());
+      return "pause";
+    }
+    return "more";
+  };
+  return {
+    onData: (chunk) => {
+      if (!isEnded) return relayPiece(stream.read(chunk));
+      call.abort();
+      return "more";
+    },
+    onEnd: () => {
+      if (isEnded) return;
+      relayPiece(stream.end());
+      if (isEnded) return;
+      if (relay.committed) finish({ is: "relayed", stream, upstreamStatus: 200 });
+      else if (relay.disconnected) finish({ is: "disconnected", stream });
+      else fail(classifyMalformed("no audio at all", provider));
+    },
+    onFailure: (failure) => fail(classifyFailure(failure, provider)),
+  };
+}
+
+function timeoutFault(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer took longer than this gateway allows for a request. What was sent so far is incomplete and is not charged. Ask for less at once.",
+  });
+}

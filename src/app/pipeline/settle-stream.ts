@@ -1,0 +1,173 @@
+import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
+import type { FailureVerdict } from "../../io/upstream/classify-failure.ts";
+import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
+import { toFault } from "../to-fault.ts";
+import type { AdmittedRequest } from "./admit.ts";
+import type { AttemptStage } from "./attempt.ts";
+import type { EndedAttempt } from "./attempt-outcome.ts";
+import type { MeteredUsage } from "./metered-usage.ts";
+import { recordStats } from "./record.ts";
+import {
+  type ChargedEnd,
+  CLIENT_DISCONNECTED,
+  disconnectedRecord,
+  type Settlement,
+  settleCharged,
+  settleUncharged,
+  traceReply,
+  usageContext,
+} from "./settle.ts";
+
+/** The settle stage of a streamed or abandoned response: charges or releases the hold by the outcome and ends the stream. */
+export function settleStream(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  outcome: Exclude<EndedAttempt, { is: "complete" }>,
+): Promise<void> {
+  if (outcome.is === "relayed") return settleRelayed(request, stage, attempt, outcome);
+  if (outcome.is === "broken") return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));
+  return settleDisconnected(request, stage, attempt, outcome);
+}
+
+/** Ends a response that another run of the same request took over: it breaks off uncharged. */
+export function settleTakenOver(request: AdmittedRequest, outcome: EndedAttempt, refusal: Fault): Promise<void> {
+  if (outcome.is === "complete" || outcome.stream === undefined) throw refusal;
+  return settleBroken(request, outcome.stream, refusal);
+}
+
+async function settleRelayed(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { stream }: Extract<EndedAttempt, { is: "relayed" }>,
+): Promise<void> {
+  const { gateway, trace, exchange, sink, decoded } = request;
+  traceReply(trace, stream);
+  // The model had finished when the client disconnected, so the usage is complete and charged. A background job without
+  // clients counts as a normal response.
+  const isDisconnected = sink.disconnected && sink.unattended !== true;
+  const end = isDisconnected ? CLIENT_DISCONNECTED : { status: 200, errorCode: null };
+  try {
+    const { close, beforeCharge } = streamClosing(stream, decoded.beforeSettle);
+    const settlement = await settleCharged(gateway, trace, attempt, stream, usageContext(request, stage), {
+      ...end,
+      beforeCharge,
+    });
+    recordStats(gateway, trace, attempt, settlement.usage, decoded.request.outline, stage.relay.pace);
+    const lastFrames = close(settlement);
+    if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
+      await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
+    sink.end(lastFrames);
+  } catch (error) {
+    await settleFailed(request, stream, error);
+  }
+}
+
+/** Builds the last frames once: before the charge when the reply must be stored first, else after it. */
+function streamClosing(
+  stream: Pick<ReplyStream, "close" | "finalJson">,
+  beforeSettle: ((final: string) => Promise<void>) | undefined,
+): { close(settlement: Settlement): string; readonly beforeCharge: ChargedEnd["beforeCharge"] } {
+  let lastFrames: string | undefined;
+  const close = ({ usage, shown }: Settlement) => {
+    lastFrames ??= stream.close(usage, shown);
+    return lastFrames;
+  };
+  if (beforeSettle === undefined) return { close, beforeCharge: undefined };
+  const beforeCharge = async (settlement: Settlement) => {
+    close(settlement);
+    if (stream.finalJson !== undefined) await beforeSettle(stream.finalJson);
+  };
+  return { close, beforeCharge };
+}
+
+/** The response head is sent, so the fault goes into the stream, and the hold is released here. */
+async function settleFailed(request: AdmittedRequest, stream: StreamedReply, error: unknown): Promise<void> {
+  const { gateway, trace } = request;
+  const problem = toFault(error);
+  await settleUncharged(gateway, trace, trace.refusedRecord(problem));
+  await endBroken(request, stream, problem);
+}
+
+/**
+ * A stream that broke after content was sent ends with an error frame and is not charged, whether the provider failed, the
+ * deadline passed or the gateway stopped. Only a disconnecting client pays for partial output.
+ */
+async function settleBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
+  const { gateway, trace } = request;
+  traceReply(trace, stream);
+  await settleUncharged(
+    gateway,
+    trace,
+    trace.finishedRecord({ status: 200, errorCode: problem.code, usage: null, charge: null }),
+  );
+  await endBroken(request, stream, problem);
+}
+
+async function endBroken(request: AdmittedRequest, stream: StreamedReply, problem: Fault): Promise<void> {
+  const { trace, exchange, sink, decoded } = request;
+  const lastFrames = stream.fail(envelopeOf(problem, trace.requestId));
+  if (decoded.storeResponse !== undefined && stream.finalJson !== undefined)
+    await decoded.storeResponse(stream.finalJson, exchange.baseHeaders);
+  if (lastFrames === undefined) sink.abort();
+  else sink.end(lastFrames);
+}
+
+/** Output that was sent before the disconnect is charged. */
+async function settleDisconnected(
+  request: AdmittedRequest,
+  stage: AttemptStage,
+  attempt: Attempt,
+  { stream }: Extract<EndedAttempt, { is: "disconnected" }>,
+): Promise<void> {
+  const { gateway, trace, sink } = request;
+  if (stream === undefined || !stage.relay.hasSentContent)
+    return settleUncharged(gateway, trace, disconnectedRecord(trace));
+  traceReply(trace, stream);
+  const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
+  const metered: MeteredUsage = {
+    usage,
+    outputWeight,
+    units,
+    estimate,
+    extraUses,
+    promptCount,
+    isUsagePartial: true,
+  };
+  try {
+    await settleCharged(gateway, trace, attempt, metered, usageContext(request, stage), CLIENT_DISCONNECTED);
+    // A client that only read too slowly is still connected.
+    if (!sink.disconnected) await endBroken(request, stream, slowReaderFault());
+  } catch (error) {
+    await settleFailed(request, stream, error);
+  }
+}
+
+/** The provider's own message is passed on only when it concerns the request itself. */
+function brokenStreamFault(verdict: FailureVerdict): Fault {
+  if (verdict.is === "stop") return verdict.fault;
+  if (verdict.is === "busy") return streamBrokeFault();
+  if (verdict.isPeerStopping === true) return verdict.finalFault;
+  return verdict.finalFault.code === "upstream_timeout" ? silentProviderFault() : streamBrokeFault();
+}
+
+function slowReaderFault(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
+  });
+}
+
+function silentProviderFault(): Fault {
+  return fault("upstream_timeout", {
+    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
+}
+
+function streamBrokeFault(): Fault {
+  return fault("upstream_error", {
+    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
+}
