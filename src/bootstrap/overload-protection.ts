@@ -1,8 +1,7 @@
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
-import { AdmissionQueue } from "../domain/admission/admission-queue.ts";
-import { ConcurrencyLimiter } from "../domain/admission/concurrency-limiter.ts";
-import { RetryBudget } from "../domain/admission/retry-budget.ts";
-import { type CircuitBreakerRules, CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
+import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../domain/admission/overload-protection.ts";
+import { CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
+import { type CircuitBreakerRules } from "../domain/routing/failing-circuits.ts";
 import { systemClock } from "../kit/clock.ts";
 import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";

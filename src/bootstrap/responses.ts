@@ -7,7 +7,7 @@ import { resumeJobs } from "../app/responses/resume-jobs.ts";
 import { ROUTES } from "../contract/routes.ts";
 import type { ResponseStore } from "../domain/responses/response-store.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { keyValidityOf } from "../domain/tenancy/key.ts";
+import { keyValidityOf } from "../domain/tenancy/directory-reader.ts";
 import type { Vault } from "../domain/tenancy/vault.ts";
 import { scopeFault } from "../edge/authenticate.ts";
 import type { DiskSpace } from "../io/disk-space.ts";

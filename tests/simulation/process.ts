@@ -1,15 +1,13 @@
 import type { GatewayDeps } from "../../src/app/pipeline/gateway-deps.ts";
-import { AdmissionQueue } from "../../src/domain/admission/admission-queue.ts";
-import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
-import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
+import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../../src/domain/admission/overload-protection.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
 import type { Credential, CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
-import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
-import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
 import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
-import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
+import { LatencyTracker, TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { createKeyRecheck } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
@@ -137,7 +135,7 @@ export class Process {
       breakers: new CircuitBreakers(scheduler, CIRCUIT_BREAKER_RULES),
       queue: this.queue,
       retryBudget: new RetryBudget(),
-      endpointSlots: new ConcurrencyLimiter(shape.placesAtEndpoint),
+      endpointSlots: new ConcurrencyLimiter(shape.slotsPerEndpoint),
       random: () => chance.next(),
       state: this.state,
       journal: disk.journal(isAlive),

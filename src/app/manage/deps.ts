@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
+import type { ConcurrencyLimiter } from "../../domain/admission/overload-protection.ts";
 import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
@@ -18,7 +18,7 @@ import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/usage-sums.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
-import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import type { LatencyTracker } from "../../domain/routing/traffic-stats.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { AdmissionQueue, type AdmissionQueueLimits } from "./admission-queue.ts";
-import { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { RetryBudget } from "./retry-budget.ts";
+import type { AdmissionQueueLimits } from "./fair-queue.ts";
+import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "./overload-protection.ts";
 
 function open(limits: Partial<AdmissionQueueLimits> = {}) {
   const timers = new Set<() => void>();

@@ -20,13 +20,10 @@ export function limitSignalKey(spenderId: string, per: SpendLimit["per"]): strin
 
 /** Alert rules in memory, and the workspaces to evaluate. The request path only marks workspaces that have rules. */
 export class AlertMonitor {
+  /** No workspace has rules. */
+  isIdle = true;
   readonly #rules = new Map<string, AlertRules>();
   #dirty = new Map<string, PendingSignals>();
-
-  /** No workspace has rules. */
-  get isIdle(): boolean {
-    return this.#rules.size === 0;
-  }
 
   rulesOf(workspaceId: string): AlertRules | undefined {
     return this.#rules.get(workspaceId);
@@ -39,11 +36,13 @@ export class AlertMonitor {
   /** Marks the workspace, because the condition of a new rule may already hold. */
   putRules(rules: AlertRules): void {
     this.#rules.set(rules.workspaceId, rules);
+    this.isIdle = false;
     this.markDirty(rules.workspaceId);
   }
 
   removeRules(workspaceId: string): void {
     this.#rules.delete(workspaceId);
+    this.isIdle = this.#rules.size === 0;
     this.#dirty.delete(workspaceId);
   }
 

@@ -3,7 +3,6 @@ import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/tok
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
-import type { CurrencyTable, ExchangeRate, Margin } from "./charge.ts";
 import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
 
 /** A larger count is an error of the provider. */

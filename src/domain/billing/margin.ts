@@ -1,5 +1,5 @@
 import { type Decimal, formatDecimal, parseDecimal, powerOfTen } from "../../kit/money.ts";
-import { type Margin, type NO_MARGIN } from "./charge.ts";
+import { type Margin, NO_MARGIN } from "./charge.ts";
 
 /** −1 makes requests free; a share above the maximum is probably meant as percent. */
 const SHARE_MIN = -1n;

@@ -257,15 +257,6 @@ export type Sovereignty = {
   readonly evidence: Omit<Evidence, "claim"> | null;
 };
 
-/** Countries listed beside kind "unknown" are a guess and are ignored. */
-export function knownCountries({
-  countries,
-  countriesKind,
-}: Pick<Sovereignty, "countries" | "countriesKind">): readonly string[] {
-  return countriesKind === "unknown" ? NO_COUNTRIES : countries;
-}
-const NO_COUNTRIES: readonly string[] = [];
-
 export type Currency = {
   readonly code: string;
   readonly name: string;
@@ -299,10 +290,8 @@ export type CatalogueSnapshot = {
   readonly capabilities: ReadonlyMap<string, Capability>;
 };
 
-/** Supported reasoning efforts of the model at an endpoint; null: unknown. */
-export function effortsOf(endpoint: Endpoint, model: Model): readonly Effort[] | null {
-  return endpoint.efforts ?? model.efforts ?? null;
-}
+/** The catalogue as it is now: new exchange rates replace its snapshot. */
+export type CurrentCatalogue = { readonly snapshot: CatalogueSnapshot };
 
 /** A reasoning model supports effort control unless its endpoint says otherwise. */
 export function supportsEffort({ features, thinking }: Endpoint, model: Model): boolean {

@@ -143,15 +143,12 @@ function isJump(updated: Decimal, before: Decimal): boolean {
 export class RateRegistry {
   readonly #base: CatalogueSnapshot;
   readonly #rows = new Map<string, RateRow>();
-  #snapshot: CatalogueSnapshot;
+  /** Replaced by `apply` alone. */
+  snapshot: CatalogueSnapshot;
 
   constructor(base: CatalogueSnapshot) {
     this.#base = base;
-    this.#snapshot = base;
-  }
-
-  get snapshot(): CatalogueSnapshot {
-    return this.#snapshot;
+    this.snapshot = base;
   }
 
   /** Rows of unknown currencies, or older than the catalogue's own rate, have no effect. */
@@ -170,11 +167,11 @@ export class RateRegistry {
       return [code, updated];
     });
     if (changed.length === 0) {
-      this.#snapshot = this.#base;
+      this.snapshot = this.#base;
       return;
     }
     const rates = changed.map(({ code, perEur, rateDate }) => `${code} ${formatDecimal(perEur)} ${rateDate}`).join();
-    this.#snapshot = Object.freeze({
+    this.snapshot = Object.freeze({
       ...this.#base,
       version: sha256Hex(`${this.#base.version} ${rates}`).slice(0, 16),
       currencies: new FrozenMap(currencies),

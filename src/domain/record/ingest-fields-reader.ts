@@ -1,9 +1,4 @@
-import {
-  END_OF_INGEST_FIELDS,
-  type IngestFields,
-  type PerRequestFields,
-  type SharedFields,,,
-} from "./ingest-fields.ts";
+import { END_OF_INGEST_FIELDS, type IngestFields, type PerRequestFields, type SharedFields } from "./ingest-fields.ts";
 import type { ChargeRecord } from "./record.ts";
 
 /** Inside the charge: per-request fields precede it, shared fields follow. */

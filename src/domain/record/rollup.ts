@@ -2,7 +2,7 @@ import type { FaultCode } from "../../contract/faults.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
 import type { IngestFields } from "./ingest-fields.ts";
-import { hasFailed } from "./request-outcome.ts";
+import type { RequestRecord } from "./record.ts";
 import type { DailyUsage, HourlyUsage, RequestShape, UsageSums } from "./usage-sums.ts";
 
 function zeroUsage(): UsageSums {
@@ -159,6 +159,7 @@ export class WalletDebits {
 
 /** Logged for a call that was answered and charged before under its `Idempotency-Key`. */
 const IDEMPOTENT_REPLAY: FaultCode = "idempotent_replay";
+
 export function isIdempotentReplay(errorCode: string | null): boolean {
   return errorCode === IDEMPOTENT_REPLAY;
 }
@@ -170,7 +171,9 @@ export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | 
 
 /** 52 bits: exact as a number, and collisions within a workspace are negligible. */
 const ID_HEX_DIGITS = 13;
-const SHAPES_MAX = 50000;
+
+const SHAPES_MAX = 50_000;
+
 /** Shape ids are hashes, so every writing process derives the same ones. */
 export class ShapeIds {
   /** Shapes that are known to be stored. */

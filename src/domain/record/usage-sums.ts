@@ -1,5 +1,4 @@
 import type { ShapeFilter, Surface } from "./record.ts";
-import type { DailyUsage, KeyDailySpend, KeyUsage, UsageGroup, UsageQuery, UsageRow, UsageSums } from "./usage-sums.ts";
 
 /** Aggregated usage of requests. */
 export type UsageSums = {

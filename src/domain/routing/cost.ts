@@ -127,23 +127,3 @@ export function ratesFor(rates: UnitRates, inputTokens: number): TokenRates {
   for (const tier of rates.tiers) if (inputTokens > tier.aboveInputTokens) applicable = tier;
   return applicable;
 }
-
-/**
- * The expected cost of this request and of the further turns on the same endpoint: each turn reads the conversation from the
- * prompt cache and produces another reply. `cachedTokens` is the part of the input that the endpoint has cached.
- */
-export function expectedNanos(
-  rates: UnitRates,
-  inputTokens: number,
-  cachedTokens: number,
-  outputTokens: number,
-  furtherTurns: number,
-): number {
-  const { input, cachedRead, output } = ratesFor(rates, inputTokens);
-  const currentCost = (inputTokens - cachedTokens) * input + cachedTokens * cachedRead + outputTokens * output;
-  if (furtherTurns === 0) return currentCost + rates.perRequest;
-  const accumulatedOutput = outputTokens * ((furtherTurns * (furtherTurns + 1)) / 2);
-  const furtherCost =
-    (furtherTurns * inputTokens + accumulatedOutput) * cachedRead + furtherTurns * outputTokens * output;
-  return currentCost + furtherCost + (1 + furtherTurns) * rates.perRequest;
-}

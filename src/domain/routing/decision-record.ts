@@ -1,10 +1,16 @@
+import { flattenString } from "../../kit/flatten-string.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
-import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
-import { describeExclusions, type ExcludedEndpoint } from "./exclusion.ts";
-import type { FilterResult, PlanRequest } from "./filter.ts";
-import type { Ranking, RankingBasis } from "./rank.ts";
-import { toRequirementsRecord } from "./requirements-record.ts";
-import type { CandidateMetrics, CandidateScores } from "./score.ts";
+import type { CandidateRecord, DecisionRecord, RequirementsRecord } from "../record/record.ts";
+import type { CandidateMetrics } from "./candidate-metrics.ts";
+import { describeExclusions, excludedCandidate } from "./exclusion.ts";
+import type { FilterResult } from "./filter.ts";
+import { formatReason, type ReasonFacts } from "./format-reason.ts";
+import type { PlanRequest } from "./planning-context.ts";
+import type { Ranking } from "./rank.ts";
+import type { Requirements } from "./requirements.ts";
+import { toStoredHints } from "./requirements-record.ts";
+import type { CandidateScores } from "./score.ts";
 
 /** Retained by the plan, so that the record is built only when it is stored. */
 export type PlanInputs = {
@@ -16,26 +22,6 @@ export type PlanInputs = {
   readonly reason: string;
   /** The caller allows no fallbacks. */
   readonly isFirstOnly: boolean;
-};
-
-const BASIS_TEXT: Readonly<Record<RankingBasis, string>> = {
-  cost: "lowest expected cost of",
-  own_key: "called with the workspace's own key, of",
-  nodes_first: "the workspace's own node, which the router puts first, of",
-  score: "best score of quality, cost and latency of",
-  session: "where its session was served before, of",
-  order: "first of the caller's order, of",
-  fallback: "fallback of the router, which has nothing else, of",
-  price: "lowest price, as the caller asked, of",
-  throughput: "highest throughput, as the caller asked, of",
-  latency: "lowest latency, as the caller asked, of",
-};
-
-type ReasonFacts = {
-  readonly basis: RankingBasis;
-  readonly eligibleCount: number;
-  readonly excludedByPolicyCount: number;
-  readonly isCircuitOpen: boolean;
 };
 
 /** An endpoint is mostly chosen for the same reason again, so its last text is cached. */
@@ -61,24 +47,10 @@ export function planReason(first: Endpoint, ranking: Ranking, { eligible, causes
   return text;
 }
 
-function formatReason(
-  { provider, region, sovereignty }: Endpoint,
-  { basis, eligibleCount, excludedByPolicyCount, isCircuitOpen }: ReasonFacts,
-): string {
-  const openNote = isCircuitOpen ? "; all of them are set aside after failures" : "";
-  const policyNote = excludedByPolicyCount === 0 ? "" : `; policy kept out ${excludedByPolicyCount}`;
-  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligibleCount} eligible${openNote}${policyNote}`;
-}
-
 /** An endpoint that is reachable with two keys counts once. */
 function countEndpoints(rows: FilterResult["eligible"]): number {
   if (rows.every(({ ownKey }) => ownKey === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
-}
-
-/** V8 represents a concatenated string as a rope, and one rope takes JSON.stringify off its fast path for the whole record. */
-function flattenString(text: string): string {
-  return [text.charAt(0), text.slice(1)].join("");
 }
 
 export function toDecisionRecord(inputs: PlanInputs): DecisionRecord {
@@ -106,16 +78,7 @@ function rankedIndices({ shortlist, sortIndices }: Ranking, count: number): read
   return [...shortlist, ...sortIndices(rest)];
 }
 
-export function toRefusedDecision(request: PlanRequest, filtered: FilterResult, reason: string): DecisionRecord {
-  return {
-    candidates: describeExclusions(filtered).map(excludedCandidate),
-    order: [],
-    reason,
-    ...routerFields(request),
-  };
-}
-
-function routerFields({ target }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
+export function routerFields({ target }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
   if (target.is !== "router" || target.router === undefined) return {};
   const { slug, version, spec } = target.router;
   return { router: { slug, version }, ...(spec.nodes === null ? {} : { nodes: spec.nodes }) };
@@ -187,15 +150,20 @@ function scoresAt(index: number, { filtered, metrics, scores, request }: PlanInp
 
 const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
 
-function excludedCandidate({ endpoint, stage, rule, reason }: ExcludedEndpoint): CandidateRecord {
-  return {
-    endpoint: endpoint.id,
-    model: endpoint.model,
-    provider: endpoint.provider,
-    level: endpoint.sovereignty.level,
-    outcome: "excluded",
-    // A capability reason already names the field of the request.
-    reason: flattenString(stage === "capability" ? reason : `${rule}: ${reason}`),
-    scores: null,
-  };
+/** Field names of a dialect are free text of the caller. */
+const FIELD_CHARS_MAX = 100;
+
+/** The log stores names of needs and parameters, never values or content. Its field names are part of the stored format. */
+export function toRequirementsRecord(requirements: Requirements, hints: RoutingHints | undefined): RequirementsRecord {
+  const { needs, parameters, defaultedParameters, nativeFields, maxOutputTokens } = requirements;
+  const storedHints = hints === undefined ? undefined : toStoredHints(hints);
+  const field = nativeFields?.[0];
+  const record: { -readonly [Member in keyof RequirementsRecord]: RequirementsRecord[Member] } = {};
+  if (needs.length > 0) record.needs = [...new Set(needs.map(({ need }) => need))];
+  if (parameters.length > 0) record.parameters = parameters;
+  if (defaultedParameters !== undefined) record.usual = defaultedParameters;
+  if (field !== undefined) record.native = field.slice(0, FIELD_CHARS_MAX);
+  if (maxOutputTokens !== undefined) record.maxOutputTokens = maxOutputTokens;
+  if (storedHints !== undefined) record.wishes = storedHints;
+  return record;
 }

@@ -1,6 +1,8 @@
 import type { Fault, FaultCode } from "../../contract/faults.ts";
+import { flattenString } from "../../kit/flatten-string.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
-import type { ReachableEndpoint } from "./reachability.ts";
+import type { CandidateRecord } from "../record/record.ts";
+import type { ReachableEndpoint } from "./reachable-endpoint.ts";
 
 /** In filter order; the last stage that excluded anything determines the fault (ERR-10). */
 export type FilterStage = "capability" | "policy" | "hint" | "quality" | "nodes";
@@ -42,4 +44,17 @@ export function describeExclusions({ excluded, causes }: ExcludedRows): Excluded
     described.push({ endpoint: row.endpoint, stage, rule, reason: text, contextTokens, fault, code });
   }
   return described;
+}
+
+export function excludedCandidate({ endpoint, stage, rule, reason }: ExcludedEndpoint): CandidateRecord {
+  return {
+    endpoint: endpoint.id,
+    model: endpoint.model,
+    provider: endpoint.provider,
+    level: endpoint.sovereignty.level,
+    outcome: "excluded",
+    // A capability reason already names the field of the request.
+    reason: flattenString(stage === "capability" ? reason : `${rule}: ${reason}`),
+    scores: null,
+  };
 }

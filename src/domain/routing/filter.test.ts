@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { endpointOf } from "../../../tests/support/routing.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
+import { PolicyClasses } from "./compute-reachability.ts";
 import { PolicyVerdictCache } from "./filter.ts";
-import { excludedByPolicy, PolicyClasses } from "./policy.ts";
+import { excludedByPolicy } from "./policy.ts";
 
 const SOVEREIGNTIES: readonly Partial<Sovereignty>[] = [
   {},

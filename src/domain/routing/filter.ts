@@ -1,64 +1,18 @@
-import type { RoutingHints } from "../../language/canon/routing-hints.ts";
-import type { CatalogueSnapshot } from "../catalogue/catalogue.ts";
-import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { NodeUse, RouterSpec } from "../tenancy/router.ts";
-import type { Attempt } from "./attempt.ts";
-import {
-  type DialectSupport,
-  findInaccessibleFile,
-  findMissingCapability,
-  findUnpermittedModels,
-  findUnpricedExtra,
-  type MissingCapability,
-  type Requirements,
-} from "./capability.ts";
-import type { CircuitStateReader } from "./circuit-state.ts";
+import { findMissingCapability } from "./capability.ts";
 import type { ExclusionCause } from "./exclusion.ts";
-import type { LatencyTracker } from "./latency-tracker.ts";
+import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { excludedByPolicy, type PolicyClass, permitsModel } from "./policy.ts";
-import { type PreparedPreferences, preferenceExclusionCause, preparePreferences } from "./preferences.ts";
-import type { ModelReachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
-import type { RoutingTarget } from "./routing-target.ts";
-import type { SessionPlacement } from "./session-affinity.ts";
-import type { TrafficStats } from "./traffic-stats.ts";
-
-export type PlanRequest = {
-  readonly target: RoutingTarget;
-  readonly surface: Surface;
-  /** The combined policy of workspace, key, router and request. */
-  readonly policy: Policy;
-  readonly requirements: Requirements;
-  readonly hints?: RoutingHints | undefined;
-  /** The endpoint that served this conversation before. */
-  readonly session?: SessionPlacement | undefined;
-};
-
-/** Everything outside the request that a plan depends on. */
-export type PlanningContext = {
-  readonly snapshot: Pick<CatalogueSnapshot, "models">;
-  /** At least one provider outside the sandbox is connected. */
-  readonly hasRealProvider: boolean;
-  /** For a model that is not in the snapshot at the moment, such as one of a disconnected node. */
-  readonly absentModel?: ((modelId: string) => AbsentModel | undefined) | undefined;
-  readonly reachability: (modelId: string) => ModelReachability;
-  /** Every reachable model on the request's surface. */
-  readonly pool: () => readonly ReachableModel[];
-  readonly latency: Pick<LatencyTracker, "estimate">;
-  readonly trafficStats: Pick<TrafficStats, "expectedOutputTokens">;
-  readonly circuits: CircuitStateReader;
-  /** Circuits of the workspace's own keys; undefined when it has none. */
-  readonly ownKeyCircuits?: ((provider: string) => CircuitStateReader | undefined) | undefined;
-  readonly support: DialectSupport;
-  readonly walletPerUsd: number | undefined;
-  /** The workspace's price relative to the provider's; 1 when absent. */
-  readonly priceFactor?: number;
-  readonly nowMs: number;
-  /** Attempts per request. */
-  readonly attemptsMax: number;
-};
-
-export type AbsentModel = { readonly reason: string; readonly reachability: ModelReachability };
+import {
+  comparableWalletPerUsd,
+  type PreparedPreferences,
+  preferenceExclusionCause,
+  preparePreferences,
+} from "./preferences.ts";
+import type { Attempt, ModelReachability, ReachableEndpoint } from "./reachable-endpoint.ts";
+import type { MissingCapability } from "./requirements.ts";
+import { findRestrictedFeature } from "./restricted-features.ts";
 
 export type FilterResult = {
   /** The pool first, then the router's fallbacks, then deferred nodes. */
@@ -139,63 +93,14 @@ export function eligibilityCheckFor(request: PlanRequest, context: PlanningConte
   };
 }
 
-/** A price ceiling applies to what the caller pays, and endpoints are compared by the provider's price. */
-function comparableWalletPerUsd({ walletPerUsd, priceFactor = 1 }: PlanningContext): number | undefined {
-  return walletPerUsd === undefined || priceFactor === 1 ? walletPerUsd : walletPerUsd / priceFactor;
-}
-
-export function filterCandidates(check: EligibilityCheck): FilterResult {
-  const { target } = check.request;
-  if (target.is === "model") {
-    const result = emptyFilterResult();
-    filterModels([target.modelId], check, result);
-    result.poolCount = result.eligibleCount;
-    return result;
-  }
-  const { models = null, fallback = [] } = target.router?.spec ?? {};
-  const result = emptyFilterResult(models === null ? endpointCountOf(check.context.pool()) : 0);
-  filterRouterModels(models, fallback, check, result);
-  result.eligible.length = result.eligibleCount;
-  result.excluded.length = result.excludedCount;
-  result.causes.length = result.excludedCount;
+export function filterTargetModel(modelId: string, check: EligibilityCheck): FilterResult {
+  const result = emptyFilterResult();
+  filterModels([modelId], check, result);
+  result.poolCount = result.eligibleCount;
   return result;
 }
 
-/** Preallocation: growing the lists costs more than the filters themselves. */
-function endpointCountOf(pool: readonly ReachableModel[]): number {
-  let count = 0;
-  for (const { endpoints } of pool) count += endpoints.length;
-  return count;
-}
-
-function filterRouterModels(
-  models: readonly string[] | null,
-  fallback: readonly string[],
-  check: EligibilityCheck,
-  result: FilterResult,
-): void {
-  if (models === null) filterPool(fallback, check, result);
-  else filterModels(models, check, result);
-  result.poolCount = result.eligibleCount;
-  // A fallback that is also in the pool stays in the pool.
-  filterModels(models === null ? fallback : fallback.filter((name) => !models.includes(name)), check, result);
-  for (const row of result.deferredNodes) {
-    result.eligible[result.eligibleCount] = row;
-    result.eligibleCount += 1;
-  }
-}
-
-/** The pool without the fallbacks; sandbox models leave it once a real provider is connected. */
-function filterPool(fallback: readonly string[], check: EligibilityCheck, result: FilterResult): void {
-  const { request, context } = check;
-  for (const { model, endpoints } of context.pool()) {
-    if ((model.sandbox && context.hasRealProvider) || fallback.includes(model.id)) continue;
-    if (permitsModel(model.id, request.policy)) filterEndpoints(endpoints, check, result);
-    else result.forbiddenModels.push(model.id);
-  }
-}
-
-function filterModels(modelIds: readonly string[], check: EligibilityCheck, result: FilterResult): void {
+export function filterModels(modelIds: readonly string[], check: EligibilityCheck, result: FilterResult): void {
   const { snapshot, reachability } = check.context;
   for (const modelId of modelIds)
     if (snapshot.models.has(modelId)) filterModel(modelId, reachability(modelId), check, result);
@@ -213,7 +118,11 @@ export function filterModel(
   else filterEndpoints(endpoints, check, result);
 }
 
-function filterEndpoints(endpoints: readonly ReachableEndpoint[], check: EligibilityCheck, result: FilterResult): void {
+export function filterEndpoints(
+  endpoints: readonly ReachableEndpoint[],
+  check: EligibilityCheck,
+  result: FilterResult,
+): void {
   for (const row of endpoints) {
     const cause = exclusionCauseFor(row, check);
     if (cause === undefined && check.nodes === "fallback" && row.node !== undefined) result.deferredNodes.push(row);
@@ -234,11 +143,9 @@ export function exclusionCauseFor(row: ReachableEndpoint, check: EligibilityChec
   const { policyClass } = row;
   const { request, context, policyVerdicts, preferences } = check;
   const { requirements, policy } = request;
-  const missing =
-    findMissingCapability(row, requirements, context.support) ??
-    findUnpricedExtra(row, requirements, context.support) ??
-    findInaccessibleFile(row, requirements) ??
-    findUnpermittedModels(row.endpoint, requirements, policy, context.support);
+  let missing = findMissingCapability(row, requirements, context.support);
+  if (requirements.extras !== undefined || requirements.needs.length > 0)
+    missing ??= findRestrictedFeature(row, requirements, policy, context.support);
   if (missing !== undefined) return capabilityCause(missing);
   const excluded = policyVerdicts.exclusionCauseFor(policyClass);
   if (excluded !== undefined) return excluded;

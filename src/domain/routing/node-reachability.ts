@@ -1,6 +1,6 @@
 import type { Surface } from "../record/record.ts";
-import type { NodeRef } from "./attempt.ts";
-import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
+import type { Reachability } from "./reachability.ts";
+import type { ModelReachability, NodeRef, ReachableEndpoint, ReachableModel } from "./reachable-endpoint.ts";
 
 /** Implemented by the platform, by workspaces with own keys and by workspaces with nodes. */
 export type ReachabilitySource = Pick<Reachability, "forModel" | "pool">;

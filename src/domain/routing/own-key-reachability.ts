@@ -1,6 +1,7 @@
 import type { Surface } from "../record/record.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
-import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
+import type { Reachability } from "./reachability.ts";
+import type { ModelReachability, ReachableEndpoint, ReachableModel } from "./reachable-endpoint.ts";
 
 type OwnKeyLayered<T> = { readonly platform: T; readonly own: T; readonly merged: T };
 

@@ -1,19 +1,32 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
+import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
-import type { Attempt } from "./attempt.ts";
-import { findUnpermittedModels } from "./capability.ts";
-import { describeExclusions, type ExcludedEndpoint, type FilterStage } from "./exclusion.ts";
+import { routerFields } from "./decision-record.ts";
+import { describeExclusions, type ExcludedEndpoint, excludedCandidate, type FilterStage } from "./exclusion.ts";
 import {
   type EligibilityCheck,
   eligibilityCheckFor,
+  emptyFilterResult,
   exclusionCauseFor,
   type FilterResult,
-  type PlanRequest,
+  filterModel,
   routerExclusionCause,
 } from "./filter.ts";
-import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
+import type { PlanningContext, PlanRequest } from "./planning-context.ts";
+import { POLICY_RULES, type PolicyRule, permitsModel } from "./policy.ts";
 import { preferenceExclusionCause } from "./preferences.ts";
+import type { Attempt } from "./reachable-endpoint.ts";
+
+/** No endpoint is eligible. */
+export type PlanRefusal = {
+  readonly is: "refused";
+  readonly fault: Fault;
+  readonly router: string | null;
+  /** An endpoint was excluded by the prompt length, which is an estimate. */
+  readonly isTooLong: boolean;
+  decision(): DecisionRecord;
+};
 
 const ENDPOINTS_LISTED_MAX = 8;
 const ALTERNATIVES_MAX = 4;
@@ -127,7 +140,7 @@ function listEndpoints(excluded: readonly ExcludedEndpoint[], rules: "named" | "
 }
 
 /** A single rule is reported by its own code, several by `no_eligible_endpoint`. */
-function policyFault(
+export function policyFault(
   check: EligibilityCheck,
   name: string,
   excluded: readonly ExcludedEndpoint[],
@@ -159,7 +172,7 @@ function describeRequestPolicy(
   return fields.length === 0 ? "" : `The request itself demands it with ${fields.join(" and ")}. `;
 }
 
-function modelNotPermittedFault(models: readonly string[], instead: readonly string[]): Fault {
+export function modelNotPermittedFault(models: readonly string[], instead: readonly string[]): Fault {
   const shown = models.slice(0, ALTERNATIVES_MAX).join(", ");
   const more = models.length > ALTERNATIVES_MAX ? ` and ${models.length - ALTERNATIVES_MAX} more` : "";
   return fault("model_not_permitted", {
@@ -195,7 +208,7 @@ function unsupportedParameterFault(
 }
 
 /** A few models that can serve this request under the policy. Computed only for refusals. */
-function findAlternatives(check: EligibilityCheck, policy: Policy): readonly string[] {
+export function findAlternatives(check: EligibilityCheck, policy: Policy): readonly string[] {
   const { request, context } = check;
   const under = eligibilityCheckFor({ ...request, policy }, context);
   const found: string[] = [];
@@ -206,24 +219,6 @@ function findAlternatives(check: EligibilityCheck, policy: Policy): readonly str
     if (serves) found.push(model.id);
   }
   return found;
-}
-
-/** Undefined when the policy in force still permits the planned endpoint. */
-export function recheckPolicy(
-  check: EligibilityCheck,
-  endpoint: ExcludedEndpoint["endpoint"],
-  policy: Policy,
-): RecheckRefusal | undefined {
-  const exclusion = excludedByPolicy(endpoint, policy);
-  if (exclusion !== undefined) {
-    const excluded: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
-    return { reason: exclusion.reason, fault: policyFault(check, endpoint.model, [excluded], policy, "") };
-  }
-  const unpermitted = findUnpermittedModels(endpoint, check.request.requirements, policy, check.context.support);
-  if (unpermitted !== undefined) return { reason: `it ${unpermitted.reason}`, fault: unpermitted.fault };
-  if (permitsModel(endpoint.model, policy)) return undefined;
-  const reason = "the policy no longer allows the model";
-  return { reason, fault: modelNotPermittedFault([endpoint.model], findAlternatives(check, policy)) };
 }
 
 /** Undefined when the router in force still permits the planned attempt. */
@@ -239,3 +234,66 @@ export function recheckRouter(
 }
 
 export type RecheckRefusal = { readonly reason: string; readonly fault: Fault };
+
+export function isPolicyRule(rule: string): rule is PolicyRule {
+  return POLICY_RULES.some((known) => known === rule);
+}
+
+/** A prompt estimated at more than this many context windows is too long by any tokenizer. */
+const ESTIMATE_ERROR_FACTOR = 4;
+
+export function refusePlan({ request }: EligibilityCheck, filtered: FilterResult, refusal: Fault): PlanRefusal {
+  const decision = () => toRefusedDecision(request, filtered, refusal.message);
+  const windowMax = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
+  const isTooLong = filtered.causes.some(
+    ({ contextTokens }) => contextTokens !== undefined && contextTokens >= windowMax,
+  );
+  const router = request.target.is === "router" ? request.target.name : null;
+  return { is: "refused", fault: refusal, router, isTooLong, decision };
+}
+
+/** A model that is expected back is refused by policy first; otherwise the caller gets a retryable error. */
+export function planForAbsentModel(check: EligibilityCheck, modelId: string): PlanRefusal {
+  const filtered = emptyFilterResult();
+  const absent = check.context.absentModel?.(modelId);
+  if (absent === undefined) return refusePlan(check, filtered, unknownModelFault(modelId, check.context));
+  filterModel(modelId, absent.reachability, check, filtered);
+  const isEligible = filtered.eligibleCount > 0;
+  return refusePlan(
+    check,
+    filtered,
+    isEligible ? fault("upstream_error", { message: absent.reason }) : faultForNoCandidates(check, filtered),
+  );
+}
+
+function unknownModelFault(modelId: string, context: PlanningContext): Fault {
+  const suggestion = suggestModel(modelId, context);
+  return fault("model_not_found", {
+    message: `There is no model "${modelId.slice(0, 128)}".${suggestion === undefined ? "" : ` Did you mean "${suggestion}"?`} GET /v1/models lists the models this key may use.`,
+    param: "model",
+  });
+}
+
+/** Clients of a provider omit the creator prefix, and people type capitals. */
+function suggestModel(modelId: string, { snapshot }: PlanningContext): string | undefined {
+  const requested = modelId.trim().toLowerCase();
+  if (requested === "auto" || snapshot.models.has(requested)) return requested;
+  const name = requested.slice(requested.lastIndexOf("/") + 1);
+  return name === "" ? undefined : snapshot.models.keys().find((id) => id.endsWith(`/${name}`));
+}
+
+function toRefusedDecision(request: PlanRequest, filtered: FilterResult, reason: string): DecisionRecord {
+  return {
+    candidates: describeExclusions(filtered).map(excludedCandidate),
+    order: [],
+    reason,
+    ...routerFields(request),
+  };
+}
+
+export function routerNotFound(requested: string): Fault {
+  return fault("router_not_found", {
+    message: `There is no router "${requested.slice(0, 128)}" in this workspace. Send a model id or "auto".`,
+    param: "model",
+  });
+}

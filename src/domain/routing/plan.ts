@@ -1,26 +1,34 @@
-import { type Fault, fault } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import { EVEN_WEIGHTS, type RouterSpec } from "../tenancy/router.ts";
-import type { Attempt } from "./attempt.ts";
-import { type PlanInputs, planReason, toDecisionRecord, toRefusedDecision } from "./decision-record.ts";
+import { AUTO_ROUTER, EVEN_WEIGHTS, type Router, type RouterSpec } from "../tenancy/router.ts";
+import { measureCandidates } from "./candidate-metrics.ts";
+import { type PlanInputs, planReason, toDecisionRecord } from "./decision-record.ts";
+import type { ExcludedEndpoint } from "./exclusion.ts";
+import { type EligibilityCheck, eligibilityCheckFor, filterTargetModel } from "./filter.ts";
 import {
-  type EligibilityCheck,
-  eligibilityCheckFor,
-  emptyFilterResult,
-  type FilterResult,
-  filterCandidates,
-  filterModel,
-  type PlanningContext,
-  type PlanRequest,
-} from "./filter.ts";
-import { faultForNoCandidates, type RecheckRefusal, recheckPolicy, recheckRouter } from "./plan-refusal.ts";
+  faultForNoCandidates,
+  findAlternatives,
+  modelNotPermittedFault,
+  type PlanRefusal,
+  planForAbsentModel,
+  policyFault,
+  type RecheckRefusal,
+  recheckRouter,
+  refusePlan,
+  routerNotFound,
+} from "./plan-refusal.ts";
+import type { PlanningContext, PlanRequest } from "./planning-context.ts";
+import { excludedByPolicy, permitsModel } from "./policy.ts";
 import { rank } from "./rank.ts";
-import { measureCandidates, scoreCandidates, weightsFor } from "./score.ts";
+import type { Attempt } from "./reachable-endpoint.ts";
+import { findUnpermittedModels } from "./restricted-features.ts";
+import { filterRouterPool } from "./router-filter.ts";
+import type { RoutingTarget } from "./routing-target.ts";
+import { scoreCandidates, weightsFor } from "./score.ts";
 
-export type { PlanningContext, PlanRequest } from "./filter.ts";
+export type { PlanningContext, PlanRequest } from "./planning-context.ts";
 
 export type Plan = {
   readonly is: "planned";
@@ -40,23 +48,14 @@ export type Plan = {
   recheckRouter(attempt: Attempt, spec: RouterSpec): RecheckRefusal | undefined;
 };
 
-/** No endpoint is eligible. */
-export type PlanRefusal = {
-  readonly is: "refused";
-  readonly fault: Fault;
-  readonly router: string | null;
-  /** An endpoint was excluded by the prompt length, which is an estimate. */
-  readonly isTooLong: boolean;
-  decision(): DecisionRecord;
-};
-
 /** Filters the candidates, then ranks them. Pure: the same request and context give the same plan. */
 export function planAttempts(request: PlanRequest, context: PlanningContext): Plan | PlanRefusal {
   const check = eligibilityCheckFor(request, context);
   const { target, hints } = request;
   if (target.is === "model" && !context.snapshot.models.has(target.modelId))
     return planForAbsentModel(check, target.modelId);
-  const filtered = filterCandidates(check);
+  const filtered =
+    target.is === "model" ? filterTargetModel(target.modelId, check) : filterRouterPool(target.router?.spec, check);
   if (filtered.eligible.length === 0) return refusePlan(check, filtered, faultForNoCandidates(check, filtered));
   const spec = target.is === "router" ? target.router?.spec : undefined;
   const metrics = measureCandidates(filtered, request, context);
@@ -81,7 +80,7 @@ export function planAttempts(request: PlanRequest, context: PlanningContext): Pl
     is: "planned",
     attempts,
     reason,
-    router: routerName(request),
+    router: target.is === "router" ? target.name : null,
     effort: spec?.reasoningEffort ?? null,
     decision: () => {
       record ??= toDecisionRecord(inputs);
@@ -92,48 +91,41 @@ export function planAttempts(request: PlanRequest, context: PlanningContext): Pl
   };
 }
 
-/** A prompt estimated at more than this many context windows is too long by any tokenizer. */
-const ESTIMATE_ERROR_FACTOR = 4;
-
-function refusePlan({ request }: EligibilityCheck, filtered: FilterResult, refusal: Fault): PlanRefusal {
-  const decision = () => toRefusedDecision(request, filtered, refusal.message);
-  const windowMax = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
-  const isTooLong = filtered.causes.some(
-    ({ contextTokens }) => contextTokens !== undefined && contextTokens >= windowMax,
-  );
-  return { is: "refused", fault: refusal, router: routerName(request), isTooLong, decision };
+/** Undefined when the policy in force still permits the planned endpoint. */
+function recheckPolicy(check: EligibilityCheck, endpoint: Endpoint, policy: Policy): RecheckRefusal | undefined {
+  const exclusion = excludedByPolicy(endpoint, policy);
+  if (exclusion !== undefined) {
+    const excluded: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
+    return { reason: exclusion.reason, fault: policyFault(check, endpoint.model, [excluded], policy, "") };
+  }
+  const { requirements } = check.request;
+  const unpermitted =
+    requirements.extras === undefined
+      ? undefined
+      : findUnpermittedModels(endpoint, requirements, policy, check.context.support);
+  if (unpermitted !== undefined) return { reason: `it ${unpermitted.reason}`, fault: unpermitted.fault };
+  if (permitsModel(endpoint.model, policy)) return undefined;
+  const reason = "the policy no longer allows the model";
+  return { reason, fault: modelNotPermittedFault([endpoint.model], findAlternatives(check, policy)) };
 }
 
-function routerName({ target }: PlanRequest): string | null {
-  return target.is === "router" ? target.name : null;
+/** An own key or node needs no wallet hold. */
+export function isOwnResource({ ownKey, node }: Attempt): boolean {
+  return ownKey !== undefined || node !== undefined;
 }
 
-/** A model that is expected back is refused by policy first; otherwise the caller gets a retryable error. */
-function planForAbsentModel(check: EligibilityCheck, modelId: string): PlanRefusal {
-  const filtered = emptyFilterResult();
-  const absent = check.context.absentModel?.(modelId);
-  if (absent === undefined) return refusePlan(check, filtered, unknownModelFault(modelId, check.context));
-  filterModel(modelId, absent.reachability, check, filtered);
-  const isEligible = filtered.eligibleCount > 0;
-  return refusePlan(
-    check,
-    filtered,
-    isEligible ? fault("upstream_error", { message: absent.reason }) : faultForNoCandidates(check, filtered),
-  );
-}
+const WORKSPACE_ROUTER = /^@([^/]+)\/([^/]+)$/;
 
-function unknownModelFault(modelId: string, context: PlanningContext): Fault {
-  const suggestion = suggestModel(modelId, context);
-  return fault("model_not_found", {
-    message: `There is no model "${modelId.slice(0, 128)}".${suggestion === undefined ? "" : ` Did you mean "${suggestion}"?`} GET /v1/models lists the models this key may use.`,
-    param: "model",
-  });
-}
-
-/** Clients of a provider omit the creator prefix, and people type capitals. */
-function suggestModel(modelId: string, { snapshot }: PlanningContext): string | undefined {
-  const requested = modelId.trim().toLowerCase();
-  if (requested === "auto" || snapshot.models.has(requested)) return requested;
-  const name = requested.slice(requested.lastIndexOf("/") + 1);
-  return name === "" ? undefined : snapshot.models.keys().find((id) => id.endsWith(`/${name}`));
+/** A router of another workspace is reported like one that does not exist, so that names do not leak. */
+export function resolveTarget(
+  requested: string,
+  workspaceSlug: string,
+  find: (slug: string) => Router | undefined,
+): RoutingTarget {
+  if (requested === AUTO_ROUTER) return { is: "router", name: requested, router: find(AUTO_ROUTER) };
+  if (!requested.startsWith("@")) return { is: "model", modelId: requested };
+  const [, workspace, slug] = WORKSPACE_ROUTER.exec(requested) ?? [];
+  const router = workspace === workspaceSlug && slug !== undefined ? find(slug) : undefined;
+  if (router === undefined) throw routerNotFound(requested);
+  return { is: "router", name: requested, router };
 }

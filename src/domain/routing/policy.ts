@@ -5,18 +5,14 @@ import { levelRank, type Policy } from "../tenancy/policy.ts";
 /** The rule that excludes an endpoint, with a reason for the caller. */
 export type PolicyExclusion = { readonly rule: PolicyRule; readonly reason: string };
 
-const POLICY_RULES = [
+export const POLICY_RULES = [
   "sovereignty_floor_not_met",
   "compute_country_not_allowed",
   "zero_data_retention_required",
   "no_training_required",
   "provider_blocked",
 ] as const satisfies readonly FaultCode[];
-type PolicyRule = (typeof POLICY_RULES)[number];
-
-export function isPolicyRule(rule: string): rule is PolicyRule {
-  return POLICY_RULES.some((known) => known === rule);
-}
+export type PolicyRule = (typeof POLICY_RULES)[number];
 
 /** The facts of an endpoint that policy reads. Endpoints with equal facts get equal verdicts. */
 export type PolicyFacts = {
@@ -68,22 +64,6 @@ export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyE
 /** Endpoints with equal policy facts share one class, so a verdict is computed once per class. */
 export type PolicyClass = { readonly index: number; readonly facts: PolicyFacts };
 
-export class PolicyClasses {
-  readonly #classes = new Map<string, PolicyClass>();
-
-  of({ provider, sovereignty }: PolicyFacts): PolicyClass {
-    const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
-    const facts: PolicyFacts = {
-      provider,
-      sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
-    };
-    const key = JSON.stringify(facts);
-    const policyClass = this.#classes.get(key) ?? { index: this.#classes.size, facts };
-    this.#classes.set(key, policyClass);
-    return policyClass;
-  }
-}
-
 export function permitsModel(modelId: string, { allowedModels }: Policy): boolean {
   if (allowedModels === null) return true;
   return allowedModels.length <= LINEAR_SEARCH_MAX
@@ -100,3 +80,12 @@ function modelSetOf(list: readonly string[]): ReadonlySet<string> {
   modelSets.set(list, known);
   return known;
 }
+
+/** Countries listed beside kind "unknown" are a guess and are ignored. */
+export function knownCountries({
+  countries,
+  countriesKind,
+}: Pick<Sovereignty, "countries" | "countriesKind">): readonly string[] {
+  return countriesKind === "unknown" ? NO_COUNTRIES : countries;
+}
+const NO_COUNTRIES: readonly string[] = [];

@@ -3,7 +3,8 @@ import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { ratesFor } from "./cost.ts";
 import type { ExclusionCause } from "./exclusion.ts";
-import type { ReachableEndpoint } from "./reachability.ts";
+import type { PlanningContext } from "./planning-context.ts";
+import type { ReachableEndpoint } from "./reachable-endpoint.ts";
 
 /** Hints that act as policy, so that they are enforced wherever policy is. */
 export function policyFromHints(hints: RoutingHints | undefined): Partial<Policy> | null {
@@ -34,6 +35,11 @@ const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
 /** Tolerance for rounding in exchange rates. */
 const ROUNDING = 1 + 1e-9;
+
+/** A price ceiling applies to what the caller pays, and endpoints are compared by the provider's price. */
+export function comparableWalletPerUsd({ walletPerUsd, priceFactor = 1 }: PlanningContext): number | undefined {
+  return walletPerUsd === undefined || priceFactor === 1 ? walletPerUsd : walletPerUsd / priceFactor;
+}
 
 /** `walletPerUsd`: units of the wallet's currency for a US dollar; undefined when there is no rate. */
 export function preparePreferences(

@@ -16,8 +16,8 @@ import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
-import type { Attempt } from "./attempt.ts";
 import { type PlanningContext, planAttempts } from "./plan.ts";
+import type { Attempt } from "./reachable-endpoint.ts";
 
 /** Three models: one good and dear, one poor and cheap, one in between and fast. */
 function threeModels() {

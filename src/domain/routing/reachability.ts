@@ -1,30 +1,11 @@
 import { memoize } from "../../kit/memoize.ts";
 import { DAY_MS } from "../../kit/time.ts";
-import { billedPrice } from "../billing/speech-price.ts";
-import { checkCallability, isChatLike, servesSurface } from "../catalogue/callability.ts";
-import type { CatalogueSnapshot, Endpoint, Model, ProviderConnections } from "../catalogue/catalogue.ts";
-import { limitToProven, type ProofLookup } from "../catalogue/proofs.ts";
+import { servesSurface } from "../catalogue/callability.ts";
+import type { CatalogueSnapshot, CurrentCatalogue, Endpoint, ProviderConnections } from "../catalogue/catalogue.ts";
+import type { ProofLookup } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
-import type { Attempt } from "./attempt.ts";
-import { type EndpointWithLimits, withLimits } from "./capability.ts";
-import { type UnitRates, unitRates } from "./cost.ts";
-import { type PolicyClass, PolicyClasses } from "./policy.ts";
-
-/** An endpoint that can be called now, with the data every plan needs. */
-export type ReachableEndpoint = EndpointWithLimits &
-  Attempt & {
-    /** The price in the wallet's currency. */
-    readonly rates: UnitRates;
-    readonly policyClass: PolicyClass;
-  };
-
-/** The reachable endpoints of one model, and why the others are not. */
-export type ModelReachability = {
-  readonly endpoints: readonly ReachableEndpoint[];
-  readonly obstacles: readonly string[];
-};
-
-export type ReachableModel = { readonly model: Model; readonly endpoints: readonly ReachableEndpoint[] };
+import { computeReachability, PolicyClasses } from "./compute-reachability.ts";
+import type { ModelReachability, ReachableModel } from "./reachable-endpoint.ts";
 
 const UNREACHABLE: ModelReachability = { endpoints: [], obstacles: [] };
 
@@ -37,7 +18,7 @@ const emptyCache = () =>
  * the day (prices have dates) and the proofs, so it is cached per model until one of these changes.
  */
 export class Reachability {
-  readonly #snapshot: () => CatalogueSnapshot;
+  readonly #catalogue: CurrentCatalogue;
   readonly #connections: ProviderConnections;
   readonly #speaksDialect: (endpoint: Endpoint) => boolean;
   readonly #proofs: ProofLookup;
@@ -51,12 +32,12 @@ export class Reachability {
   #connectionVersion: number | undefined;
 
   constructor(
-    snapshot: () => CatalogueSnapshot,
+    catalogue: CurrentCatalogue,
     connections: ProviderConnections,
     speaks: (endpoint: Endpoint) => boolean,
     proofs: ProofLookup,
   ) {
-    this.#snapshot = snapshot;
+    this.#catalogue = catalogue;
     this.#connections = connections;
     this.#speaksDialect = speaks;
     this.#proofs = proofs;
@@ -68,9 +49,17 @@ export class Reachability {
     const cached = this.#cache(surface)(walletCurrency);
     const known = cached.get(modelId);
     if (known !== undefined) return known;
-    const model = this.#snapshot().models.get(modelId);
+    const model = this.#catalogue.snapshot.models.get(modelId);
     if (model === undefined) return UNREACHABLE;
-    const reachability = this.#compute(model, surface, walletCurrency, nowMs);
+    const reachability = computeReachability(model, surface, {
+      snapshot: this.#catalogue.snapshot,
+      connections: this.#connections,
+      proofs: this.#proofs,
+      speaksDialect: this.#speaksDialect,
+      policyClasses: this.#policyClasses,
+      walletCurrency,
+      nowMs,
+    });
     cached.set(modelId, reachability);
     return reachability;
   }
@@ -82,7 +71,7 @@ export class Reachability {
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
     const pool: ReachableModel[] = [];
-    for (const model of this.#snapshot().models.values()) {
+    for (const model of this.#catalogue.snapshot.models.values()) {
       if (model.hidden || !servesSurface(model.surfaces, surface)) continue;
       const { endpoints } = this.forModel(model.id, surface, walletCurrency, nowMs);
       if (endpoints.length > 0) pool.push({ model, endpoints });
@@ -93,7 +82,7 @@ export class Reachability {
 
   #refresh(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
-    const snapshot = this.#snapshot();
+    const snapshot = this.#catalogue.snapshot;
     const proofVersion = this.#proofs.version(nowMs);
     const connectionVersion = this.#connections.version;
     if (
@@ -109,37 +98,5 @@ export class Reachability {
     this.#cachedSnapshot = snapshot;
     this.#proofVersion = proofVersion;
     this.#connectionVersion = connectionVersion;
-  }
-
-  #compute(model: Model, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
-    const endpoints: ReachableEndpoint[] = [];
-    const obstacles: string[] = [];
-    const snapshot = this.#snapshot();
-    const context = { snapshot, connections: this.#connections, proofs: this.#proofs, walletCurrency, nowMs };
-    for (const endpoint of snapshot.endpointsByModel.get(model.id) ?? []) {
-      const result = checkCallability(endpoint, surface, context);
-      if (result.is === "not_callable") {
-        obstacles.push(result.reason);
-        continue;
-      }
-      const { baseUrl } = result;
-      // Holds, comparisons and charges all use this price.
-      const price = billedPrice(result.price, surface);
-      const rates = unitRates(price, snapshot.currencies, walletCurrency);
-      if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
-      else if (isChatLike(surface) && !this.#speaksDialect(endpoint))
-        obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
-      else {
-        const provenEndpoint = surface === "decisions" ? limitToProven(endpoint, this.#proofs, nowMs) : endpoint;
-        endpoints.push({
-          ...withLimits(provenEndpoint, model),
-          price,
-          baseUrl,
-          rates,
-          policyClass: this.#policyClasses.of(endpoint),
-        });
-      }
-    }
-    return { endpoints, obstacles };
   }
 }

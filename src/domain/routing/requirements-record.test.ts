@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import { parseRecord } from "../record/record-schema.ts";
-import type { Requirements } from "./capability.ts";
-import { fromRequirementsRecord, toRequirementsRecord } from "./requirements-record.ts";
+import { toRequirementsRecord } from "./decision-record.ts";
+import type { Requirements } from "./requirements.ts";
+import { fromRequirementsRecord } from "./requirements-record.ts";
 
 const PLAIN: Requirements = { needs: [], parameters: [], inputTokens: 10, maxOutputTokens: undefined };
 const FULL: Requirements = {

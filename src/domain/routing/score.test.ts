@@ -4,10 +4,10 @@ import { priceOf } from "../../../tests/support/routing.ts";
 import { nthSmallest } from "../../kit/nth-smallest.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Price } from "../catalogue/catalogue.ts";
-import { expectedNanos, expectedUnitNanos, unitRates } from "./cost.ts";
-import { expectedLatencyMs, LatencyTracker } from "./latency-tracker.ts";
+import { expectedLatencyMs, expectedNanos } from "./candidate-metrics.ts";
+import { expectedUnitNanos, unitRates } from "./cost.ts";
 import { SessionAffinity } from "./session-affinity.ts";
-import { TrafficStats } from "./traffic-stats.ts";
+import { LatencyTracker, TrafficStats } from "./traffic-stats.ts";
 
 describe("latency", () => {
   const of = (health: LatencyTracker, nowMs: number, outputTokens: number) => {

@@ -1,4 +1,135 @@
-const NEW_SAMPLE_WEIGHT = 0.1;
+import {
+  type LatencyEstimate,
+  type LatencyReport,
+  type LatencySample,
+  mergeEstimates,
+  percentilesOf,
+  type RecentLatency,
+} from "./latency-estimate.ts";
+
+/** Enough for a meaningful p95. */
+const RECENT_SAMPLES_MAX = 128;
+
+const NEW_SAMPLE_WEIGHT = 0.2;
+/** Half-life of the old estimate's weight against a new sample. */
+const HALF_LIFE_MS = 10 * 60_000;
+const EXPIRES_AFTER_MS = 24 * 3_600_000;
+/** Used until a streamed reply was measured. */
+const DEFAULT_PER_TOKEN_MS = 15;
+/** The largest share of a non-streamed reply's time that is attributed to its tokens. */
+const GENERATION_SHARE_MAX = 0.9;
+
+/** Latency estimates per endpoint, from this instance and, in a fleet, from all instances. */
+export class LatencyTracker {
+  readonly #local = new Map<string, LatencyReport>();
+  #remote: ReadonlyMap<string, readonly LatencyReport[]> = new Map();
+  /** Local and remote estimates combined; undefined without remote reports. */
+  #merged: Map<string, LatencyEstimate> | undefined;
+  readonly #recentSamples = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
+
+  /** Bounded by the endpoints of the catalogue. */
+  record(endpoint: string, sample: LatencySample, nowMs: number): void {
+    this.#addRecent(endpoint, sample);
+    const local = unlessExpired(this.#local.get(endpoint), nowMs);
+    const known = this.#merged === undefined ? local : this.estimate(endpoint, nowMs);
+    const measured = splitLatency(sample, known?.perTokenMs ?? DEFAULT_PER_TOKEN_MS);
+    if (local === undefined) this.#local.set(endpoint, { ...measured, atMs: nowMs, samples: 1 });
+    else {
+      const oldWeight = (1 - NEW_SAMPLE_WEIGHT) * 2 ** (-Math.max(0, nowMs - local.atMs) / HALF_LIFE_MS);
+      this.#local.set(endpoint, {
+        firstByteMs: oldWeight * local.firstByteMs + (1 - oldWeight) * measured.firstByteMs,
+        perTokenMs: oldWeight * local.perTokenMs + (1 - oldWeight) * measured.perTokenMs,
+        atMs: nowMs,
+        samples: oldWeight * local.samples + 1,
+      });
+    }
+    if (this.#merged !== undefined) this.#mergeEndpoint(endpoint, this.#merged);
+  }
+
+  estimate(endpoint: string, nowMs: number): LatencyEstimate | undefined {
+    return unlessExpired((this.#merged ?? this.#local).get(endpoint), nowMs);
+  }
+
+  /** The newest local estimates, for other instances. */
+  report(nowMs: number, max: number): readonly (readonly [endpoint: string, report: LatencyReport])[] {
+    const current = [...this.#local].filter(([, report]) => unlessExpired(report, nowMs) !== undefined);
+    return current.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
+  }
+
+  /** Loads what this instance reported before its restart. */
+  restore(reports: ReturnType<LatencyTracker["report"]>, nowMs: number): void {
+    for (const [endpoint, report] of reports)
+      if (!this.#local.has(endpoint)) this.#local.set(endpoint, { ...report, atMs: Math.min(report.atMs, nowMs) });
+  }
+
+  /** Replaces all earlier reports of the other instances. */
+  applyReports(reports: readonly ReturnType<LatencyTracker["report"]>[], nowMs: number): void {
+    const remote = new Map<string, LatencyReport[]>();
+    for (const [endpoint, report] of reports.flat()) {
+      const known = remote.get(endpoint) ?? [];
+      // A sender whose clock is ahead cannot make its report newer than now.
+      known.push({ ...report, atMs: Math.min(report.atMs, nowMs) });
+      remote.set(endpoint, known);
+    }
+    this.#remote = remote;
+    this.#merged = undefined;
+    if (remote.size === 0) return;
+    const merged = new Map<string, LatencyEstimate>();
+    for (const endpoint of new Set([...this.#local.keys(), ...remote.keys()])) this.#mergeEndpoint(endpoint, merged);
+    this.#merged = merged;
+  }
+
+  #mergeEndpoint(endpoint: string, merged: Map<string, LatencyEstimate>): void {
+    const local = this.#local.get(endpoint);
+    const remote = this.#remote.get(endpoint) ?? [];
+    const combined = mergeEstimates(local === undefined ? remote : [local, ...remote]);
+    if (combined !== undefined) merged.set(endpoint, combined);
+  }
+
+  recentPercentiles(endpoint: string): RecentLatency | undefined {
+    const recent = this.#recentSamples.get(endpoint);
+    const total = recent === undefined ? undefined : percentilesOf(recent.totals.values);
+    if (recent === undefined || total === undefined) return undefined;
+    const firstByte = percentilesOf(recent.firstBytes.values) ?? null;
+    return { samples: recent.totals.values.length, total, firstByte };
+  }
+
+  #addRecent(endpoint: string, { totalMs, firstByteMs }: LatencySample): void {
+    const recent = this.#recentSamples.get(endpoint) ?? { totals: new SampleRing(), firstBytes: new SampleRing() };
+    this.#recentSamples.set(endpoint, recent);
+    recent.totals.add(totalMs);
+    if (firstByteMs !== null) recent.firstBytes.add(firstByteMs);
+  }
+}
+
+function unlessExpired<T extends LatencyEstimate>(measured: T | undefined, nowMs: number): T | undefined {
+  return measured === undefined || nowMs - measured.atMs > EXPIRES_AFTER_MS ? undefined : measured;
+}
+
+/** A ring buffer of the last samples. */
+class SampleRing {
+  readonly values: number[] = [];
+  #next = 0;
+
+  get size(): number {
+    return this.values.length;
+  }
+
+  add(value: number): void {
+    this.values[this.#next] = value;
+    this.#next = (this.#next + 1) % RECENT_SAMPLES_MAX;
+  }
+}
+
+/** A non-streamed reply shows only its total: tokens get their known share, and the rest counts as time to first byte. */
+function splitLatency({ firstByteMs, totalMs, outputTokens }: LatencySample, perTokenMs: number) {
+  if (outputTokens <= 0) return { firstByteMs: firstByteMs ?? totalMs, perTokenMs };
+  if (firstByteMs !== null) return { firstByteMs, perTokenMs: Math.max(0, totalMs - firstByteMs) / outputTokens };
+  const generationMs = Math.min(GENERATION_SHARE_MAX * totalMs, perTokenMs * outputTokens);
+  return { firstByteMs: totalMs - generationMs, perTokenMs: generationMs / outputTokens };
+}
+
+const NEW_REPLY_WEIGHT = 0.1;
 /** The starting value of a model's average. */
 const DEFAULT_OUTPUT_TOKENS = 512;
 
@@ -18,7 +149,7 @@ export class TrafficStats {
     // Bounded by the models of the catalogue.
     const before = this.#average(modelId);
     if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
-    this.#local.set(modelId, before + NEW_SAMPLE_WEIGHT * (outputTokens - before));
+    this.#local.set(modelId, before + NEW_REPLY_WEIGHT * (outputTokens - before));
   }
 
   /** Never more than the request's output limit. */

@@ -65,13 +65,3 @@ export type Principal = {
 export function maySeeRequestsOf({ member }: Principal, memberId: string | null | undefined): boolean {
   return member === undefined || member.role !== "member" || memberId === member.id;
 }
-
-export type KeyValidity = "valid" | "invalid" | "expired";
-
-/** Revoked and pending keys are invalid, so that callers cannot tell them from unknown keys. */
-export function keyValidityOf(key: ApiKey, nowMs: number): KeyValidity {
-  if (key.state === "revoked" || key.state === "pending") return "invalid";
-  if (key.expiresAtMs !== null && nowMs >= key.expiresAtMs) return "expired";
-  if (key.state === "deprecated" && key.graceUntilMs !== null && nowMs >= key.graceUntilMs) return "expired";
-  return "valid";
-}

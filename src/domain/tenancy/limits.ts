@@ -28,49 +28,26 @@ export type LimitStore = {
   save(limits: SpendLimits): Promise<void>;
 };
 
-const NO_LIMITS: readonly SpendLimit[] = [];
-
 /** All spend limits in memory, for the request path. */
 export class SpendLimitRegistry {
   /** By spender id: ids of workspaces, members and keys have different prefixes. */
-  readonly #limits = new Map<string, SpendLimits>();
+  readonly bySpender = new Map<string, SpendLimits>();
 
   put(limits: SpendLimits): void {
-    if (limits.dayNanos === null && limits.monthNanos === null) this.#limits.delete(limits.spenderId);
-    else this.#limits.set(limits.spenderId, limits);
+    if (limits.dayNanos === null && limits.monthNanos === null) this.bySpender.delete(limits.spenderId);
+    else this.bySpender.set(limits.spenderId, limits);
   }
 
   replace(workspaceId: string, all: readonly SpendLimits[]): void {
-    for (const { spenderId } of this.inWorkspace(workspaceId)) this.#limits.delete(spenderId);
+    for (const { spenderId } of this.inWorkspace(workspaceId)) this.bySpender.delete(spenderId);
     for (const limits of all) this.put(limits);
   }
 
   of(spenderId: string): SpendLimits | undefined {
-    return this.#limits.get(spenderId);
+    return this.bySpender.get(spenderId);
   }
 
   inWorkspace(workspaceId: string): SpendLimits[] {
-    return [...this.#limits.values()].filter((limits) => limits.workspaceId === workspaceId);
-  }
-
-  /**
-   * All limits of a request. Monthly limits come first, because the first exceeded limit is reported: waiting for the next
-   * day does not help while a monthly limit is exceeded.
-   */
-  applicableTo(workspaceId: string, memberId: string | null, keyId: string): readonly SpendLimit[] {
-    if (this.#limits.size === 0) return NO_LIMITS;
-    const workspace = this.#limits.get(workspaceId);
-    const member = memberId === null ? undefined : this.#limits.get(memberId);
-    const key = this.#limits.get(keyId);
-    if (workspace === undefined && member === undefined && key === undefined) return NO_LIMITS;
-    const months: SpendLimit[] = [];
-    const days: SpendLimit[] = [];
-    for (const limits of [workspace, member, key]) {
-      if (limits === undefined) continue;
-      const { of, dayNanos, monthNanos } = limits;
-      if (monthNanos !== null) months.push({ of, per: "month", nanos: monthNanos });
-      if (dayNanos !== null) days.push({ of, per: "day", nanos: dayNanos });
-    }
-    return [...months, ...days];
+    return [...this.bySpender.values()].filter((limits) => limits.workspaceId === workspaceId);
   }
 }

@@ -1,5 +1,6 @@
-import { type CircuitBreakerRules, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
-import { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { type CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
+import { LatencyTracker } from "../../domain/routing/traffic-stats.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";

@@ -3,7 +3,7 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { nodeModelId } from "../../domain/catalogue/node-catalogue.ts";
-import type { CircuitBreakerRules } from "../../domain/routing/circuit-breakers.ts";
+import type { CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";

@@ -1,4 +1,5 @@
-import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { effortsOf } from "../../domain/routing/capability.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import { SseReader } from "../../kit/sse.ts";

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
 import type { CircuitState } from "../../../domain/routing/circuit-state.ts";
-import type { LatencyPercentiles } from "../../../domain/routing/latency-tracker.ts";
+import type { LatencyPercentiles } from "../../../domain/routing/latency-estimate.ts";
 import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import type { ManageContext } from "../deps.ts";

@@ -1,9 +1,9 @@
 import {
   type CatalogueSnapshot,
   type Endpoint,
-  knownCountries,
   type Provider,
 } from "../../../domain/catalogue/catalogue.ts";
+import { knownCountries } from "../../../domain/routing/policy.ts";
 import {
   buildNodeProvider,
   isNodeProvider,
@@ -18,7 +18,8 @@ import {
   sumOf,
   type UsageAmounts,
 } from "../../../domain/record/evidence.ts";
-import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
+import { excludedByPolicy, permitsModel } from "../../../domain/routing/policy.ts";
+import { isPolicyRule } from "../../../domain/routing/plan-refusal.ts";
 import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";

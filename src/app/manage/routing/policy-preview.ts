@@ -2,7 +2,8 @@ import type { z } from "zod";
 import { PolicyPreviewQuery } from "../../../contract/schemas/manage-policy.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { isChatLike, servesSurface } from "../../../domain/catalogue/callability.ts";
-import { type Endpoint, knownCountries } from "../../../domain/catalogue/catalogue.ts";
+import { type Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import { knownCountries } from "../../../domain/routing/policy.ts";
 import { SURFACES, type Surface } from "../../../domain/record/record.ts";
 import {
   type ModelEffect,

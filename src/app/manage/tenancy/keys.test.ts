@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageFixture, openManageFixture } from "../../../../tests/support/manage-fixture.ts";
-import { keyValidityOf } from "../../../domain/tenancy/key.ts";
+import { keyValidityOf } from "../../../domain/tenancy/directory-reader.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { sha256Hex } from "../../../kit/secret.ts";
 import { DAY_MS } from "../../../kit/time.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type SummaryList, SummaryQuery } from "../../../contract/schemas/manage-operator.ts";
-import { keyValidityOf } from "../../../domain/tenancy/key.ts";
+import { keyValidityOf } from "../../../domain/tenancy/directory-reader.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";

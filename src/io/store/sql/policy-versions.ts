@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
 import { partialPolicySchema } from "./stored-policy.ts";

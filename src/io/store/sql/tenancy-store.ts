@@ -1,9 +1,9 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
-import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";
 import { NODE_USES, type Router, type RouterSpec, type RouterVersion } from "../../../domain/tenancy/router.ts";
+import type { TenancyStore } from "../../../domain/tenancy/tenancy-store.ts";
 import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";

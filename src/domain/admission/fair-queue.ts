@@ -19,40 +19,22 @@ export type StartTimer = (ms: number, then: () => void) => () => void;
 
 type QueueEntry = { readonly workspaceId: string; readonly settle: (end: "served" | QueueRejection) => void };
 
-/**
- * Bounds concurrent requests and the queue before them. Slots are assigned round-robin by workspace, so that one with a
- * thousand requests delays only itself.
- */
-export class AdmissionQueue {
+/** Waiting requests. They are admitted round-robin by workspace, so that one with a thousand requests delays only itself. */
+export class FairQueue {
+  /** Waiting requests of all workspaces. */
+  count = 0;
   readonly #limits: AdmissionQueueLimits;
   readonly #startTimer: StartTimer;
   /** By workspace, in round-robin order: the order of insertion. */
   readonly #queues = new Map<string, QueueEntry[]>();
-  #inUse = 0;
-  #queued = 0;
 
   constructor(limits: AdmissionQueueLimits, startTimer: StartTimer) {
     this.#limits = limits;
     this.#startTimer = startTimer;
   }
 
-  get queued(): number {
-    return this.#queued;
-  }
-
-  get inUse(): number {
-    return this.#inUse;
-  }
-
-  /** Takes a free slot; `wait` also while others are queued, so that no request overtakes them. */
-  tryEnter(): "served" | "wait" {
-    if (this.#limits.slots > 0 && (this.#inUse >= this.#limits.slots || this.#queued > 0)) return "wait";
-    this.#inUse += 1;
-    return "served";
-  }
-
   enqueue(workspaceId: string): QueuedRequest {
-    if (this.#queued >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))
+    if (this.count >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))
       return { admission: Promise.resolve("full"), cancel() {} };
     const { promise, resolve } = Promise.withResolvers<"served" | QueueRejection>();
     const reject = (reason: QueueRejection) => {
@@ -69,28 +51,22 @@ export class AdmissionQueue {
     const queue = this.#queues.get(workspaceId);
     if (queue === undefined) this.#queues.set(workspaceId, [entry]);
     else queue.push(entry);
-    this.#queued += 1;
+    this.count += 1;
     return { admission: promise, cancel: () => reject("left") };
   }
 
-  /** Frees a slot for the next workspace in order. */
-  leave(): void {
-    this.#inUse -= 1;
-    while (this.#inUse < this.#limits.slots && this.#queued > 0) this.#admitNext();
-  }
-
   /** Admits one request of the first workspace, which moves to the end. */
-  #admitNext(): void {
+  admitNext(): boolean {
     for (const [workspaceId, queue] of this.#queues) {
       this.#queues.delete(workspaceId);
       const entry = queue.shift();
       if (queue.length > 0) this.#queues.set(workspaceId, queue);
       if (entry === undefined) continue;
-      this.#queued -= 1;
-      this.#inUse += 1;
+      this.count -= 1;
       entry.settle("served");
-      return;
+      return true;
     }
+    return false;
   }
 
   /** Evicts the newest request of the workspace with the most queued, unless the newcomer's has as many. */
@@ -110,7 +86,7 @@ export class AdmissionQueue {
     if (queue === undefined || at < 0) return false;
     queue.splice(at, 1);
     if (queue.length === 0) this.#queues.delete(entry.workspaceId);
-    this.#queued -= 1;
+    this.count -= 1;
     return true;
   }
 }

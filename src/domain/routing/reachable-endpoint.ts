@@ -1,6 +1,9 @@
 import type { Endpoint, Model, Price } from "../catalogue/catalogue.ts";
 import type { WorkspaceNode } from "../tenancy/node.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
+import type { UnitRates } from "./cost.ts";
+import type { PolicyClass } from "./policy.ts";
+import type { EndpointWithLimits } from "./requirements.ts";
 
 /** One of the workspace's own machines. */
 export type NodeRef = Pick<WorkspaceNode, "id" | "workspaceId" | "name"> & {
@@ -20,7 +23,18 @@ export type Attempt = {
   readonly node?: NodeRef | undefined;
 };
 
-/** An own key or node needs no wallet hold. */
-export function isOwnResource({ ownKey, node }: Attempt): boolean {
-  return ownKey !== undefined || node !== undefined;
-}
+/** An endpoint that can be called now, with the data every plan needs. */
+export type ReachableEndpoint = EndpointWithLimits &
+  Attempt & {
+    /** The price in the wallet's currency. */
+    readonly rates: UnitRates;
+    readonly policyClass: PolicyClass;
+  };
+
+/** The reachable endpoints of one model, and why the others are not. */
+export type ModelReachability = {
+  readonly endpoints: readonly ReachableEndpoint[];
+  readonly obstacles: readonly string[];
+};
+
+export type ReachableModel = { readonly model: Model; readonly endpoints: readonly ReachableEndpoint[] };

@@ -1,0 +1,76 @@
+import type { Fault } from "../../contract/faults.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
+import type { NeedSource } from "../../language/canon/needs.ts";
+import type { Parameter } from "../../language/canon/parameters.ts";
+import type { Endpoint, Model } from "../catalogue/catalogue.ts";
+import type { ExpectedUnits } from "./cost.ts";
+
+/** What a request requires of an endpoint. */
+export type Requirements = {
+  readonly needs: readonly NeedSource[];
+  /** Parameters that the caller sent, by their row in the parameter table. */
+  readonly parameters: readonly Parameter[];
+  /** Parameters that were sent with their default value. */
+  readonly defaultedParameters?: readonly Parameter[] | undefined;
+  readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
+  /** Fields that exist only in the caller's dialect. */
+  readonly nativeFields?: readonly string[] | undefined;
+  readonly modelChosenBy?: "caller" | "router";
+  readonly inputTokens: number;
+  /** Set when the input is sent to some endpoints more than once: the total for one of them. */
+  readonly inputTokensFor?: ((endpoint: Endpoint) => number) | undefined;
+  /** Requested features that providers bill separately. */
+  readonly extras?: readonly BillableExtra[] | undefined;
+  readonly maxOutputTokens: number | undefined;
+  /** `wanted`: the endpoint must support this length. `bound`: an upper limit, and less is acceptable. */
+  readonly outputLimitKind?: "wanted" | "bound";
+  /** Expected units on surfaces that are not billed by text tokens. */
+  readonly billedUnits?: ExpectedUnits | undefined;
+  /** The fault when no endpoint serves the model on this surface; absent: a generic one. */
+  readonly unservedFault?: (() => Fault | undefined) | undefined;
+  /** Replaces the chat checks on other surfaces. */
+  readonly checkFit?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
+};
+
+export type MissingCapability = {
+  readonly reason: string;
+  readonly param: string;
+  /** The fault when every endpoint is excluded; absent: the parameter is reported as unsupported. */
+  readonly fault?: Fault;
+  /** Absent: `unsupported_parameter`. */
+  readonly code?: "invalid_value";
+  /** Set when the prompt alone exceeds this many tokens. */
+  readonly contextTokens?: number;
+};
+
+/** What an endpoint's dialect can express of a call in the caller's dialect. */
+export type DialectSupport = {
+  /** The endpoint speaks the caller's dialect, so the provider validates the request itself. */
+  isNative(endpoint: Endpoint): boolean;
+  /** The caller's bytes are forwarded without additions. */
+  isVerbatim(endpoint: Endpoint): boolean;
+  /** Other needs may select the wire format of an endpoint that has two; some accept only default values. */
+  takesParameter(
+    endpoint: Endpoint,
+    parameter: Parameter,
+    alongside: Pick<Requirements, "needs" | "defaultedParameters">,
+  ): boolean;
+  takesNeed(endpoint: Endpoint, need: NeedSource["need"], alongside: Pick<Requirements, "needs">): boolean;
+};
+
+/** An endpoint and its model with their effective limits; null when unknown. */
+export type EndpointWithLimits = {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly contextTokens: number | null;
+  readonly maxOutputTokens: number | null;
+};
+
+export function withLimits(endpoint: Endpoint, model: Model): EndpointWithLimits {
+  return {
+    endpoint,
+    model,
+    contextTokens: endpoint.limits.contextTokens ?? model.contextTokens,
+    maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
+  };
+}
