@@ -275,7 +275,7 @@ describe("documents by hand", () => {
 
   test("OPS-02 the metrics page names every metric, and none that does not exist", () => {
     const namesIn = (text: string) => [...new Set(text.match(/\bgateway_[a-z_]+\b/g))].sort();
-    const sources = ["metrics", "request-metrics"].map((name) => read(`src/io/telemetry/${name}.ts`));
+    const sources = ["metrics", "request-series"].map((name) => read(`src/io/telemetry/${name}.ts`));
     expect(namesIn(read("docs/metrics.md"))).toEqual(namesIn(sources.join("\n")));
   });
 

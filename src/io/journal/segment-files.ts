@@ -1,7 +1,24 @@
 import path from "node:path";
 import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
-import type { JournalSegment } from "./segment-index.ts";
+
+/** One file of the journal, and what still needs it. */
+export type JournalSegment = {
+  readonly number: number;
+  readonly file: string;
+  readonly openedMs: number;
+  bytes: number;
+  /** Finished records that are not in SQL yet. */
+  pendingRecords: number;
+  /** Requests with their `open` entry here and no `done` entry yet. */
+  openRequests: number;
+  state: "active" | "closed";
+  /** Writes that are not yet durable. */
+  unsyncedWrites: number;
+  durableBytes: number;
+  /** Up to here it is in SQL. */
+  ingestedBytes: number;
+};
 
 type SegmentFilesSettings = { readonly dir: string; readonly disk: Disk; readonly log: Log };
 

@@ -4,7 +4,7 @@ import type { RequestRecord } from "../../domain/record/record.ts";
 import type { RecordBatch } from "../../domain/record/record-batch.ts";
 import type { Disk } from "./disk.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { JournalSegment } from "./segment-index.ts";
+import type { JournalSegment } from "./segment-files.ts";
 
 /**
  * A frame is the payload's length and CRC-32, four bytes each, then the payload. A length of zero is invalid: a power cut

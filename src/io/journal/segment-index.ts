@@ -1,20 +1,4 @@
-/** One file of the journal, and what still needs it. */
-export type JournalSegment = {
-  readonly number: number;
-  readonly file: string;
-  readonly openedMs: number;
-  bytes: number;
-  /** Finished records that are not in SQL yet. */
-  pendingRecords: number;
-  /** Requests with their `open` entry here and no `done` entry yet. */
-  openRequests: number;
-  state: "active" | "closed";
-  /** Writes that are not yet durable. */
-  unsyncedWrites: number;
-  durableBytes: number;
-  /** Up to here it is in SQL. */
-  ingestedBytes: number;
-};
+import type { JournalSegment } from "./segment-files.ts";
 
 /** All segments. One is discarded when it is closed, all its finished records are in SQL, and no request is open. */
 export class SegmentIndex {

@@ -1,6 +1,6 @@
 import type { JournalSettings } from "./ingestable-journal.ts";
-import type { SegmentFiles } from "./segment-files.ts";
-import type { JournalSegment, SegmentIndex } from "./segment-index.ts";
+import type { JournalSegment, SegmentFiles } from "./segment-files.ts";
+import type { SegmentIndex } from "./segment-index.ts";
 import { SyncWaiters } from "./sync-waiters.ts";
 
 type SegmentWriterSettings = Pick<

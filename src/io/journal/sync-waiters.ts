@@ -1,4 +1,4 @@
-import type { JournalSegment } from "./segment-index.ts";
+import type { JournalSegment } from "./segment-files.ts";
 
 type SyncWaiter = {
   readonly segment: JournalSegment;

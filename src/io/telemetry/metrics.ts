@@ -258,7 +258,7 @@ export class Metrics extends RequestMetrics {
 
   get #series(): readonly (CounterSeries | HistogramSeries)[] {
     return [
-      ...this.requestSeries,
+      ...Object.values(this.requestSeries),
       this.#retries,
       this.#retryBudgetExhausted,
       this.#skippedEndpoints,
@@ -273,7 +273,7 @@ export class Metrics extends RequestMetrics {
       this.#logExportFailures,
       this.#telemetry,
       this.#telemetryDropped,
-      ...this.genaiSeries,
+      ...Object.values(this.genaiSeries),
     ];
   }
 
