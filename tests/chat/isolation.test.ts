@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { Json } from "../support/gateway.ts";
 import { chatBody, contentOf, openChat, openScene, type Scene } from "../support/scene.ts";
-import { type Answering, chatFrames, chatJson } from "../support/upstream.ts";
+import { chatFrames, chatJson, type ReplySource } from "../support/upstream.ts";
 
 let scene: Scene;
 
@@ -64,7 +64,7 @@ describe("many callers on few connections", () => {
   test("two hundred interleaved requests of two workspaces, some cancelled: nobody sees another's words", async () => {
     const tenants = [await scene.gateway.tenant(), await scene.gateway.tenant()] as const;
     // Says back the caller's own words, slowly and in pieces, as a stream or whole.
-    const echo: Answering = ({ json }) => {
+    const echo: ReplySource = ({ json }) => {
       const asked: Json = isJsonObject(json) ? json : {};
       const words = String(asked.messages[0].content);
       const at = Number(/-(\d+)$/.exec(words)?.[1] ?? 0);

@@ -8,7 +8,7 @@ import { Chance } from "../simulation/chance.ts";
 import type { Json } from "../support/gateway.ts";
 import { hasPostgres, startCluster } from "../support/postgres.ts";
 import { chatBody, chunksOf, connectedTo, eventsOf, nanosOf, openChat } from "../support/scene.ts";
-import { type Answering, chatFrames, chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
+import { chatFrames, chatJson, type ReplySource, startUpstream, type Upstream } from "../support/upstream.ts";
 
 const CALLERS = 8;
 const CREDIT = "1000.00";
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** Each answer says how many tokens it used, so that every charge can be told from the others. */
 let answers = 0;
-const answering: Answering = ({ json }) => {
+const answering: ReplySource = ({ json }) => {
   answers += 1;
   const usage = { prompt_tokens: 10, completion_tokens: answers, total_tokens: 10 + answers };
   if (!isJsonObject(json) || json["stream"] !== true)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { credentialOf, openScene, type Scene } from "../support/scene.ts";
-import { type Answering, chatFrames, chatJson, type Script, unusedPort } from "../support/upstream.ts";
+import { chatFrames, chatJson, type ReplySource, type Script, unusedPort } from "../support/upstream.ts";
 
 /** Two providers: what the first does wrong the second makes good, and when both do it nothing is left. */
 let scene: Scene;
@@ -141,7 +141,7 @@ describe("providers that cannot be reached or do not answer in time", () => {
     try {
       const caller = await one.gateway.tenant();
       // All at once, because each waits: the seed of a request says which silence it meets.
-      const silence: Answering = ({ json }) => SILENT[Number(isJsonObject(json) ? json["seed"] : 0)]?.[1] ?? {};
+      const silence: ReplySource = ({ json }) => SILENT[Number(isJsonObject(json) ? json["seed"] : 0)]?.[1] ?? {};
       for (const provider of ["deepinfra", "ovhcloud"] as const) one.at(provider).always(silence);
       const calls = SILENT.flatMap(([, , forms = BOTH], seed) => forms.map((stream) => ({ seed, stream })));
       const answers = await Promise.all(calls.map((body) => one.chat(caller.key, body)));

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/kit/json.ts";
 import { DIALECT_SCRIPTS } from "../support/dialect-scripts.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
-import { answering, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
+import { responseWith, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 const PDF = "JVBERi0xLjcK";
@@ -187,7 +187,7 @@ describe("how closely a picture is looked at", () => {
   });
 
   test.each(["low", "auto"])("CHAT-02 %s of a chat caller whose call goes to the responses API", async (detail) => {
-    scene.at("openai").next(answering(...SPOKEN));
+    scene.at("openai").next(responseWith(...SPOKEN));
     const messages = [{ role: "user", content: [chatPart(detail)] }];
     const answer = await scene.chat(caller.key, { ...THINKING_WITH_TOOLS, messages });
     expect(await noteOf(answer)).toBe("answered whole");

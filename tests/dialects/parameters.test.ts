@@ -11,14 +11,14 @@ import { whole } from "../support/gemini.ts";
 import { messageJson } from "../support/messages.ts";
 import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-script.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
-import { type Answering, chatJson } from "../support/upstream.ts";
+import { chatJson, type ReplySource } from "../support/upstream.ts";
 
 /** A dialect as the matrix tries it: a model of the shipped catalogue that takes all its parameters, and who serves it. */
 type Column = {
   readonly fields: FieldTable;
   readonly provider: Provider;
   readonly model: string;
-  readonly answer: Answering;
+  readonly answer: ReplySource;
   readonly env?: () => Record<string, string>;
 };
 type Dialect = DialectId | "responses";

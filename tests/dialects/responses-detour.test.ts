@@ -6,7 +6,7 @@ import { callOf, framesOf, itemEvents, wordsOf } from "../support/responses-scri
 import { chunksOf, contentOf, eventsOf } from "../support/scene.ts";
 import {
   THINKING_WITH_TOOLS as ASKED,
-  answering,
+  responseWith,
   SPOKEN,
   streaming,
   THINKER,
@@ -20,7 +20,7 @@ const { scene, tenant, upstream, chat, messages } = throughResponses();
 describe("what holds on every lane", () => {
   test("HDR-01 HDR-02 LOG-01 headers, usage, cost and the log", async () => {
     for (const stream of [false, true]) {
-      upstream().next(stream ? streaming(...SPOKEN) : answering(...SPOKEN));
+      upstream().next(stream ? streaming(...SPOKEN) : responseWith(...SPOKEN));
       const { headers, body, text } = await chat({
         stream,
         stream_options: stream ? { include_usage: true } : undefined,
@@ -48,7 +48,7 @@ describe("what holds on every lane", () => {
   });
 
   test("PARAM-04 what changes nothing is left out, and the log names it", async () => {
-    upstream().next(answering(wordsOf("Hello.")));
+    upstream().next(responseWith(wordsOf("Hello.")));
     const { headers } = await messages({ metadata: { user_id: "marked" } });
     expect(upstream().requests.at(-1)?.raw.toString()).not.toContain("marked");
     const { attempts } = await scene().row(headers.get("x-svc-request-id") ?? "");
@@ -56,14 +56,14 @@ describe("what holds on every lane", () => {
   });
 
   test("LOG-03 inside a window request and answer are captured, outside of one they are not", async () => {
-    upstream().next(answering(...SPOKEN));
+    upstream().next(responseWith(...SPOKEN));
     const outside = await chat();
     expect((await scene().row(outside.body.id)).captured ?? null).toBeNull();
     await scene().gateway.manage("POST", `/workspaces/${tenant().slug}/capture-windows`, {
       minutes: 5,
       reason: "a test",
     });
-    upstream().next(answering(...SPOKEN));
+    upstream().next(responseWith(...SPOKEN));
     const inside = await chat();
     const { captured } = await scene().row(inside.body.id);
     expect(captured).toMatchObject({ request: { model: THINKER, reasoning_effort: "high" }, answer: inside.body });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Called } from "../support/gateway.ts";
 import { wordsOf } from "../support/responses-script.ts";
 import { openScene } from "../support/scene.ts";
-import { answering, THINKING_WITH_TOOLS, throughResponses } from "../support/through-responses.ts";
+import { responseWith, THINKING_WITH_TOOLS, throughResponses } from "../support/through-responses.ts";
 
 /** Over chat completions it takes no tools at all. */
 const ASTRA = "openai/gpt-6-astra";
@@ -97,7 +97,7 @@ test("CHAT-03 the same model at another provider, which takes tools there alone"
   const azure = await openScene(["azure"]);
   try {
     const { key } = await azure.gateway.tenant();
-    azure.at("azure").always(answering(wordsOf("Hello.")));
+    azure.at("azure").always(responseWith(wordsOf("Hello.")));
     for (const more of [{}, { reasoning_effort: undefined }, { reasoning_effort: "none" }]) {
       const { status, headers, text } = await azure.chat(key, { ...THINKING_WITH_TOOLS, ...more });
       expect(status, text).toBe(200);

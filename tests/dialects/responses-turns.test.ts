@@ -3,7 +3,7 @@ import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { RESPONSES_COLUMN, wordsOf } from "../support/responses-script.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
-import { answering, HELLO, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
+import { HELLO, responseWith, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
 import { chatJson } from "../support/upstream.ts";
 
 /** One of its providers speaks responses alone, and nobody knows whether its models take sampling while they think. */
@@ -35,7 +35,7 @@ const noteOf = async ({ headers }: Called): Promise<string> =>
 
 /** What a model thought and called over responses, as its caller got it and sends it back. */
 async function earlier(): Promise<Json> {
-  scene.at("openai").next(answering(...SPOKEN));
+  scene.at("openai").next(responseWith(...SPOKEN));
   const { body } = await scene.chat(tenant.key, THINKING_WITH_TOOLS);
   const { message } = body.choices[0];
   expect(message.reasoning_details[0].signature).toBe("openai:gAAAA+/=");
@@ -85,7 +85,7 @@ test("CHAT-05 what one provider's responses API sealed is shown to no other: the
 
 test("MSG-02 a wish to think gives way to a temperature where the endpoint has no other format", async () => {
   const ask = async (more: object) => {
-    scene.at("scaleway").next(answering(wordsOf("Hello.")));
+    scene.at("scaleway").next(responseWith(wordsOf("Hello.")));
     const body = { model: RESPONSES_COLUMN.model, max_tokens: 400, messages: HELLO, ...more };
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
     expect(answer.status, answer.text).toBe(200);

@@ -5,14 +5,22 @@ import { expectRequestByDocument } from "../support/openai-document.ts";
 import { responseJson } from "../support/responses-native.ts";
 import { framesOf, thoughtOf, wordsOf } from "../support/responses-script.ts";
 import { chunksOf, contentOf, eventsOf } from "../support/scene.ts";
-import { answering, CALLS, HELLO, SCHEMA, SPOKEN, streaming, throughResponses } from "../support/through-responses.ts";
+import {
+  CALLS,
+  HELLO,
+  responseWith,
+  SCHEMA,
+  SPOKEN,
+  streaming,
+  throughResponses,
+} from "../support/through-responses.ts";
 
 /** Models that are whole on their provider's responses API alone, for callers of the other two dialects. */
 const { upstream, sent, path, chat, messages } = throughResponses();
 
 describe("thinking with tools", () => {
   test("CHAT-03 CHAT-05 RESP-05 a chat caller gets the thoughts, the words and the calls, whole and in a stream", async () => {
-    upstream().next(answering(...SPOKEN));
+    upstream().next(responseWith(...SPOKEN));
     const whole = await chat();
     expect(whole.status, whole.text).toBe(200);
     expect(path()).toBe("/v1/responses");
@@ -65,7 +73,7 @@ describe("thinking with tools", () => {
       { type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } },
       { type: "text", text: "Be kind." },
     ];
-    upstream().next(answering(...SPOKEN));
+    upstream().next(responseWith(...SPOKEN));
     const whole = await messages({ system, output_config: { effort: "xhigh" } });
     expect(whole.status, whole.text).toBe(200);
     expectRequestByDocument(sent());
@@ -88,16 +96,16 @@ describe("thinking with tools", () => {
   });
 
   test("MSG-02 a demand of a budget is one as well", async () => {
-    upstream().next(answering(wordsOf("Sunny.")));
+    upstream().next(responseWith(wordsOf("Sunny.")));
     const answer = await messages({ thinking: { type: "enabled", budget_tokens: 2048 } });
     expect(answer.status, answer.text).toBe(200);
     expect(sent()).toMatchObject({ reasoning: { effort: "low", summary: "auto" } });
   });
 
   test("CHAT-05 the second turn: the thoughts go back to who sealed them, right before what came of them", async () => {
-    upstream().next(answering(...SPOKEN));
+    upstream().next(responseWith(...SPOKEN));
     const [{ message }] = (await chat()).body.choices;
-    upstream().next(answering(wordsOf("Sunny in both.")));
+    upstream().next(responseWith(wordsOf("Sunny in both.")));
     const results = [
       { role: "tool", tool_call_id: "call_a", content: "sun" },
       { role: "tool", tool_call_id: "call_b", content: "rain" },
@@ -128,7 +136,7 @@ describe("thinking with tools", () => {
     upstream().next(streaming(thoughtOf("", "gBARE"), ...CALLS));
     const { content } = foldMessage((await messages({ stream: true })).text);
     expect(content[0]).toEqual({ type: "redacted_thinking", data: expect.stringContaining("gBARE") });
-    upstream().next(answering(wordsOf("Sunny.")));
+    upstream().next(responseWith(wordsOf("Sunny.")));
     const source = { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" };
     const results = [
       { type: "tool_result", tool_use_id: "call_a", content: [{ type: "image", source }] },
@@ -158,7 +166,7 @@ describe("thinking with tools", () => {
       { type: "reasoning.encrypted", data: "azure:gTHEIRS", format: "openai-responses-v1" },
       { type: "reasoning.encrypted", data: "gNOBODY", format: "openai-responses-v1" },
     ];
-    upstream().next(answering(wordsOf("Hello.")));
+    upstream().next(responseWith(wordsOf("Hello.")));
     const assistant = { role: "assistant", content: "Hi.", reasoning_details: details };
     await chat({ messages: [...HELLO, assistant, { role: "user", content: "And?" }] });
     expect(sent().input.map(({ type }: Json) => type)).toEqual(["message", "message", "message"]);
@@ -168,7 +176,7 @@ describe("thinking with tools", () => {
 
 describe("everything else that is said", () => {
   test("CHAT-03 CHAT-04 PARAM-01 choice, parallel calls, format, verbosity, hints, pictures and files", async () => {
-    upstream().next(answering(wordsOf("{}")));
+    upstream().next(responseWith(wordsOf("{}")));
     const content = [
       { type: "text", text: "look" },
       { type: "image_url", image_url: { url: "https://example.com/a.png" } },
@@ -225,7 +233,7 @@ describe("everything else that is said", () => {
   });
 
   test("CHAT-04 an object of JSON: what asks for it stays in the input, where the provider looks for it", async () => {
-    upstream().next(answering(wordsOf("{}")));
+    upstream().next(responseWith(wordsOf("{}")));
     const system = { role: "system", content: "Answer in JSON." };
     await chat({ messages: [system, ...HELLO], response_format: { type: "json_object" }, allowed_tools: ["weather"] });
     expect(sent()).toMatchObject({ text: { format: { type: "json_object" } } });

@@ -11,7 +11,7 @@ import {
 import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { credentialOf } from "../support/scene.ts";
-import type { Answering } from "../support/upstream.ts";
+import type { ReplySource } from "../support/upstream.ts";
 
 let scene: EmbeddingScene | undefined;
 afterEach(async () => {
@@ -40,7 +40,7 @@ type Case = {
   readonly slug: string;
   readonly facts: Host["facts"];
   readonly upstreamModel?: string;
-  readonly answering: Answering;
+  readonly answering: ReplySource;
   readonly path: string;
   /** The header that has the credential, where it is not a bearer token. */
   readonly auth?: "x-goog-api-key";

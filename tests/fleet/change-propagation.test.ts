@@ -66,11 +66,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("a change on one instance applies to 
     const { data } = await b.manage("GET", `/workspaces/${slug}/keys`);
     expect(data).toHaveLength(2);
     // Also on routes that are not rate limited.
-    const look = () => endOf(a.call(next, "/v1/models"));
-    expect(await look()).toBe(200);
+    const read = () => endOf(a.call(next, "/v1/models"));
+    expect(await read()).toBe(200);
     await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
     await b.manage("POST", `/keys/${data.find(({ id }: Json) => id !== keyId).id}/revoke`);
-    expect(await look()).toEqual([401, "invalid_api_key"]);
+    expect(await read()).toEqual([401, "invalid_api_key"]);
   });
 
   test("LOG-01 KEY-04 the log has at most a key's limit of calls after its revocation, over all instances", async () => {
@@ -201,11 +201,11 @@ describe.skipIf(!hasPostgres || !hasRedis)("a change on one instance applies to 
 
   test("LOG-05 a capture window, opened and closed", async () => {
     const { slug, key } = await a.tenant();
-    const captured = async (gateway: TestGateway, looks: number) => {
+    const captured = async (gateway: TestGateway, reads: number) => {
       const { headers } = await chat(gateway, key);
       const id = headers.get("x-svc-request-id") ?? "";
       // Captured content is written after the response.
-      for (let n = 0; n < looks; n += 1) {
+      for (let n = 0; n < reads; n += 1) {
         const found = await gateway.manage("GET", `/requests/${id}`);
         if ((found.captured ?? null) !== null) return true;
         await new Promise((resolve) => setTimeout(resolve, 25));
@@ -225,10 +225,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("a change on one instance applies to 
     const members = async (gateway: TestGateway) => (await gateway.manage("GET", `/workspaces/${slug}/members`)).data;
     expect((await members(b)).map(({ email, role }: Json) => [email, role])).toEqual([["ann@example.eu", "admin"]]);
     const { token, id } = await a.manage("POST", `/workspaces/${slug}/tokens`, { name: "ci", access: "read" });
-    const look = (gateway: TestGateway) => gateway.call(token, `/manage/workspaces/${slug}`);
-    expect((await look(b)).status).toBe(200);
+    const read = (gateway: TestGateway) => gateway.call(token, `/manage/workspaces/${slug}`);
+    expect((await read(b)).status).toBe(200);
     await b.manage("DELETE", `/workspaces/${slug}/tokens/${id}`);
-    expect((await look(a)).status).toBe(401);
+    expect((await read(a)).status).toBe(401);
     await b.manage("PATCH", `/workspaces/${slug}/members/ann@example.eu`, { role: "member" });
     expect((await members(a))[0].role).toBe("member");
   });

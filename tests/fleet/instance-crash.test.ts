@@ -5,9 +5,9 @@ import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
-import { framesOf, gate, saying } from "../support/response-callers.ts";
+import { framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
-import { type Answering, startUpstream, type Upstream } from "../support/upstream.ts";
+import { type ReplySource, startUpstream, type Upstream } from "../support/upstream.ts";
 
 describe.skipIf(!hasPostgres || !hasRedis)("unfinished work of a killed instance", () => {
   let fleet: TestFleet;
@@ -17,9 +17,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("unfinished work of a killed instance
   let tenant: Tenant;
   let left: string;
   const held = gate();
-  const words = saying("translated", ["Hello", " there"]);
+  const words = replyingWith("translated", ["Hello", " there"]);
   /** By request: resumed work may come in between. */
-  const answering: Answering = (received) => {
+  const replySource: ReplySource = (received) => {
     const [first, second, ...rest] = framesOf("translated", ["Hello", " there"]);
     const text = JSON.stringify(received.json);
     if (text.includes("Half of it"))
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("unfinished work of a killed instance
   const requestCount = (input: string) =>
     upstream.requests.filter(({ json }) => JSON.stringify(json).includes(input)).length;
   beforeAll(async () => {
-    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(answering)]);
+    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(replySource)]);
     stays = await fleet.add(connectedTo(new Map([["ionos", upstream]])));
     tenant = await stays.tenant({ credit: "5" });
   }, 60_000);

@@ -5,7 +5,7 @@ import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
-import { framesOf, gate, saying } from "../support/response-callers.ts";
+import { framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 import { childrenOf, waitForLog } from "../workers/scene.ts";
@@ -19,7 +19,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance killed and restarted on 
   let stays: TestGateway;
   let tenant: Tenant;
   beforeAll(async () => {
-    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(saying("translated", ["Hello", " there"]))]);
+    [fleet, upstream] = await Promise.all([
+      startFleet(),
+      startUpstream(replyingWith("translated", ["Hello", " there"])),
+    ]);
     stays = await fleet.add(connectedTo(new Map([["ionos", upstream]])));
   }, 60_000);
   beforeEach(async () => {

@@ -9,7 +9,7 @@ import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { chatFrames, type Script, startUpstream, type Upstream } from "../support/upstream.ts";
 
@@ -24,7 +24,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   let tenant: Tenant;
   let caller: Caller;
   beforeAll(async () => {
-    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(saying("translated", ["Hello", " there"]))]);
+    [fleet, upstream] = await Promise.all([
+      startFleet(),
+      startUpstream(replyingWith("translated", ["Hello", " there"])),
+    ]);
     stays = await fleet.add(connectedTo(new Map([["ionos", upstream]])));
   }, 60_000);
   beforeEach(async () => {
@@ -91,13 +94,13 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
       body: JSON.stringify({ model: MODEL, input, background: true }),
     });
     const id = made.headers.get("x-svc-request-id") ?? "";
-    const unheard = await arrived(input, 1);
+    const abandoned = await arrived(input, 1);
     sleeps.child.kill("SIGSTOP");
     // It may have renewed its lease: that has expired now.
     const word = `gateway:{board}:note:working:${readFileSync(path.join(sleeps.dataDir, "instance-id"), "utf8").trim()}`;
     await fleet.redis.ask("DEL", word);
     await arrived(input, 2);
-    return { input, by, id, unheard, first, second, wake: () => sleeps.child.kill("SIGCONT") };
+    return { input, by, id, abandoned, first, second, wake: () => sleeps.child.kill("SIGCONT") };
   };
   type TakenUp = Awaited<ReturnType<typeof takenUp>>;
   const HELLO = { frames: framesOf("translated", ["Hello", " there"]) };
@@ -107,7 +110,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   let failing: TakenUp;
   let whole: TakenUp;
   beforeAll(async () => {
-    const usual = saying("translated", ["Hello", " there"]);
+    const usual = replyingWith("translated", ["Hello", " there"]);
     upstream.always((received) => {
       const [, script] = [...scripts].find(([input]) => asksFor(input)(received)) ?? [];
       return script?.shift() ?? (typeof usual === "function" ? usual(received) : usual);
@@ -132,9 +135,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   };
 
   test("RESP-05 RESP-04 BILL-02 a resumed instance finds its work taken over and stops; the reply is charged once", async () => {
-    const { input, id, unheard, first, second, wake } = use(stopping);
+    const { input, id, abandoned, first, second, wake } = use(stopping);
     wake();
-    expect(await unheard.over).toBe("aborted");
+    expect(await abandoned.over).toBe("aborted");
     expect((await caller.get(id)).body.status).toBe("in_progress");
     expect(await rows(id)).toEqual([]);
     // Hold and key belong to the other instance now.
@@ -149,10 +152,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   }, 90_000);
 
   test("RESP-05 BILL-09 BILL-02 a resumed instance with a failure releases neither hold nor key, and logs nothing", async () => {
-    const { input, id, unheard, first, second, wake } = use(failing);
+    const { input, id, abandoned, first, second, wake } = use(failing);
     // It is there before the first query of SQL.
     first.open();
-    await unheard.over;
+    await abandoned.over;
     wake();
     await sleep(LOOK_MS);
     expect([(await caller.get(id)).body.status, await rows(id)]).toEqual(["in_progress", []]);
@@ -165,13 +168,13 @@ describe.skipIf(!hasPostgres || !hasRedis)("an unreachable instance, and another
   }, 90_000);
 
   test("RESP-05 BILL-02 of two concurrent complete replies one is stored and charged", async () => {
-    const { id, unheard, first, second, wake } = use(whole);
+    const { id, abandoned, first, second, wake } = use(whole);
     // Neither can store it before both are there.
     const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
     await guard.connect();
     await guard.query("begin; lock table stored_responses in exclusive mode");
     for (const { open } of [first, second]) open();
-    await unheard.over;
+    await abandoned.over;
     wake();
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%"ending"%'`;
     await expect.poll(() => sql(waiting), { timeout: 20_000 }).toHaveLength(2);

@@ -145,10 +145,10 @@ describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", (
     };
     const details = await leaders(a, b, c);
     expect(details.filter((detail: string) => detail.includes("which leads"))).toHaveLength(1);
-    const place = details.findIndex((detail: string) => detail.includes("which leads"));
+    const index = details.findIndex((detail: string) => detail.includes("which leads"));
     const all = [a, b, c];
-    await all[place]?.close();
-    const left = all.filter((_, n) => n !== place);
+    await all[index]?.close();
+    const left = all.filter((_, n) => n !== index);
     const isLed = async () => (await leaders(...left)).some((detail) => detail.includes("which leads"));
     await expect.poll(isLed, { timeout: 40_000 }).toBe(true);
   });

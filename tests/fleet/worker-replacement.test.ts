@@ -34,9 +34,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("worker replacement", () => {
       return (BigInt(`0x${caught ?? "0"}`) & (1n << BigInt(constants.signals.SIGHUP - 1))) !== 0n;
     };
     return eventually(() => {
-      const heir = cluster.workers().find((pid) => !serving.includes(pid));
-      if (heir === undefined || !listens(heir)) throw new Error("no process starts");
-      return heir;
+      const successor = cluster.workers().find((pid) => !serving.includes(pid));
+      if (successor === undefined || !listens(successor)) throw new Error("no process starts");
+      return successor;
     });
   }
 
@@ -65,18 +65,18 @@ describe.skipIf(!hasPostgres || !hasRedis)("worker replacement", () => {
   }, 180_000);
 
   test.each([
-    { away: "SQL", goes: () => fleet.cluster.stop("immediate"), comes: () => fleet.cluster.start() },
+    { away: "SQL", stop: () => fleet.cluster.stop("immediate"), restore: () => fleet.cluster.start() },
     {
       away: "Redis",
-      goes: async () => fleet.redis.pause(),
-      async comes(serving: readonly number[]) {
+      stop: async () => fleet.redis.pause(),
+      async restore(serving: readonly number[]) {
         process.kill(await startingBeside(serving), "SIGTERM");
         fleet.redis.resume();
       },
     },
   ])(
     "SCALE-03 BILL-07 BILL-09 $away unavailable as a worker exits: charge, hold and key are right once it is back",
-    async ({ away, goes, comes }) => {
+    async ({ away, stop, restore }) => {
       const slug = `without-${away.toLowerCase()}`;
       const { key } = await cluster.tenant(slug, "10");
       const ask = () =>
@@ -94,13 +94,13 @@ describe.skipIf(!hasPostgres || !hasRedis)("worker replacement", () => {
       cluster.gateway.child.kill("SIGHUP");
       await waitForLog(cluster.gateway, "workers: rolling restart finished", restarted);
       const serving = cluster.workers().filter((pid) => !old.includes(pid));
-      await goes();
+      await stop();
       answer.open();
       expect((await first).status).toBe(200);
       await expect
         .poll(() => cluster.workers().filter((pid) => old.includes(pid)), { timeout: 60_000, interval: 25 })
         .toEqual([]);
-      await comes(serving);
+      await restore(serving);
       const wallet = () => cluster.manage("GET", `/workspaces/${slug}/wallet`).catch(String);
       const charges = () => cluster.manage("GET", `/workspaces/${slug}/wallet/entries?kind=charge`).catch(String);
       await expect.poll(charges, { timeout: 60_000 }).toMatchObject({ data: [{ kind: "charge" }] });

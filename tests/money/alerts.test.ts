@@ -49,7 +49,7 @@ const ask = () => scene.chat(tenant.key, { max_tokens: 500 });
 const mailsTo = (address: string) => mailbox.mails.filter(({ to }) => to.includes(address));
 
 /** Long enough for several evaluation rounds: an alert that has not come by then does not come. */
-const looks = () => new Promise((resolve) => setTimeout(resolve, 200));
+const severalRounds = () => new Promise((resolve) => setTimeout(resolve, 200));
 
 async function deliveriesOnce(state: string, count: number): Promise<Json[]> {
   return eventually(
@@ -81,7 +81,7 @@ describe("a low wallet balance", () => {
     await ask();
     const first = await hook.arrived(1);
     await deliveriesOnce("delivered", 2);
-    await looks();
+    await severalRounds();
     expect(hook.requests).toHaveLength(1);
     expect(mailsTo("plain@low.example")).toEqual([]);
     const [mail, ...more] = mailsTo("owner@low.example");
@@ -111,9 +111,9 @@ describe("a low wallet balance", () => {
       async () => {
         // Briefly above one threshold, then below another.
         await setAlerts({ low_balance: "10" });
-        await looks();
+        await severalRounds();
         await setAlerts({ low_balance: "15" });
-        await looks();
+        await severalRounds();
         // On a slow machine another round begins before the result of the previous one is known.
         expect(hook.requests.length).toBeGreaterThan(1);
       },
@@ -125,7 +125,7 @@ describe("a low wallet balance", () => {
 
   test("BILL-10 without alert rules nothing is stored and nothing is sent", async () => {
     await ask();
-    await looks();
+    await severalRounds();
     expect(await manage("GET", "/alerts")).toMatchObject({ enabled: false, limit_percents: [], recipients: [] });
     expect((await manage("GET", "/alerts/deliveries")).data).toEqual([]);
   });
@@ -151,7 +151,7 @@ describe("a spend limit", () => {
     await manage("PUT", "/limits", { day: decimal(COST), month: "100" });
     const all: Json = (await hook.arrived(3)).json;
     expect(all.data).toMatchObject({ of: "workspace", percent: 100, limit: all.data.spent });
-    await looks();
+    await severalRounds();
     expect(hook.requests).toHaveLength(3);
   });
 });
@@ -173,7 +173,7 @@ test("BILL-10 an own key that its provider rejects alerts once, and again when i
   expect([event.type, event.data]).toEqual(["credential.refused", { provider: "deepinfra", status: 401 }]);
   expect(JSON.stringify(event)).not.toContain("own-key-one");
   await ask();
-  await looks();
+  await severalRounds();
   expect(hook.requests).toHaveLength(1);
   await connect("own-key-two-1234567890");
   await ask();
@@ -195,7 +195,7 @@ describe("a receiver", () => {
     expect([delivered.alert, delivered.last_error]).toEqual([waiting.alert, null]);
     const count = hook.requests.length;
     expect(delivered.attempts).toBe(count);
-    await looks();
+    await severalRounds();
     expect(hook.requests).toHaveLength(count);
     expect(new Set(hook.requests.map(({ headers }) => headers["x-svc-alert-id"])).size).toBe(1);
     expect(hook.requests.every((received) => verify(secret, received))).toBe(true);
@@ -333,8 +333,11 @@ test("BILL-10 refuses a webhook in a private network by default; doctor reports 
   expect(shown.json).toMatchObject({ mail_to: [], low_balance: null, limit_percents: [80, 100] });
   const listed = await gateway.cli("alert", "deliveries", "demo", "--json");
   expect(listed.json).toMatchObject({ data: [{ channel: "mail", state: "failed" }] });
-  const unheard = await gateway.cli("alert", "test", "demo");
-  expect([unheard.code, unheard.stderr]).toEqual([1, expect.stringContaining("reach nobody. Give a webhook")]);
+  const withoutReceiver = await gateway.cli("alert", "test", "demo");
+  expect([withoutReceiver.code, withoutReceiver.stderr]).toEqual([
+    1,
+    expect.stringContaining("reach nobody. Give a webhook"),
+  ]);
   expect(await advice()).toEqual([
     true,
     expect.stringMatching(/^workspaces with rules: 1; those without a webhook .*: 1$/),
@@ -365,7 +368,7 @@ test("BILL-10 after a restart missed alerts are found, pending ones sent, and de
   const last = await startGateway({ env, dataDir });
   onTestFinished(() => last.close());
   expect((await hook.arrived(before + 1)).json).toEqual(first);
-  await looks();
+  await severalRounds();
   expect(hook.requests).toHaveLength(before + 1);
   const { data } = await last.manage("GET", `${alerts}/deliveries`);
   expect(data).toMatchObject([{ alert: first.id, state: "delivered" }]);

@@ -163,16 +163,16 @@ describe("a gateway that exits", () => {
 });
 
 /** A gateway in this process, and its calls with one key after the other. */
-async function roomWith(env: Record<string, string>) {
-  const room = await startGateway({ env: { ...settings(), ...env } });
-  onTestFinished(() => room.close());
-  const tenant = await room.tenant();
+async function gatewayWith(env: Record<string, string>) {
+  const gateway = await startGateway({ env: { ...settings(), ...env } });
+  onTestFinished(() => gateway.close());
+  const tenant = await gateway.tenant();
   return (name: string, more: Record<string, unknown> = {}) =>
-    room.call(tenant.key, "/v1/chat/completions", { body: chatBody(more), headers: { "idempotency-key": name } });
+    gateway.call(tenant.key, "/v1/chat/completions", { body: chatBody(more), headers: { "idempotency-key": name } });
 }
 
 test("BILL-09 HDR-02 older keys than memory holds are found in SQL, and who served them in the log", async () => {
-  const send = await roomWith({ GATEWAY_IDEMPOTENCY_KEYS_MAX: "2" });
+  const send = await gatewayWith({ GATEWAY_IDEMPOTENCY_KEYS_MAX: "2" });
   const first = await send("a");
   for (const name of ["b", "c", "d"]) expect((await send(name)).status).toBe(200);
   const again = await send("a");
@@ -186,7 +186,7 @@ test("BILL-09 HDR-02 older keys than memory holds are found in SQL, and who serv
 
 test("BILL-09 an expired key is free, and the next call is stored again", async () => {
   expect(SETTINGS.GATEWAY_IDEMPOTENCY_TTL.fallback).toBe("24h");
-  const send = await roomWith({ GATEWAY_IDEMPOTENCY_TTL: "1s" });
+  const send = await gatewayWith({ GATEWAY_IDEMPOTENCY_TTL: "1s" });
   const first = await send("a");
   await eventually(
     async () => {

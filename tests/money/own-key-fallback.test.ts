@@ -28,8 +28,8 @@ beforeAll(async () => {
   dearest = await startUpstream();
   requireKey(others, new Set(OTHERS.map(credentialOf)));
   requireKey(dearest, new Set([OWN("behind"), credentialOf(DEAREST)]));
-  const places = new Map<string, Upstream>(OTHERS.map((provider) => [provider, others]));
-  gateway = await startGateway({ env: { ...connectedTo(places.set(DEAREST, dearest)), ...QUIET } });
+  const upstreams = new Map<string, Upstream>(OTHERS.map((provider) => [provider, others]));
+  gateway = await startGateway({ env: { ...connectedTo(upstreams.set(DEAREST, dearest)), ...QUIET } });
 });
 afterAll(async () => {
   await gateway.close();

@@ -6,21 +6,21 @@ import { gate } from "../support/response-callers.ts";
 import { credentialOf } from "../support/scene.ts";
 import type { Script, Upstream } from "../support/upstream.ts";
 
-let place: OwnKeyScene;
+let scene: OwnKeyScene;
 let tenant: Tenant;
 beforeAll(async () => {
-  place = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1" });
+  scene = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1" });
 });
-afterAll(() => place.close());
+afterAll(() => scene.close());
 beforeEach(async () => {
-  tenant = await place.tenant();
+  tenant = await scene.tenant();
 });
 
 const PLATFORM = credentialOf("nebius");
 const BROKEN: Script = { status: 500, json: { error: { message: "broken" } } };
 
 const use = (provider: string, how: string) =>
-  place.gateway.manage("PATCH", `/workspaces/${tenant.slug}/providers/${provider}`, { use: how });
+  scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/providers/${provider}`, { use: how });
 
 /** The keys a provider received while something ran. */
 async function keysDuring(upstream: Upstream, run: () => Promise<unknown>): Promise<string[]> {
@@ -34,7 +34,7 @@ async function changedAt(upstream: Upstream, script: Script, change: () => Promi
   const held = gate();
   const before = inferences(upstream).length;
   upstream.next({ ...script, gate: held.closed });
-  const response = place.chat(tenant);
+  const response = scene.chat(tenant);
   await eventually(() => expect(inferences(upstream)).toHaveLength(before + 1));
   await change();
   held.open();
@@ -43,15 +43,15 @@ async function changedAt(upstream: Upstream, script: Script, change: () => Promi
 
 /** Sends a request and changes something while it is queued. */
 async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
-  const other = await place.tenant();
+  const other = await scene.tenant();
   const held = gate();
-  const before = inferences(place.nebius).length;
-  place.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
-  const first = place.chat(other);
-  await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
-  const second = place.chat(tenant);
+  const before = inferences(scene.nebius).length;
+  scene.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
+  const first = scene.chat(other);
+  await eventually(() => expect(inferences(scene.nebius)).toHaveLength(before + 1));
+  const second = scene.chat(tenant);
   await eventually(async () => {
-    const metrics = await place.gateway.call(place.gateway.adminToken, "/metrics");
+    const metrics = await scene.gateway.call(scene.gateway.adminToken, "/metrics");
     expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
   });
   await change();
@@ -61,7 +61,7 @@ async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
 }
 
 async function expectFree(): Promise<Json> {
-  const row = await place.last(tenant);
+  const row = await scene.last(tenant);
   // A request on an own key has no cost at all.
   expect(["0.00", null]).toContain(row.cost);
   return row;
@@ -69,10 +69,10 @@ async function expectFree(): Promise<Json> {
 
 describe("an own key that becomes exclusive during a request", () => {
   test("BILL-08 after its own failure the platform's key for the same provider is not used any more", async () => {
-    place.letIn.add(OWN("first"));
-    await place.put(tenant, "nebius", { key: OWN("first"), use: "first" });
-    const keys = await keysDuring(place.nebius, async () => {
-      const { status, body } = await changedAt(place.nebius, BROKEN, () => use("nebius", "only"));
+    scene.letIn.add(OWN("first"));
+    await scene.put(tenant, "nebius", { key: OWN("first"), use: "first" });
+    const keys = await keysDuring(scene.nebius, async () => {
+      const { status, body } = await changedAt(scene.nebius, BROKEN, () => use("nebius", "only"));
       expect([status, body.error.code]).toEqual([502, "upstream_error"]);
     });
     expect(keys).toEqual([OWN("first")]);
@@ -84,9 +84,9 @@ describe("an own key that becomes exclusive during a request", () => {
   });
 
   test("BILL-08 while queued: the last-resort key serves, and the platform's is not used before it", async () => {
-    place.letIn.add(OWN("last"));
-    await place.put(tenant, "nebius", { key: OWN("last"), use: "fallback" });
-    const keys = await keysDuring(place.nebius, async () => {
+    scene.letIn.add(OWN("last"));
+    await scene.put(tenant, "nebius", { key: OWN("last"), use: "fallback" });
+    const keys = await keysDuring(scene.nebius, async () => {
       expect((await changedInQueue(() => use("nebius", "only"))).status).toBe(200);
     });
     expect(keys).toEqual([PLATFORM, OWN("last")]);
@@ -94,10 +94,10 @@ describe("an own key that becomes exclusive during a request", () => {
   });
 
   test("BILL-08 ERR-01 while queued: a newly added key is reported, and the request is not charged", async () => {
-    place.letIn.add(OWN("new"));
-    const keys = await keysDuring(place.nebius, async () => {
+    scene.letIn.add(OWN("new"));
+    const keys = await keysDuring(scene.nebius, async () => {
       const { status, body } = await changedInQueue(() =>
-        place.put(tenant, "nebius", { key: OWN("new"), use: "only", skip_test: true }),
+        scene.put(tenant, "nebius", { key: OWN("new"), use: "only", skip_test: true }),
       );
       expect(status).toBe(502);
       expect(body.error).toMatchObject({
@@ -111,9 +111,9 @@ describe("an own key that becomes exclusive during a request", () => {
   });
 
   test("BILL-08 a rejection of the key afterwards ends the request, as if it was exclusive from the start", async () => {
-    await place.put(tenant, "deepinfra", { key: OWN("refused"), use: "first", skip_test: true });
-    const keys = await keysDuring(place.nebius, async () => {
-      const { status, body } = await changedAt(place.deepinfra, { status: 401, json: {} }, () =>
+    await scene.put(tenant, "deepinfra", { key: OWN("refused"), use: "first", skip_test: true });
+    const keys = await keysDuring(scene.nebius, async () => {
+      const { status, body } = await changedAt(scene.deepinfra, { status: 401, json: {} }, () =>
         use("deepinfra", "only"),
       );
       expect([status, body.error.message]).toEqual([502, expect.stringContaining("did not accept")]);
@@ -123,10 +123,10 @@ describe("an own key that becomes exclusive during a request", () => {
   });
 
   test("BILL-08 after an earlier rejection of the key the platform is not called again", async () => {
-    await place.put(tenant, "deepinfra", { key: OWN("before"), use: "first", skip_test: true });
+    await scene.put(tenant, "deepinfra", { key: OWN("before"), use: "first", skip_test: true });
     const busy: Script = { status: 503, headers: { "retry-after": "0" }, json: {} };
-    const keys = await keysDuring(place.nebius, async () => {
-      const { status } = await changedAt(place.nebius, busy, () => use("deepinfra", "only"));
+    const keys = await keysDuring(scene.nebius, async () => {
+      const { status } = await changedAt(scene.nebius, busy, () => use("deepinfra", "only"));
       expect(status).toBe(502);
     });
     expect(keys).toEqual([PLATFORM]);
@@ -135,9 +135,9 @@ describe("an own key that becomes exclusive during a request", () => {
   });
 
   test("BILL-08 a key that is no longer exclusive lets the platform serve when it is rejected", async () => {
-    await place.put(tenant, "deepinfra", { key: OWN("loose"), use: "only", skip_test: true });
-    const keys = await keysDuring(place.nebius, async () => {
-      const { status } = await changedAt(place.deepinfra, { status: 401, json: {} }, () => use("deepinfra", "first"));
+    await scene.put(tenant, "deepinfra", { key: OWN("loose"), use: "only", skip_test: true });
+    const keys = await keysDuring(scene.nebius, async () => {
+      const { status } = await changedAt(scene.deepinfra, { status: 401, json: {} }, () => use("deepinfra", "first"));
       expect(status).toBe(200);
     });
     expect(keys).toEqual([PLATFORM]);

@@ -12,11 +12,11 @@ import { gate } from "../support/response-callers.ts";
 import { chatBody, connectedTo, credentialOf, QUIET } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-let place: OwnKeyScene;
+let scene: OwnKeyScene;
 beforeAll(async () => {
-  place = await openOwnKeyScene();
+  scene = await openOwnKeyScene();
 });
-afterAll(() => place.close());
+afterAll(() => scene.close());
 
 test("BILL-08 only: a postponed platform endpoint is not called after the own key was rejected", async () => {
   const narrow = await openOwnKeyScene({ GATEWAY_QUEUE_CONCURRENCY: "1", GATEWAY_ASIDE_FAILURES: "1" });
@@ -87,21 +87,21 @@ test.each([
 );
 
 test("BILL-08 ERR-01 fallback: a removed key hides no earlier attempts", async () => {
-  const tenant = await place.tenant();
-  await place.put(tenant, "deepinfra", { key: OWN("behind"), use: "fallback", skip_test: true });
-  const before = inferences(place.nebius).length;
+  const tenant = await scene.tenant();
+  await scene.put(tenant, "deepinfra", { key: OWN("behind"), use: "fallback", skip_test: true });
+  const before = inferences(scene.nebius).length;
   const held = gate();
-  place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
-  const response = place.chat(tenant);
-  await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
-  await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
+  scene.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
+  const response = scene.chat(tenant);
+  await eventually(() => expect(inferences(scene.nebius)).toHaveLength(before + 1));
+  await scene.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
   held.open();
   const { status, headers, body } = await response;
   expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
   expect(body.error.message).toBe(
     "The provider nebius is at its rate limit and no other endpoint is left. Try again in 30 s.",
   );
-  expect((await place.last(tenant)).attempts).toMatchObject([
+  expect((await scene.last(tenant)).attempts).toMatchObject([
     { provider: "nebius", upstream_status: 429 },
     { provider: "deepinfra", own_key: true, reason: "your key for deepinfra was removed since the plan was made" },
   ]);
@@ -170,17 +170,17 @@ test.each([
 );
 
 test("BILL-08 an own key's latency does not count for others", async () => {
-  const [own, other] = [await place.tenant(), await place.tenant()];
-  place.letIn.add(OWN("quick"));
-  await place.put(own, "nebius", { key: OWN("quick"), use: "only" });
+  const [own, other] = [await scene.tenant(), await scene.tenant()];
+  scene.letIn.add(OWN("quick"));
+  await scene.put(own, "nebius", { key: OWN("quick"), use: "only" });
   const expected = async (tenant: Tenant) => {
     const question = { request: chatBody() };
-    return (await place.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, question)).expected;
+    return (await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, question)).expected;
   };
-  expect((await place.chat(own)).status).toBe(200);
-  await place.last(own);
+  expect((await scene.chat(own)).status).toBe(200);
+  await scene.last(own);
   expect((await expected(other)).latency_ms).toBeNull();
-  expect((await place.chat(other)).status).toBe(200);
+  expect((await scene.chat(other)).status).toBe(200);
   await eventually(async () => expect((await expected(other)).latency_ms).not.toBeNull());
 });
 
@@ -195,10 +195,10 @@ test("BILL-08 a simulated provider accepts no key: the wallet pays, or nothing i
 });
 
 test("BILL-08 refuses a body that is no JSON without quoting the key", async () => {
-  const tenant = await place.tenant();
+  const tenant = await scene.tenant();
   const where = `/manage/workspaces/${tenant.slug}/providers/nebius`;
   for (const body of [`{"key":"${OWN("torn")}`, `{"key" "${OWN("torn")}"}`, `{"key":["${OWN("torn")}"]}`]) {
-    const answer = await place.gateway.call(place.gateway.adminToken, where, { method: "PUT", body });
+    const answer = await scene.gateway.call(scene.gateway.adminToken, where, { method: "PUT", body });
     expect(answer.status).toBe(400);
     expect(answer.text).not.toContain("canary");
   }

@@ -93,10 +93,10 @@ test("BILL-08 keys survive a restart, and appear in plain text in no file, log, 
 });
 
 test("BILL-08 the command line connects, lists, tests and removes a workspace's own key", async () => {
-  const place = await openOwnKeyScene();
+  const scene = await openOwnKeyScene();
   try {
-    const { gateway, letIn } = place;
-    const { slug } = await place.tenant();
+    const { gateway, letIn } = scene;
+    const { slug } = await scene.tenant();
     letIn.add(OWN("cli"));
     const file = path.join(temporaryFolder(), "key");
     writeFileSync(file, `${OWN("cli")}\n`);
@@ -131,6 +131,6 @@ test("BILL-08 the command line connects, lists, tests and removes a workspace's 
     for (const { stdout, stderr } of [connected, listed, again, untested])
       expect(stdout + stderr).not.toContain(OWN("cli"));
   } finally {
-    await place.close();
+    await scene.close();
   }
 });

@@ -4,20 +4,20 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { inferences, keyOf, OWN, type OwnKeyScene, openOwnKeyScene, STREAM, USAGE } from "../support/own-keys.ts";
 import { chatBody, chunksOf, contentOf, credentialOf, eventsOf, MODEL, openChat } from "../support/scene.ts";
 
-let place: OwnKeyScene;
+let scene: OwnKeyScene;
 beforeAll(async () => {
-  place = await openOwnKeyScene();
+  scene = await openOwnKeyScene();
 });
-afterAll(() => place.close());
+afterAll(() => scene.close());
 
-const walletOf = (tenant: Tenant) => place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
+const walletOf = (tenant: Tenant) => scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
 
 describe("BILL-08 a workspace's own provider key", () => {
   test("BILL-08 BILL-10 connects a provider the operator lacks: served without a charge, as the log shows", async () => {
-    const tenant = await place.tenant();
-    const other = await place.tenant();
-    place.letIn.add(OWN("a"));
-    const put = await place.put(tenant, "deepinfra", { key: OWN("a") });
+    const tenant = await scene.tenant();
+    const other = await scene.tenant();
+    scene.letIn.add(OWN("a"));
+    const put = await scene.put(tenant, "deepinfra", { key: OWN("a") });
     expect(put).toMatchObject({
       status: 200,
       body: {
@@ -29,63 +29,63 @@ describe("BILL-08 a workspace's own provider key", () => {
         changed_by: "operator",
       },
     });
-    const answer = await place.chat(tenant);
+    const answer = await scene.chat(tenant);
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-svc-provider")).toBe("deepinfra");
     expect(answer.headers.get("x-svc-route-reason")).toContain("own key");
     expect(answer.body.usage).toMatchObject(USAGE);
     expect(answer.body.usage).not.toHaveProperty("cost");
     expect(answer.body.usage).not.toHaveProperty("currency");
-    expect(keyOf(inferences(place.deepinfra).at(-1) ?? { headers: {} })).toBe(OWN("a"));
-    expect(await place.last(tenant)).toMatchObject({
+    expect(keyOf(inferences(scene.deepinfra).at(-1) ?? { headers: {} })).toBe(OWN("a"));
+    expect(await scene.last(tenant)).toMatchObject({
       provider: "deepinfra",
       own_key: true,
       cost: null,
       usage: { input_tokens: 9, output_tokens: 4 },
       attempts: [{ provider: "deepinfra", own_key: true, outcome: "served" }],
     });
-    const read = await place.gateway.call(tenant.key, `/v1/requests/${answer.body.id}`);
+    const read = await scene.gateway.call(tenant.key, `/v1/requests/${answer.body.id}`);
     expect(read.body).toMatchObject({ provider: "deepinfra", cost: null });
     expect(await walletOf(tenant)).toMatchObject({ balance: "100.00", held: "0.00" });
-    const { data } = await place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries`);
+    const { data } = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries`);
     expect(data.map(({ kind }: Json) => kind)).toEqual(["topup"]);
     // Other workspaces are not affected.
-    const others = await place.chat(other);
+    const others = await scene.chat(other);
     expect(others.headers.get("x-svc-provider")).toBe("nebius");
     expect(others.body.usage.cost).toBeGreaterThan(0);
-    expect(await place.last(other)).toMatchObject({ own_key: false, provider: "nebius" });
+    expect(await scene.last(other)).toMatchObject({ own_key: false, provider: "nebius" });
   });
 
   test("BILL-08 a rejected key is not stored, unless the test is skipped", async () => {
-    const tenant = await place.tenant();
-    const refused = await place.put(tenant, "deepinfra", { key: OWN("bad") });
+    const tenant = await scene.tenant();
+    const refused = await scene.put(tenant, "deepinfra", { key: OWN("bad") });
     expect(refused).toMatchObject({ status: 409, body: { error: { code: "conflict", param: "key" } } });
     expect(refused.text).not.toContain(OWN("bad"));
-    expect((await place.gateway.manage("GET", `/workspaces/${tenant.slug}/providers`)).data).toEqual([]);
-    const kept = await place.put(tenant, "deepinfra", { key: OWN("bad"), skip_test: true });
+    expect((await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/providers`)).data).toEqual([]);
+    const kept = await scene.put(tenant, "deepinfra", { key: OWN("bad"), skip_test: true });
     expect(kept).toMatchObject({ status: 200, body: { result: "untried", tested_at: null } });
-    const tested = await place.gateway.manage("POST", "/providers/deepinfra/test", { workspace: tenant.slug });
+    const tested = await scene.gateway.manage("POST", "/providers/deepinfra/test", { workspace: tenant.slug });
     expect(tested).toMatchObject({ ok: false, result: "refused", status: 401 });
-    const shown = await place.gateway.manage("GET", `/workspaces/${tenant.slug}/providers/deepinfra`);
+    const shown = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/providers/deepinfra`);
     expect(shown).toMatchObject({ result: "refused" });
-    expect(await place.gateway.manage("POST", "/providers/nebius/test", {})).toMatchObject({ ok: true, status: 200 });
+    expect(await scene.gateway.manage("POST", "/providers/nebius/test", {})).toMatchObject({ ok: true, status: 200 });
   });
 
   test("PORTAL-08 a workspace tests its own key and sets its use without sending it again", async () => {
-    const tenant = await place.tenant();
+    const tenant = await scene.tenant();
     const own = `/workspaces/${tenant.slug}/providers/nebius`;
-    await expect(place.gateway.manage("POST", `${own}/test`)).rejects.toThrow("not_found");
-    await expect(place.gateway.manage("PATCH", own, { use: "only" })).rejects.toThrow("not_found");
-    await place.put(tenant, "nebius", { key: OWN("tried"), skip_test: true });
-    expect(await place.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: false, result: "refused" });
-    place.letIn.add(OWN("tried"));
-    expect(await place.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: true, status: 200 });
-    const changed = await place.gateway.manage("PATCH", own, { use: "fallback" });
+    await expect(scene.gateway.manage("POST", `${own}/test`)).rejects.toThrow("not_found");
+    await expect(scene.gateway.manage("PATCH", own, { use: "only" })).rejects.toThrow("not_found");
+    await scene.put(tenant, "nebius", { key: OWN("tried"), skip_test: true });
+    expect(await scene.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: false, result: "refused" });
+    scene.letIn.add(OWN("tried"));
+    expect(await scene.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: true, status: 200 });
+    const changed = await scene.gateway.manage("PATCH", own, { use: "fallback" });
     expect(changed).toMatchObject({ use: "fallback", result: "accepted", set_aside: [] });
-    expect((await place.chat(tenant)).body.usage.cost).toBeGreaterThan(0);
-    await place.gateway.manage("PATCH", own, { use: "only" });
-    expect((await place.chat(tenant)).body.usage).not.toHaveProperty("cost");
-    const { data } = await place.gateway.manage("GET", `/audit?workspace=${tenant.slug}&action=provider.change`);
+    expect((await scene.chat(tenant)).body.usage.cost).toBeGreaterThan(0);
+    await scene.gateway.manage("PATCH", own, { use: "only" });
+    expect((await scene.chat(tenant)).body.usage).not.toHaveProperty("cost");
+    const { data } = await scene.gateway.manage("GET", `/audit?workspace=${tenant.slug}&action=provider.change`);
     expect(data.map(({ detail }: Json) => [detail.before, detail.after])).toEqual([
       ["fallback", "only"],
       ["first", "fallback"],
@@ -93,7 +93,7 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 refuses a malformed key with the field name and without quoting it", async () => {
-    const tenant = await place.tenant();
+    const tenant = await scene.tenant();
     const account = {
       type: "service_account",
       project_id: "p",
@@ -106,25 +106,25 @@ describe("BILL-08 a workspace's own provider key", () => {
       ["aws-bedrock", '{"access_key_id":"AKIDCANARY"}'],
       ["google-vertex", JSON.stringify({ ...account, private_key: "pem-canary" })],
     ] as const) {
-      const refused = await place.put(tenant, provider, { key });
+      const refused = await scene.put(tenant, provider, { key });
       expect(refused).toMatchObject({ status: 400, body: { error: { code: "invalid_value", param: "key" } } });
       expect(refused.text).not.toMatch(/canary/i);
     }
-    expect(await place.put(tenant, "unknown", { key: OWN("a") })).toMatchObject({ status: 404 });
+    expect(await scene.put(tenant, "unknown", { key: OWN("a") })).toMatchObject({ status: 404 });
   });
 
   test("BILL-08 first: the own key before the platform's; when rejected the platform serves, and the log shows it", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("first"));
-    await place.put(tenant, "nebius", { key: OWN("first"), use: "first" });
-    expect((await place.chat(tenant)).body.usage).not.toHaveProperty("cost");
-    place.letIn.delete(OWN("first"));
-    const answer = await place.chat(tenant);
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("first"));
+    await scene.put(tenant, "nebius", { key: OWN("first"), use: "first" });
+    expect((await scene.chat(tenant)).body.usage).not.toHaveProperty("cost");
+    scene.letIn.delete(OWN("first"));
+    const answer = await scene.chat(tenant);
     expect(answer.status).toBe(200);
     expect(answer.body.usage.cost).toBeGreaterThan(0);
-    const seen = inferences(place.nebius).slice(-2).map(keyOf);
+    const seen = inferences(scene.nebius).slice(-2).map(keyOf);
     expect(seen).toEqual([OWN("first"), credentialOf("nebius")]);
-    expect(await place.last(tenant)).toMatchObject({
+    expect(await scene.last(tenant)).toMatchObject({
       own_key: false,
       attempts: [
         { own_key: true, outcome: "next", upstream_status: 401, reason: "your key for nebius was refused (401)" },
@@ -132,32 +132,32 @@ describe("BILL-08 a workspace's own provider key", () => {
       ],
     });
     const metrics = await (
-      await fetch(`${place.gateway.url}/metrics`, { headers: { authorization: `Bearer ${place.gateway.adminToken}` } })
+      await fetch(`${scene.gateway.url}/metrics`, { headers: { authorization: `Bearer ${scene.gateway.adminToken}` } })
     ).text();
     expect(metrics).not.toMatch(/credential_refused\S* [1-9]/);
   });
 
   test("BILL-08 only: the platform's credential is never used, and an empty wallet does not matter", async () => {
-    const tenant = await place.tenant("0");
-    place.letIn.add(OWN("only"));
-    await place.put(tenant, "nebius", { key: OWN("only"), use: "only" });
-    const before = inferences(place.nebius).length;
-    expect((await place.chat(tenant)).status).toBe(200);
-    place.letIn.delete(OWN("only"));
-    const refused = await place.chat(tenant);
+    const tenant = await scene.tenant("0");
+    scene.letIn.add(OWN("only"));
+    await scene.put(tenant, "nebius", { key: OWN("only"), use: "only" });
+    const before = inferences(scene.nebius).length;
+    expect((await scene.chat(tenant)).status).toBe(200);
+    scene.letIn.delete(OWN("only"));
+    const refused = await scene.chat(tenant);
     expect(refused).toMatchObject({ status: 502, body: { error: { code: "upstream_error" } } });
     expect(refused.headers.get("x-should-retry")).toBe("false");
     expect(refused.body.error.message).toContain("own key");
-    expect(inferences(place.nebius).slice(before).map(keyOf)).toEqual([OWN("only"), OWN("only")]);
+    expect(inferences(scene.nebius).slice(before).map(keyOf)).toEqual([OWN("only"), OWN("only")]);
   });
 
   test("BILL-08 only: a rejected key does not fail over to the platform's other providers", async () => {
-    const tenant = await place.tenant();
-    await place.put(tenant, "deepinfra", { key: OWN("gone"), use: "only", skip_test: true });
-    const before = inferences(place.nebius).length;
-    expect((await place.chat(tenant)).status).toBe(502);
-    expect(inferences(place.nebius).length).toBe(before);
-    expect(await place.last(tenant)).toMatchObject({
+    const tenant = await scene.tenant();
+    await scene.put(tenant, "deepinfra", { key: OWN("gone"), use: "only", skip_test: true });
+    const before = inferences(scene.nebius).length;
+    expect((await scene.chat(tenant)).status).toBe(502);
+    expect(inferences(scene.nebius).length).toBe(before);
+    expect(await scene.last(tenant)).toMatchObject({
       attempts: [
         { own_key: true },
         { provider: "nebius", own_key: false, reason: expect.stringContaining("only your own key") },
@@ -166,26 +166,26 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 fallback: the platform's first, the own key when that fails", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("late"));
-    await place.put(tenant, "deepinfra", { key: OWN("late"), use: "fallback" });
-    expect((await place.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
-    place.nebius.next({ status: 500, json: {} });
-    const answer = await place.chat(tenant);
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("late"));
+    await scene.put(tenant, "deepinfra", { key: OWN("late"), use: "fallback" });
+    expect((await scene.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
+    scene.nebius.next({ status: 500, json: {} });
+    const answer = await scene.chat(tenant);
     expect(answer.headers.get("x-svc-provider")).toBe("deepinfra");
     expect(answer.body.usage).not.toHaveProperty("cost");
     expect(await walletOf(tenant)).toMatchObject({ held: "0.00" });
   });
 
   test("BILL-08 with an empty wallet the own key serves, and when it fails the platform is not called", async () => {
-    const tenant = await place.tenant("0");
-    place.letIn.add(OWN("empty"));
-    await place.put(tenant, "nebius", { key: OWN("empty") });
-    expect((await place.chat(tenant)).status).toBe(200);
-    place.letIn.delete(OWN("empty"));
-    const before = inferences(place.nebius).length;
-    expect((await place.chat(tenant)).status).toBe(502);
-    expect(inferences(place.nebius).slice(before).map(keyOf)).toEqual([OWN("empty")]);
+    const tenant = await scene.tenant("0");
+    scene.letIn.add(OWN("empty"));
+    await scene.put(tenant, "nebius", { key: OWN("empty") });
+    expect((await scene.chat(tenant)).status).toBe(200);
+    scene.letIn.delete(OWN("empty"));
+    const before = inferences(scene.nebius).length;
+    expect((await scene.chat(tenant)).status).toBe(502);
+    expect(inferences(scene.nebius).slice(before).map(keyOf)).toEqual([OWN("empty")]);
   });
 
   test("BILL-08 GET /models lists what an own key makes callable, only to that workspace", async () => {
@@ -226,21 +226,21 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 policy holds for own keys as for any other", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("policy"));
-    await place.put(tenant, "deepinfra", { key: OWN("policy") });
-    await place.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["deepinfra"] });
-    const before = inferences(place.deepinfra).length;
-    expect((await place.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
-    expect(inferences(place.deepinfra).length).toBe(before);
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("policy"));
+    await scene.put(tenant, "deepinfra", { key: OWN("policy") });
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["deepinfra"] });
+    const before = inferences(scene.deepinfra).length;
+    expect((await scene.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
+    expect(inferences(scene.deepinfra).length).toBe(before);
   });
 
   test("BILL-08 streams, messages and responses show no cost, in the foreground and background", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("all"));
-    await place.put(tenant, "deepinfra", { key: OWN("all") });
-    const { gateway } = place;
-    const stream = await place.chat(tenant, { stream: true, stream_options: { include_usage: true } });
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("all"));
+    await scene.put(tenant, "deepinfra", { key: OWN("all") });
+    const { gateway } = scene;
+    const stream = await scene.chat(tenant, { stream: true, stream_options: { include_usage: true } });
     expect(contentOf(stream.text)).toBe("Hello.");
     const usage = chunksOf(stream.text).at(-1)?.usage;
     expect(usage).toMatchObject({ prompt_tokens: 9 });
@@ -274,60 +274,60 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 a new key replaces the old one immediately; a removed key is not used again", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("old-key")).add(OWN("new-key"));
-    await place.put(tenant, "deepinfra", { key: OWN("old-key"), use: "only" });
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("old-key")).add(OWN("new-key"));
+    await scene.put(tenant, "deepinfra", { key: OWN("old-key"), use: "only" });
     const gate = Promise.withResolvers<void>();
-    place.deepinfra.next({
+    scene.deepinfra.next({
       frames: [STREAM[0] ?? "", { data: STREAM.slice(1).join(""), afterMs: 0, gate: gate.promise }],
     });
-    const running = await openChat(place.gateway.url, tenant.key, chatBody({ stream: true }));
+    const running = await openChat(scene.gateway.url, tenant.key, chatBody({ stream: true }));
     await running.until("Hel");
-    const changed = await place.put(tenant, "deepinfra", { key: OWN("new-key") });
+    const changed = await scene.put(tenant, "deepinfra", { key: OWN("new-key") });
     expect(changed.body).toMatchObject({ use: "only", hint: "d4e5" });
-    expect((await place.chat(tenant)).status).toBe(200);
-    expect(keyOf(inferences(place.deepinfra).at(-1) ?? { headers: {} })).toBe(OWN("new-key"));
-    await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
+    expect((await scene.chat(tenant)).status).toBe(200);
+    expect(keyOf(inferences(scene.deepinfra).at(-1) ?? { headers: {} })).toBe(OWN("new-key"));
+    await scene.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
     // Running requests finish with it; later ones use the platform's.
     gate.resolve();
     expect(await running.over).toBe("whole");
     expect(running.text).toContain("[DONE]");
-    expect((await place.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
-    const audit = await place.gateway.manage("GET", `/audit?workspace=${tenant.slug}`);
+    expect((await scene.chat(tenant)).headers.get("x-svc-provider")).toBe("nebius");
+    const audit = await scene.gateway.manage("GET", `/audit?workspace=${tenant.slug}`);
     const actions = audit.data.map(({ action }: Json) => action).filter((one: string) => one.startsWith("provider."));
     expect(actions).toEqual(["provider.disconnect", "provider.replace_key", "provider.connect"]);
   });
 
   test("BILL-08 a planned request is sent without the key when it is removed before", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("short"));
-    await place.put(tenant, "deepinfra", { key: OWN("short"), use: "only" });
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("short"));
+    await scene.put(tenant, "deepinfra", { key: OWN("short"), use: "only" });
     const gate = Promise.withResolvers<void>();
-    place.deepinfra.next({ status: 503, headers: { "retry-after": "1" }, json: {}, gate: gate.promise });
-    const before = place.deepinfra.requests.length;
-    const response = place.chat(tenant);
-    await place.deepinfra.arrived(before + 1);
-    await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
+    scene.deepinfra.next({ status: 503, headers: { "retry-after": "1" }, json: {}, gate: gate.promise });
+    const before = scene.deepinfra.requests.length;
+    const response = scene.chat(tenant);
+    await scene.deepinfra.arrived(before + 1);
+    await scene.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
     gate.resolve();
     await response;
-    expect(place.deepinfra.requests.length).toBe(before + 1);
+    expect(scene.deepinfra.requests.length).toBe(before + 1);
   });
 
   test("BILL-08 workspaces share neither keys nor connections", async () => {
-    const tenants = await Promise.all([place.tenant(), place.tenant(), place.tenant()]);
+    const tenants = await Promise.all([scene.tenant(), scene.tenant(), scene.tenant()]);
     for (const [n, tenant] of tenants.entries()) {
-      place.letIn.add(OWN(`mix-${n}`));
-      await place.put(tenant, "deepinfra", { key: OWN(`mix-${n}`), use: "only" });
+      scene.letIn.add(OWN(`mix-${n}`));
+      await scene.put(tenant, "deepinfra", { key: OWN(`mix-${n}`), use: "only" });
     }
-    const before = place.deepinfra.requests.length;
+    const before = scene.deepinfra.requests.length;
     await Promise.all(
       Array.from({ length: 60 }, (_, at) => {
         const tenant = tenants[at % 3];
         if (tenant === undefined) throw new Error("no tenant");
-        return place.chat(tenant, { messages: [{ role: "user", content: `tenant ${at % 3}` }], stream: at % 2 === 0 });
+        return scene.chat(tenant, { messages: [{ role: "user", content: `tenant ${at % 3}` }], stream: at % 2 === 0 });
       }),
     );
-    const seen = place.deepinfra.requests.slice(before);
+    const seen = scene.deepinfra.requests.slice(before);
     expect(seen.length).toBe(60);
     const owners = new Map<number, string>();
     for (const received of seen) {
@@ -357,12 +357,12 @@ describe("BILL-08 a workspace's own provider key", () => {
   });
 
   test("BILL-08 ERR-06 a key that a provider echoes in an error is redacted", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(OWN("echo"));
-    await place.put(tenant, "deepinfra", { key: OWN("echo") });
+    const tenant = await scene.tenant();
+    scene.letIn.add(OWN("echo"));
+    await scene.put(tenant, "deepinfra", { key: OWN("echo") });
     for (const provider of ["deepinfra", "nebius"] as const) {
-      place[provider].next({ status: 400, json: { error: { message: `bad request with ${OWN("echo")}` } } });
-      const answer = await place.chat(tenant, { provider: { only: [provider] } });
+      scene[provider].next({ status: 400, json: { error: { message: `bad request with ${OWN("echo")}` } } });
+      const answer = await scene.chat(tenant, { provider: { only: [provider] } });
       expect(answer.status).toBe(400);
       expect(answer.text).not.toContain(OWN("echo"));
       expect(answer.text).toContain("[redacted]");

@@ -17,11 +17,11 @@ const lastKey = (upstream: Upstream) => keyOf(inferences(upstream).at(-1) ?? { h
 afterAll(cleanUp);
 
 describe("PORTAL-10 the platform's own credential, connected at run time", () => {
-  let place: OwnKeyScene;
+  let scene: OwnKeyScene;
   beforeAll(async () => {
-    place = await openOwnKeyScene();
+    scene = await openOwnKeyScene();
   });
-  afterAll(() => place.close());
+  afterAll(() => scene.close());
 
   const keyFile = (text: string) => {
     const file = path.join(temporaryFolder(), "provider.key");
@@ -29,69 +29,69 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     return file;
   };
   const typed = async (...args: string[]): Promise<Json> => {
-    const { code, stderr, json } = await place.gateway.cli("provider", ...args, "--json");
+    const { code, stderr, json } = await scene.gateway.cli("provider", ...args, "--json");
     expect([code, stderr], args.join(" ")).toEqual([0, ""]);
     return json;
   };
   const listed = async (slug: string): Promise<Json> =>
-    (await place.gateway.manage("GET", "/providers")).data.find((one: Json) => one.slug === slug);
+    (await scene.gateway.manage("GET", "/providers")).data.find((one: Json) => one.slug === slug);
   const doctor = async (): Promise<string> =>
-    (await place.gateway.manage("GET", "/doctor")).checks.find(({ name }: Json) => name === "providers").detail;
+    (await scene.gateway.manage("GET", "/doctor")).checks.find(({ name }: Json) => name === "providers").detail;
   const only = (provider: string) => ({ provider: { only: [provider] } });
 
   test("PORTAL-10 a slug and a key file suffice: all are served with it from the next request until its removal", {
     timeout: 60_000,
   }, async () => {
-    const tenant = await place.tenant();
-    expect((await place.chat(tenant, only("deepinfra"))).status).not.toBe(200);
-    place.letIn.add(STORED("a"));
+    const tenant = await scene.tenant();
+    expect((await scene.chat(tenant, only("deepinfra"))).status).not.toBe(200);
+    scene.letIn.add(STORED("a"));
     const made = await typed("connect", "deepinfra", "--key-file", keyFile(STORED("a")));
     expect(made).toMatchObject({ provider: "deepinfra", kind: "key", hint: "5d60", in_use: true, overridden_by: null });
-    const served = await place.chat(tenant, only("deepinfra"));
+    const served = await scene.chat(tenant, only("deepinfra"));
     expect([served.status, served.headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
     expect(served.body.usage.cost).toBeGreaterThan(0);
-    expect(lastKey(place.deepinfra)).toBe(STORED("a"));
-    expect(await place.last(tenant)).toMatchObject({ own_key: false, provider: "deepinfra" });
+    expect(lastKey(scene.deepinfra)).toBe(STORED("a"));
+    expect(await scene.last(tenant)).toMatchObject({ own_key: false, provider: "deepinfra" });
     expect(await listed("deepinfra")).toMatchObject({ connected: true, credential: "stored", stored: true });
     expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
     expect(await listed("mistral")).toMatchObject({ connected: false, credential: null, connected_by_settings: false });
     expect(await doctor()).toContain("deepinfra (stored), nebius (setting)");
     expect(await typed("test", "deepinfra")).toMatchObject({ ok: true, result: "accepted" });
 
-    place.letIn.add(STORED("b"));
+    scene.letIn.add(STORED("b"));
     await typed("connect", "deepinfra", "--key-file", keyFile(STORED("b")));
-    expect((await place.chat(tenant, only("deepinfra"))).status).toBe(200);
-    expect(lastKey(place.deepinfra)).toBe(STORED("b"));
+    expect((await scene.chat(tenant, only("deepinfra"))).status).toBe(200);
+    expect(lastKey(scene.deepinfra)).toBe(STORED("b"));
 
     expect(await typed("disconnect", "deepinfra")).toEqual({ provider: "deepinfra", removed: true, connected: false });
-    expect((await place.chat(tenant, only("deepinfra"))).status).not.toBe(200);
+    expect((await scene.chat(tenant, only("deepinfra"))).status).not.toBe(200);
     expect(await listed("deepinfra")).toMatchObject({ connected: false, credential: null });
-    const { data } = await place.gateway.manage("GET", "/audit?target=deepinfra");
+    const { data } = await scene.gateway.manage("GET", "/audit?target=deepinfra");
     expect(data.map(({ action, workspace }: Json) => [action, workspace])).toEqual([
       ["provider.disconnect", null],
       ["provider.replace_key", null],
       ["provider.connect", null],
     ]);
     expect(JSON.stringify(data)).not.toContain("canary");
-    expect(filesWith(place.gateway.dataDir, ["stored-canary"])).toEqual([]);
+    expect(filesWith(scene.gateway.dataDir, ["stored-canary"])).toEqual([]);
   });
 
   test("ERR-06 ERR-09 redacts any provider's credential in errors: with a status, in streams and in background work", async () => {
-    const tenant = await place.tenant();
+    const tenant = await scene.tenant();
     const put = (provider: string, key: string) =>
-      place.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
+      scene.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
     const errorFor = async (upstream: "deepinfra" | "nebius", secret: string) => {
       const message = `the word ${secret} is odd`;
-      place[upstream].next({ status: 400, json: { error: { message } } });
-      const { status, body } = await place.chat(tenant, only(upstream));
+      scene[upstream].next({ status: 400, json: { error: { message } } });
+      const { status, body } = await scene.chat(tenant, only(upstream));
       const begun = chatFrames(["begun"]).slice(0, 2);
-      place[upstream].next({ frames: [...begun, sse({ error: { message, code: 400 } })] });
-      const { text } = await place.chat(tenant, { ...only(upstream), stream: true });
-      place[upstream].next({ status: 400, json: { error: { message } } });
+      scene[upstream].next({ frames: [...begun, sse({ error: { message, code: 400 } })] });
+      const { text } = await scene.chat(tenant, { ...only(upstream), stream: true });
+      scene[upstream].next({ status: 400, json: { error: { message } } });
       const request = { model: MODEL, input: "Hello.", background: true, ...only(upstream) };
-      const { id } = (await place.gateway.call(tenant.key, "/v1/responses", { body: request })).body;
+      const { id } = (await scene.gateway.call(tenant.key, "/v1/responses", { body: request })).body;
       const kept = await eventually(async () => {
-        const found = await place.gateway.call(tenant.key, `/v1/responses/${id}`);
+        const found = await scene.gateway.call(tenant.key, `/v1/responses/${id}`);
         expect(found.body.status).toBe("failed");
         return found.body.error.message;
       });
@@ -111,24 +111,24 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     expect(await errorFor("nebius", STORED("four"))).toEqual(without);
     expect(await errorFor("nebius", "EXAMPLEPAIRID")).toEqual(without);
     for (const slug of ["deepinfra", "nebius", "aws-bedrock"])
-      await place.gateway.manage("DELETE", `/providers/${slug}`);
+      await scene.gateway.manage("DELETE", `/providers/${slug}`);
   });
 
   test("ROUTE-04 ERR-01 a provider disconnected while another one fails hides nothing of that failure", async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(STORED("back"));
-    await place.gateway.manage("PUT", "/providers/deepinfra", { key: STORED("back") });
+    const tenant = await scene.tenant();
+    scene.letIn.add(STORED("back"));
+    await scene.gateway.manage("PUT", "/providers/deepinfra", { key: STORED("back") });
     const held = gate();
-    const before = inferences(place.nebius).length;
-    place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
-    const response = place.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
-    await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
-    await place.gateway.manage("DELETE", "/providers/deepinfra");
+    const before = inferences(scene.nebius).length;
+    scene.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
+    const response = scene.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
+    await eventually(() => expect(inferences(scene.nebius)).toHaveLength(before + 1));
+    await scene.gateway.manage("DELETE", "/providers/deepinfra");
     held.open();
     const { status, headers, body } = await response;
     expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
     expect(body.error.message).toContain("The provider nebius is at its rate limit and no other endpoint is left.");
-    expect((await place.last(tenant)).attempts).toMatchObject([
+    expect((await scene.last(tenant)).attempts).toMatchObject([
       { provider: "nebius", upstream_status: 429 },
       { provider: "deepinfra", upstream_status: null, reason: "withdrawn since the plan was made" },
     ]);
@@ -140,7 +140,7 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
         status,
         body: reply,
         text,
-      } = await place.gateway.call(place.gateway.adminToken, `/manage/providers/${provider}`, { method: "PUT", body });
+      } = await scene.gateway.call(scene.gateway.adminToken, `/manage/providers/${provider}`, { method: "PUT", body });
       expect(text).not.toContain("canary");
       return [status, reply.error?.code, reply.error?.param];
     };
@@ -149,25 +149,25 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     expect(await put("deepinfra", { key: STORED("bad"), use: "first" })).toEqual([400, "unsupported_parameter", "use"]);
     expect(await put("unknown", { key: STORED("bad") })).toEqual([404, "not_found", undefined]);
     expect(await listed("deepinfra")).toMatchObject({ connected: false });
-    const gone = await place.gateway.call(place.gateway.adminToken, "/manage/providers/deepinfra", {
+    const gone = await scene.gateway.call(scene.gateway.adminToken, "/manage/providers/deepinfra", {
       method: "DELETE",
     });
     expect([gone.status, gone.body.error.code]).toEqual([404, "not_found"]);
-    const { key } = await place.tenant();
-    expect((await place.gateway.call(key, "/manage/providers/deepinfra", { method: "DELETE" })).status).toBe(401);
+    const { key } = await scene.tenant();
+    expect((await scene.gateway.call(key, "/manage/providers/deepinfra", { method: "DELETE" })).status).toBe(401);
   });
 
   test("PORTAL-10 a setting takes precedence over a stored key, and connecting reports it", {
     timeout: 60_000,
   }, async () => {
-    const tenant = await place.tenant();
-    place.letIn.add(STORED("behind"));
+    const tenant = await scene.tenant();
+    scene.letIn.add(STORED("behind"));
     const file = keyFile(STORED("behind"));
-    const { code, stdout, stderr } = await place.gateway.cli("provider", "connect", "nebius", "--key-file", file);
+    const { code, stdout, stderr } = await scene.gateway.cli("provider", "connect", "nebius", "--key-file", file);
     expect([code, stdout]).toEqual([0, expect.stringContaining("PROVIDER_NEBIUS_API_KEY")]);
     expect(stderr).toContain("not used: a setting wins");
-    expect((await place.chat(tenant)).status).toBe(200);
-    expect(lastKey(place.nebius)).toBe(credentialOf("nebius"));
+    expect((await scene.chat(tenant)).status).toBe(200);
+    expect(lastKey(scene.nebius)).toBe(credentialOf("nebius"));
     expect(await listed("nebius")).toMatchObject({
       connected: true,
       credential: "setting",
@@ -176,7 +176,7 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
       connected_by_settings: true,
     });
     expect(await typed("disconnect", "nebius")).toEqual({ provider: "nebius", removed: true, connected: true });
-    const again = await place.gateway.cli("provider", "disconnect", "nebius");
+    const again = await scene.gateway.cli("provider", "disconnect", "nebius");
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("the setting PROVIDER_NEBIUS_API_KEY")]);
   });
 });

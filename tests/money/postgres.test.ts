@@ -124,9 +124,9 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     const tenant = await gateway.tenant({ credit: "100" });
     const answered: string[] = [];
     const refused: number[] = [];
-    let goesOn = true;
+    let isRunning = true;
     const client = async () => {
-      while (goesOn) {
+      while (isRunning) {
         const { status, body } = await chat(gateway, tenant.key);
         if (status === 200) answered.push(body.id);
         else refused.push(status);
@@ -146,7 +146,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
       await cluster.start();
     }
     await more(20);
-    goesOn = false;
+    isRunning = false;
     await Promise.all(clients);
 
     expect(refused).toEqual([]);

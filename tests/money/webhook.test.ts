@@ -338,8 +338,8 @@ describe("Stripe", () => {
       const { slug, intent, wallet } = await paidOrder();
       const disputed = dispute(`dp_once_${at}`, intent, 2000);
       const answers = [];
-      for (const [place, type] of types.entries())
-        answers.push(await send(event(`evt_o${at}_${place}`, type, disputed)));
+      for (const [index, type] of types.entries())
+        answers.push(await send(event(`evt_o${at}_${index}`, type, disputed)));
       expect(answers).toEqual([took, ...types.slice(1).map(() => again)]);
       expect(await wallet()).toBe("31.00");
       const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=chargeback`);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => scene.close());
 
 /** Far more than one call to a node takes. */
-const input = Array.from({ length: 2048 }, (_, place) => `text ${place}`);
+const input = Array.from({ length: 2048 }, (_, index) => `text ${index}`);
 
 function vectors({ model, input: texts }: Json): Json {
   const data = texts.map((_text: string, index: number) => ({ object: "embedding", index, embedding: [0.5, 1] }));
@@ -98,10 +98,10 @@ describe("a request with more texts than one node call takes", () => {
 });
 
 describe("a node that takes fewer requests than it announced", () => {
-  async function withRogue(says: (body: Json) => Json | undefined) {
+  async function withRogue(reply: (body: Json) => Json | undefined) {
     const tenant = await scene.gateway.tenant();
     const { token } = await createNode(scene.gateway, tenant.slug, "rack");
-    const rogue = await rogueNode(scene.gateway.url, token, says);
+    const rogue = await rogueNode(scene.gateway.url, token, reply);
     onTestFinished(() => rogue.close());
     await waitForNodeState(scene.gateway, tenant.slug, "rack", "connected");
     const body = { model: "node/rack/embed", input };

@@ -31,7 +31,7 @@ const chunk = (model: string, delta: Json, finish: string | null = null) =>
   `data: ${JSON.stringify({ id: "chatcmpl-local-1", object: "chat.completion.chunk", created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 
 /** Replies complete or streamed; a stream about `wait` stays open after its first chunk. */
-function answering(open: ServerResponse[]) {
+function replyingServer(open: ServerResponse[]) {
   return (body: Json, response: ServerResponse) => {
     if (body.stream !== true) {
       response.setHeader("content-type", "application/json");
@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of several instances", { timeo
   async function withNode(at: string, more: Json = {}, capacity = 8) {
     const tenant = await a.tenant();
     const open: ServerResponse[] = [];
-    const local = await localForTest({ answer: answering(open) });
+    const local = await localForTest({ answer: replyingServer(open) });
     const node: CreatedNode = await createNode(a, tenant.slug, "rack", more);
     const agent = agentForTest(at, node.token, local.url, { finishMs: 5_000, capacity });
     const shown = await waitForNodeState(a, tenant.slug, "rack", "connected");

@@ -188,7 +188,11 @@ describe("a connected node", () => {
 type Answered = { readonly status: number; readonly headers: IncomingMessage["headers"]; readonly body: Json };
 
 /** A raw handshake; defaults are those of an agent. */
-function knock(url: string, over: Record<string, string | undefined> = {}, method = "GET"): Promise<Answered | "open"> {
+function handshake(
+  url: string,
+  over: Record<string, string | undefined> = {},
+  method = "GET",
+): Promise<Answered | "open"> {
   const headers = {
     connection: "Upgrade",
     upgrade: "websocket",
@@ -221,7 +225,7 @@ describe("the node listener", () => {
   });
 
   test("NODE-01 accepts a valid token", async () => {
-    expect(await knock(gateway.url, { authorization: `Bearer ${token}` })).toBe("open");
+    expect(await handshake(gateway.url, { authorization: `Bearer ${token}` })).toBe("open");
   });
 
   test("NODE-01 AUTH-06 no token, another kind of token or an altered one: 401 in an error envelope", async () => {
@@ -234,7 +238,7 @@ describe("the node listener", () => {
       `Bearer ${key}`,
       `Bearer ${gateway.adminToken}`,
     ]) {
-      const answer = await knock(gateway.url, { authorization });
+      const answer = await handshake(gateway.url, { authorization });
       expect(answer, authorization).toMatchObject({
         status: 401,
         body: { error: { code: "invalid_node_token", type: "authentication_error" } },
@@ -250,7 +254,7 @@ describe("the node listener", () => {
     expect([plain.status, plain.body.error.code]).toEqual([426, "upgrade_required"]);
     expect(plain.headers.get("upgrade")).toBe("websocket");
     for (const offered of [undefined, "inference-node.v999"]) {
-      const answer = await knock(gateway.url, {
+      const answer = await handshake(gateway.url, {
         authorization: `Bearer ${token}`,
         "sec-websocket-protocol": offered,
       });
@@ -261,10 +265,10 @@ describe("the node listener", () => {
 
   test("NODE-01 refuses browser pages and malformed handshakes", async () => {
     const authorization = `Bearer ${token}`;
-    const page = await knock(gateway.url, { authorization, origin: "https://evil.example" });
+    const page = await handshake(gateway.url, { authorization, origin: "https://evil.example" });
     expect(page).toMatchObject({ status: 403, body: { error: { code: "cross_site_request" } } });
     for (const over of [{ "sec-websocket-key": "short" }, { "sec-websocket-version": "8" }])
-      expect(await knock(gateway.url, { authorization, ...over })).toMatchObject({ status: 400 });
+      expect(await handshake(gateway.url, { authorization, ...over })).toMatchObject({ status: 400 });
   });
 
   test("NODE-01 ignores Upgrade on every other path", async () => {
@@ -273,17 +277,17 @@ describe("the node listener", () => {
       httpRequest(`${gateway.url}/healthz`, { headers }, ({ statusCode }) => resolve(statusCode)).end();
     });
     expect(answer).toBe(200);
-    expect(await knock(gateway.url, { authorization: `Bearer ${token}`, "content-length": "0" }, "POST")).toMatchObject(
-      {
-        status: 405,
-      },
-    );
+    expect(
+      await handshake(gateway.url, { authorization: `Bearer ${token}`, "content-length": "0" }, "POST"),
+    ).toMatchObject({
+      status: 405,
+    });
   });
 
   test("NODE-01 the rate limit per address applies", async () => {
     const busy = await gatewayForTest({ env: { GATEWAY_RPM_IP: "3" } });
-    for (let count = 0; count < 3; count += 1) expect(await knock(busy.url)).toMatchObject({ status: 401 });
-    expect(await knock(busy.url)).toMatchObject({ status: 429, body: { error: { code: "rate_limit_exceeded" } } });
+    for (let count = 0; count < 3; count += 1) expect(await handshake(busy.url)).toMatchObject({ status: 401 });
+    expect(await handshake(busy.url)).toMatchObject({ status: 429, body: { error: { code: "rate_limit_exceeded" } } });
   });
 
   test("NODE-02 a stopping gateway tells nodes to reconnect, and accepts no new ones", async () => {

@@ -21,7 +21,7 @@ import {
   RACK,
   RULES,
   TOKEN,
-  testBoard,
+  testCoordinationStore,
   until,
 } from "../support/peers.ts";
 import { rogueNode } from "../support/rogue-node.ts";
@@ -30,8 +30,8 @@ import { rogueNode } from "../support/rogue-node.ts";
 
 describe("a node connected to another instance", () => {
   test("NODE-01 is known at once, serves concurrent requests, and is back after either side was cut", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const server = await local((body, response) => response.end(JSON.stringify(body)));
     const agent = agentAt(b.url, server.url);
     await isThrough(a, "b");
@@ -55,19 +55,19 @@ describe("a node connected to another instance", () => {
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     // A later instance reads earlier announcements.
-    const c = await instance("c", { board });
+    const c = await instance("c", { store });
     expect(instanceOf(c)).toBe("b");
     expect((await ask(c).done).status).toBe(200);
     // The coordination store loses everything: known nodes stay, and are announced again.
-    for (const name of (await board.list("")).keys()) await board.delete(name);
+    for (const name of (await store.list("")).keys()) await store.delete(name);
     await until(() => instanceOf(c) === "b" && instanceOf(a) === "b");
-    const d = await instance("d", { board });
+    const d = await instance("d", { store });
     await isThrough(d, "b");
   });
 
   test("NODE-01 with connections to several instances, each uses its own and leaves the previous open", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const [near, far] = [
       await local((_body, response) => response.end("near")),
       await local((_body, response) => response.end("far")),
@@ -89,8 +89,8 @@ describe("a node connected to another instance", () => {
   });
 
   test("NODE-02 a disconnect reaches the node's server, and a slow client slows it down", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     let written = 0;
     let felt = false;
     const server = await local((_body, response) => {
@@ -125,8 +125,8 @@ describe("a node connected to another instance", () => {
   });
 
   test("NODE-02 a link that breaks during a reply ends it; the next request fails before anything is sent", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     let felt = false;
     const server = await local((_body, response) => {
       response.on("close", () => {
@@ -146,8 +146,8 @@ describe("a node connected to another instance", () => {
   });
 
   test("NODE-02 SCALE-03 does not wait for an instance that is silent without closing", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await isThrough(a, "b");
@@ -158,44 +158,44 @@ describe("a node connected to another instance", () => {
   });
 
   test("NODE-02 a lost instance has no nodes, and an unreachable one fails before anything is sent", async () => {
-    const board = testBoard();
-    const a = await instance("a", { board });
+    const store = testCoordinationStore();
+    const a = await instance("a", { store });
     const holder = (beat: number, id = "b") =>
       JSON.stringify({ id, url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
-    await board.put("holder:run-b", holder(1), 60_000);
+    await store.put("holder:run-b", holder(1), 60_000);
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
     const held = { leaving: false, connectedAtMs: 1, address: "", announcement };
-    await board.put(`node:${RACK.id}/run-b`, JSON.stringify(held), 60_000);
+    await store.put(`node:${RACK.id}/run-b`, JSON.stringify(held), 60_000);
     // Entries of an earlier process are void.
-    await board.put(`node:${RACK.id}/run-before`, JSON.stringify(held), 60_000);
+    await store.put(`node:${RACK.id}/run-before`, JSON.stringify(held), 60_000);
     await isThrough(a, "b");
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
     // No instance has it, so none is called until it announces itself.
     await until(() => instanceOf(a) === undefined);
-    await board.put("holder:run-b", holder(2), 60_000);
+    await store.put("holder:run-b", holder(2), 60_000);
     await isThrough(a, "b");
     // An instance that missed a message notices by the sequence number of the next one.
-    const tell = (rev: number, node: string) =>
-      board.publish("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
-    await board.delete(`node:${RACK.id}/run-b`);
-    await tell(3, "node_2");
+    const announce = (rev: number, node: string) =>
+      store.publish("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
+    await store.delete(`node:${RACK.id}/run-b`);
+    await announce(3, "node_2");
     await until(() => instanceOf(a) === undefined);
     // Of two instances that have it, the one that is not stopping is used.
-    await board.put(`node:${RACK.id}/run-b`, JSON.stringify({ ...held, leaving: true }), 60_000);
-    await tell(4, RACK.id);
+    await store.put(`node:${RACK.id}/run-b`, JSON.stringify({ ...held, leaving: true }), 60_000);
+    await announce(4, RACK.id);
     await isThrough(a, "b");
-    await board.put(`node:${RACK.id}/run-c`, JSON.stringify(held), 60_000);
-    await board.put("holder:run-c", holder(1, "c"), 60_000);
+    await store.put(`node:${RACK.id}/run-c`, JSON.stringify(held), 60_000);
+    await store.put("holder:run-c", holder(1, "c"), 60_000);
     await isThrough(a, "c");
-    await board.delete("holder:run-c");
+    await store.delete("holder:run-c");
     await isThrough(a, "b");
-    await board.delete("holder:run-b");
+    await store.delete("holder:run-b");
     await until(() => instanceOf(a) === undefined);
   });
 
   test("NODE-02 a node that is removed or gets a new token is disconnected everywhere", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const server = await local((_body, response) => response.write("half"));
     const agent = agentAt(b.url, server.url);
     await isThrough(a, "b");
@@ -223,7 +223,7 @@ describe("a node connected to another instance", () => {
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // A node that becomes known later gets its earlier announcements at once.
     b.nodes.replaceAll("ws_1", [RACK]);
-    const c = await instance("c", { board });
+    const c = await instance("c", { store });
     agentAt(b.url, server.url);
     await isThrough(c, "b");
     a.nodes.replaceAll(null, [RACK]);
@@ -231,8 +231,8 @@ describe("a node connected to another instance", () => {
   });
 
   test("NODE-03 an implausible reply here opens its circuit everywhere", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const server = await local((_body, response) => response.end());
     agentAt(b.url, server.url);
     await isThrough(a, "b");
@@ -254,8 +254,8 @@ describe("a node on another instance that violates the protocol", () => {
       ],
     ],
   ] as const)("NODE-03 %s: only that response breaks", async (_what, head) => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const rogue = await rogueNode(b.url, TOKEN, head);
     onTestFinished(() => rogue.close());
     await isThrough(a, "b");
@@ -266,8 +266,8 @@ describe("a node on another instance that violates the protocol", () => {
 });
 
 test("NODE-02 a node that leaves as it is called is offline, not busy; a refusal within a reply breaks it", async () => {
-  const board = testBoard();
-  const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+  const store = testCoordinationStore();
+  const [a, b] = [await instance("a", { store }), await instance("b", { store })];
   const failures = [
     ["goes", { kind: "connect", sent: false, why: "the node is not connected" }],
     ["refuses late", { kind: "broken", sent: true }],
@@ -285,9 +285,9 @@ test("NODE-02 a node that leaves as it is called is offline, not busy; a refusal
 
 describe("peer authentication", () => {
   test("NODE-02 rejects and counts peers without a gateway key before any request", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
-    const stranger = await instance("c", { board, key: Buffer.alloc(32, 9) });
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
+    const stranger = await instance("c", { store, key: Buffer.alloc(32, 9) });
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await Promise.all([isThrough(a, "b"), isThrough(stranger, "b")]);
@@ -311,8 +311,8 @@ describe("peer authentication", () => {
   });
 
   test("NODE-02 a replayed peer conversation is rejected", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await isThrough(a, "b");
@@ -330,8 +330,8 @@ describe("peer authentication", () => {
   });
 
   test("NODE-02 a node serves only its own workspace, node paths, and the instance it is connected to", async () => {
-    const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const store = testCoordinationStore();
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     const heads: string[] = [];
     const server = await local((_body, response) => {
       heads.push(...Object.keys(response.req.headers));
@@ -362,7 +362,7 @@ describe("peer authentication", () => {
   });
 
   test("NODE-02 waits for a connection that takes longer than the ping interval", async () => {
-    const b = await instance("b", { board: testBoard() });
+    const b = await instance("b", { store: testCoordinationStore() });
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
     await until(() => instanceOf(b) === null);
@@ -375,10 +375,10 @@ describe("peer authentication", () => {
   });
 
   test("NODE-02 during a master key rotation instances with the old key and with both continue", async () => {
-    const board = testBoard();
+    const store = testCoordinationStore();
     const next = Buffer.alloc(32, 11);
-    const old = await instance("a", { board });
-    const both = await instance("b", { board, key: next, previous: [KEY] });
+    const old = await instance("a", { store });
+    const both = await instance("b", { store, key: next, previous: [KEY] });
     const server = await local((_body, response) => response.end("hello"));
     const agent = agentAt(both.url, server.url);
     await isThrough(old, "b");
@@ -392,9 +392,9 @@ describe("peer authentication", () => {
 
 describe("a stopping instance", () => {
   test("OPS-01, NODE-02 aborts its node requests here and elsewhere as a stop, and sends nothing more", async () => {
-    const board = testBoard();
+    const store = testCoordinationStore();
     const server = await local((_body, response) => response.write("half"));
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     for (const one of [a, b]) {
@@ -407,16 +407,16 @@ describe("a stopping instance", () => {
       expect(one.nodes.overlayFor("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
     }
     // For others it is offline.
-    const c = await instance("c", { board });
+    const c = await instance("c", { store });
     await until(() => instanceOf(c) === undefined);
   });
 
   test("OPS-01, NODE-02 tells callers through it that it stops; later requests fail before anything is sent", async () => {
-    const board = testBoard();
+    const store = testCoordinationStore();
     const server = await local((body, response) => {
       if (body.talk === true) response.write("half");
     });
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const [a, b] = [await instance("a", { store }), await instance("b", { store })];
     agentAt(b.url, server.url);
     await isThrough(a, "b");
     const [silent, talking] = [ask(a), ask(a, { talk: true })];
@@ -436,8 +436,8 @@ describe("a stopping instance", () => {
   });
 
   test("NODE-02 moves its nodes to another and finishes running requests; nothing is refused meanwhile", async () => {
-    const board = testBoard();
-    const [a, b, c] = [await instance("a", { board }), await instance("b", { board }), await instance("c", { board })];
+    const store = testCoordinationStore();
+    const [a, b, c] = [await instance("a", { store }), await instance("b", { store }), await instance("c", { store })];
     let finish = () => {};
     const server = await local((body, response) => {
       if (body.slow !== true) {

@@ -104,8 +104,11 @@ describe("an invitation", () => {
     const db = openBooks(gateway.dataDir);
     db.prepare("update people_links set expires_at_ms = 1000 where id = ?").run(id);
     db.close();
-    for (const gone of [email, late])
-      expect((await owner.ask("DELETE", `${MEMBERS}/${gone}`)).body).toMatchObject({ email: gone, revoked_links: [] });
+    for (const removed of [email, late])
+      expect((await owner.ask("DELETE", `${MEMBERS}/${removed}`)).body).toMatchObject({
+        email: removed,
+        revoked_links: [],
+      });
     const { data } = (await owner.get(INVITATIONS)).body;
     expect(data.find((one: { id: string }) => one.id === id).state).toBe("expired");
   });
@@ -389,11 +392,11 @@ describe("a body that is sent slowly", () => {
   const invitation = { email: "friend@example.eu", role: "admin" };
 
   test("PORTAL-11 changes nothing once its sender was removed or demoted", async () => {
-    const gone = await gateway.join("slow@example.eu", "admin");
+    const removed = await gateway.join("slow@example.eu", "admin");
     const lower = await gateway.join("slower@example.eu", "admin");
     const remove = () => owner.ask("DELETE", `${MEMBERS}/slow@example.eu`);
     const demote = () => owner.ask("PATCH", `${MEMBERS}/slower@example.eu`, { role: "member" });
-    expect(await slowly(gone, INVITATIONS, invitation, remove)).toBe("403");
+    expect(await slowly(removed, INVITATIONS, invitation, remove)).toBe("403");
     expect(await slowly(lower, INVITATIONS, invitation, demote)).toBe("403");
     expect(await slowly(owner, INVITATIONS, invitation, async () => {})).toBe("201");
   });

@@ -181,11 +181,11 @@ test("PORTAL-11 an enabled second factor is not changed by a session that was ad
 
 test("PORTAL-11 a session that is signed out meanwhile adds no factor, backup codes or password", async () => {
   const { email, person, tab, other, uri, codes, confirm, share } = await twoSessions();
-  const signedOutBefore = async (step: string, door: string, body: object) => {
+  const signedOutBefore = async (step: string, path: string, body: object) => {
     share();
     onceBefore(step, () => tab.post("/manage/auth/sign-out"));
-    const answer = await person.post(`/manage/auth/${door}`, body);
-    expect([door, writing, answer.status, answer.body.error?.code]).toEqual([door, nothing, 401, "not_signed_in"]);
+    const answer = await person.post(`/manage/auth/${path}`, body);
+    expect([path, writing, answer.status, answer.body.error?.code]).toEqual([path, nothing, 401, "not_signed_in"]);
     expect(await isSignedOut(person)).toBe(true);
     for (const [name, value] of other.cookies) person.cookies.set(name, value);
     await other.post("/manage/auth/sign-in/email", { email, password: PASSWORD });

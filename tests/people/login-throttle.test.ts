@@ -15,9 +15,9 @@ const age = (email: string) => ageSessions(gateway.dataDir, email, 16);
 const signIn = async (browser: Browser, email: string, password = PASSWORD) =>
   (await browser.post("/manage/auth/sign-in/email", { email, password })).status;
 const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person?.session.id;
-const times = async (count: number, deed: () => Promise<number>) => {
+const times = async (count: number, action: () => Promise<number>) => {
   const statuses: number[] = [];
-  while (statuses.length < count) statuses.push(await deed());
+  while (statuses.length < count) statuses.push(await action());
   return statuses;
 };
 
@@ -92,12 +92,12 @@ test("PORTAL-11 a session that omits the origin reads no more codes and uses up 
 
 test.each(["approve", "deny"])(
   "PORTAL-11 device codes that a session looks up without an origin count where it would %s them",
-  async (deed) => {
-    const person = await gateway.join(`${deed}@example.eu`);
+  async (action) => {
+    const person = await gateway.join(`${action}@example.eu`);
     const cookie = [...person.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const url = `${gateway.url}/manage/auth/device?user_code=WRONGONE`;
     const read = async () => (await fetch(url, { headers: { cookie } })).status;
-    const guess = async () => (await person.post(`/manage/auth/device/${deed}`, { userCode: "WRONGONE" })).status;
+    const guess = async () => (await person.post(`/manage/auth/device/${action}`, { userCode: "WRONGONE" })).status;
     expect([...(await times(2, read)), ...(await times(2, guess)), await read()]).toEqual([400, 400, 400, 429, 429]);
   },
 );

@@ -20,9 +20,9 @@ beforeAll(async () => {
 afterAll(() => scene.gateway.close());
 
 /** What a caller gets: access, or the reason for refusal. */
-type Word = "in" | "unknown" | "signed_out" | "low" | "absent";
+type Outcome = "in" | "unknown" | "signed_out" | "low" | "absent";
 
-const REFUSALS: Readonly<Record<Exclude<Word, "in">, readonly [status: number, code: string]>> = {
+const REFUSALS: Readonly<Record<Exclude<Outcome, "in">, readonly [status: number, code: string]>> = {
   unknown: [401, "invalid_admin_token"],
   signed_out: [401, "not_signed_in"],
   low: [403, "insufficient_role"],
@@ -33,18 +33,18 @@ const rankOf = (role: Role) => ROLES.length - ROLES.indexOf(role);
 
 /** A person with a role in the requested workspace. */
 function seated(role: Role) {
-  return ({ access: { allows } }: Managed): Word => {
+  return ({ access: { allows } }: Managed): Outcome => {
     if (allows === "operator") return "low";
     if (allows === "person") return "in";
     return rankOf(role) >= rankOf(allows) ? "in" : "low";
   };
 }
 
-const elsewhere = ({ access: { allows } }: Managed): Word =>
+const elsewhere = ({ access: { allows } }: Managed): Outcome =>
   allows === "operator" ? "low" : allows === "person" ? "in" : "absent";
-const always = (word: Word) => (): Word => word;
+const always = (word: Outcome) => (): Outcome => word;
 
-const EXPECTED: Readonly<Record<Caller, (route: Managed) => Word>> = {
+const EXPECTED: Readonly<Record<Caller, (route: Managed) => Outcome>> = {
   anonymous: always("unknown"),
   "API key": always("unknown"),
   "API key of the member": always("unknown"),

@@ -29,30 +29,30 @@ const idOf = async (email: string) => {
   return data.find((one: { email: string }) => one.email === email).id;
 };
 
-type Deed = readonly [method: string, path: string, body?: object];
+type CallSpec = readonly [method: string, path: string, body?: object];
 
 describe("a sign-in that is not recent", () => {
-  test.each<{ what: string; who: string; status: number; deed: () => Promise<Deed> }>([
+  test.each<{ what: string; email: string; status: number; call: () => Promise<CallSpec> }>([
     {
       what: "invites no admin",
-      who: ADMIN,
+      email: ADMIN,
       status: 201,
-      deed: async () => ["POST", INVITATIONS, { email: "invited@example.eu", role: "admin" }],
+      call: async () => ["POST", INVITATIONS, { email: "invited@example.eu", role: "admin" }],
     },
     {
       what: "cannot invite to an offered owner membership",
-      who: CHIEF,
+      email: CHIEF,
       status: 201,
-      async deed() {
+      async call() {
         await gateway.manage("POST", "/workspaces/demo/members", { email: "waiting@example.eu", role: "owner" });
         return ["POST", INVITATIONS, { email: "waiting@example.eu", role: "member" }];
       },
     },
     {
       what: "invites no member as an operator",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 201,
-      async deed() {
+      async call() {
         await gateway.manage("POST", "/workspaces", { slug: "bank" });
         await gateway.manage("POST", "/workspaces/bank/members", { email: "heir@example.eu", role: "owner" });
         return ["POST", INVITATIONS, { email: "heir@example.eu", role: "member" }];
@@ -60,60 +60,60 @@ describe("a sign-in that is not recent", () => {
     },
     {
       what: "adds no admin",
-      who: ADMIN,
+      email: ADMIN,
       status: 201,
-      deed: async () => ["POST", MEMBERS, { email: "added@example.eu", role: "admin" }],
+      call: async () => ["POST", MEMBERS, { email: "added@example.eu", role: "admin" }],
     },
     {
       what: "makes no member an admin",
-      who: ADMIN,
+      email: ADMIN,
       status: 200,
-      async deed() {
+      async call() {
         await gateway.join("raised@example.eu");
         return ["PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" }];
       },
     },
     {
       what: "makes no admin an owner",
-      who: CHIEF,
+      email: CHIEF,
       status: 200,
-      async deed() {
+      async call() {
         await gateway.join("second@example.eu", "admin");
         return ["PATCH", `${MEMBERS}/second@example.eu`, { role: "owner" }];
       },
     },
     {
       what: "makes no link to a new password of a member",
-      who: ADMIN,
+      email: ADMIN,
       status: 201,
-      async deed() {
+      async call() {
         await gateway.join("forgets@example.eu");
         return ["POST", `${MEMBERS}/forgets@example.eu/reset-link`];
       },
     },
     {
       what: "makes no link to a new password as an operator",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 201,
-      async deed() {
+      async call() {
         await gateway.join("lost@example.eu");
         return ["POST", `/manage/people/${await idOf("lost@example.eu")}/reset-link`];
       },
     },
     {
       what: "cannot appoint an operator",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 200,
-      async deed() {
+      async call() {
         await gateway.join("runs@example.eu");
         return ["POST", `/manage/people/${await idOf("runs@example.eu")}/operator`, { operator: true }];
       },
     },
     {
       what: "enables no account that was disabled",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 200,
-      async deed() {
+      async call() {
         await gateway.join("left@example.eu");
         const id = await idOf("left@example.eu");
         await gateway.manage("POST", `/people/${id}/disable`, { disabled: true });
@@ -122,18 +122,18 @@ describe("a sign-in that is not recent", () => {
     },
     {
       what: "cannot erase a person",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 200,
-      async deed() {
+      async call() {
         await gateway.join("forgotten@example.eu");
         return ["POST", `/manage/people/${await idOf("forgotten@example.eu")}/erase`];
       },
     },
     {
       what: "takes no second factor off anybody",
-      who: OWNER.email,
+      email: OWNER.email,
       status: 200,
-      async deed() {
+      async call() {
         const browser = await gateway.join("secured@example.eu");
         const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
         await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
@@ -142,18 +142,18 @@ describe("a sign-in that is not recent", () => {
     },
     {
       what: "makes no management token that changes what an admin may",
-      who: CHIEF,
+      email: CHIEF,
       status: 201,
-      deed: async () => ["POST", TOKENS, { name: "program", access: "write" }],
+      call: async () => ["POST", TOKENS, { name: "program", access: "write" }],
     },
-  ])("PORTAL-11 $what, until the person signs in again", async ({ who, status, deed }) => {
-    const call = await deed();
-    age(who);
-    const stale = await browserOf(who).ask(...call);
+  ])("PORTAL-11 $what, until the person signs in again", async ({ email, status, call }) => {
+    const request = await call();
+    age(email);
+    const stale = await browserOf(email).ask(...request);
     expect([stale.status, stale.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
     expect(stale.body.error.message).toBe("Sign in again first, then repeat this.");
-    expect((await signIn(who)).status).toBe(200);
-    expect((await browserOf(who).ask(...call)).status).toBe(status);
+    expect((await signIn(email)).status).toBe(200);
+    expect((await browserOf(email).ask(...request)).status).toBe(status);
   });
 
   test("PORTAL-11 suffices for members, for lower roles and for removing", async () => {
@@ -162,7 +162,7 @@ describe("a sign-in that is not recent", () => {
     const [plain, falls] = [await idOf("plain@example.eu"), await idOf("falls@example.eu")];
     await gateway.manage("POST", `/people/${falls}/operator`, { operator: true });
     for (const email of [OWNER.email, CHIEF, ADMIN]) age(email);
-    const done: [string, Deed, number][] = [
+    const done: [string, CallSpec, number][] = [
       [ADMIN, ["POST", INVITATIONS, { email: "guest@example.eu" }], 201],
       [ADMIN, ["POST", MEMBERS, { email: "helper@example.eu", role: "member" }], 201],
       [ADMIN, ["PATCH", `${MEMBERS}/plain@example.eu`, { role: "member" }], 200],
@@ -173,7 +173,8 @@ describe("a sign-in that is not recent", () => {
       [OWNER.email, ["POST", `/manage/people/${falls}/operator`, { operator: false }], 200],
       [OWNER.email, ["POST", `/manage/people/${plain}/disable`, { disabled: true }], 200],
     ];
-    for (const [who, deed, status] of done) expect((await browserOf(who).ask(...deed)).status, deed[1]).toBe(status);
+    for (const [email, call, status] of done)
+      expect((await browserOf(email).ask(...call)).status, call[1]).toBe(status);
   });
 
   const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session.id;

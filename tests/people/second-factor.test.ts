@@ -150,7 +150,7 @@ describe("authenticator codes", () => {
   test("PORTAL-11 removing it needs a recent sign-in and the password; the operator can remove a lost one", async () => {
     const { browser } = await secured("off@example.eu");
     age("off@example.eu");
-    for (const door of [
+    for (const path of [
       "two-factor/disable",
       "two-factor/enable",
       "two-factor/generate-backup-codes",
@@ -160,9 +160,9 @@ describe("authenticator codes", () => {
       "change-password",
       "device/approve",
     ]) {
-      const method = door.endsWith("options") ? "GET" : "POST";
-      const stale = await browser.ask(method, `/manage/auth/${door}`);
-      expect([door, stale.status, stale.body.error?.code]).toEqual([door, 403, "fresh_sign_in_needed"]);
+      const method = path.endsWith("options") ? "GET" : "POST";
+      const stale = await browser.ask(method, `/manage/auth/${path}`);
+      expect([path, stale.status, stale.body.error?.code]).toEqual([path, 403, "fresh_sign_in_needed"]);
     }
     expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(false);
     const { data } = await gateway.manage("GET", "/people?limit=1000");

@@ -62,8 +62,8 @@ async function personOf(email: string) {
   return data.find((one: { email: string }) => one.email === email);
 }
 
-type Losing = (email: string, id: string) => Promise<BrowserResponse>;
-const WAYS: [string, string, boolean, Losing][] = [
+type Revocation = (email: string, id: string) => Promise<BrowserResponse>;
+const WAYS: [string, string, boolean, Revocation][] = [
   ["removed", "demo", false, (email) => owner.ask("DELETE", `${MEMBERS}/${email}`)],
   ["lowered", "demo", false, (email) => owner.ask("PATCH", `${MEMBERS}/${email}`, { role: "admin" })],
   ["disabled", "demo", false, (_, id) => owner.post(`/manage/people/${id}/disable`, { disabled: true })],
@@ -136,8 +136,8 @@ async function squatted(sub: string, role = "owner") {
   const squatter = gateway.browser();
   const account = { name: "Mallory", password: PASSWORD };
   expect((await squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
-  const { browser: victim, comes } = await throughProvider(sub);
-  return { email, mallory, squatter, victim, comes };
+  const { browser: victim, returnFromProvider } = await throughProvider(sub);
+  return { email, mallory, squatter, victim, returnFromProvider };
 }
 
 /** A person who is about to return from single sign-on. */
@@ -145,16 +145,16 @@ async function throughProvider(sub: string) {
   const browser = gateway.browser();
   const { url } = (await browser.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
   const back = new URL(await provider.signIn(url, sub));
-  return { browser, comes: () => browser.get(`${back.pathname}${back.search}`) };
+  return { browser, returnFromProvider: () => browser.get(`${back.pathname}${back.search}`) };
 }
 
 test("PORTAL-11 a queued change is not made when the account is reset meanwhile", async () => {
-  const { squatter, comes } = await squatted("waits");
+  const { squatter, returnFromProvider } = await squatted("waits");
   const friend = { email: "friend-of-squatter@example.eu", role: "admin" };
   const colleague = "colleague@example.eu";
   await gateway.join(colleague);
   const { id } = (await owner.post(INVITATIONS, { email: "awaited@example.eu" })).body;
-  const [came, responses] = await waitingBehind(comes, () => [
+  const [came, responses] = await waitingBehind(returnFromProvider, () => [
     squatter.post(TOKENS, TOKEN),
     squatter.post(MEMBERS, friend),
     squatter.post(INVITATIONS, friend),
@@ -168,10 +168,10 @@ test("PORTAL-11 a queued change is not made when the account is reset meanwhile"
 });
 
 test("PORTAL-11 an invitation is not accepted by a session that ended while it was queued", async () => {
-  const { email, squatter, comes } = await squatted("accepts");
+  const { email, squatter, returnFromProvider } = await squatted("accepts");
   const { link } = await gateway.manage("POST", "/workspaces/second/invitations", { email, role: "member" });
   const accept = () => [squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, {})];
-  const [came, [accepted]] = await waitingBehind(comes, accept);
+  const [came, [accepted]] = await waitingBehind(returnFromProvider, accept);
   expect(came.status).toBe(302);
   expect([accepted?.status, accepted?.body.error?.code]).toEqual([401, "not_signed_in"]);
 });
@@ -207,7 +207,7 @@ async function allowed(person: Browser): Promise<(device: Browser) => Promise<Br
 }
 
 /** Runs once while a call is in flight that has passed its checks and is about to create a session. */
-async function underWay(
+async function whileInFlight(
   ask: () => Promise<BrowserResponse>,
   meanwhile: () => Promise<unknown>,
 ): Promise<BrowserResponse> {
@@ -221,25 +221,25 @@ async function underWay(
 }
 
 test("PORTAL-11 a correct password does not sign in when the account is reset meanwhile", async () => {
-  const { email, victim, comes } = await squatted("meanwhile");
+  const { email, victim, returnFromProvider } = await squatted("meanwhile");
   const browser = gateway.browser();
-  const answer = await underWay(() => signIn(browser, email), comes);
+  const answer = await whileInFlight(() => signIn(browser, email), returnFromProvider);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
   expect([await isSignedOut(browser), await isSignedOut(victim)]).toEqual([true, false]);
 });
 
 test("PORTAL-11 nor does a new password in flight", async () => {
-  const { email, squatter, victim, comes } = await squatted("changes");
-  const answer = await underWay(() => changePassword(squatter, NEW_PASSWORD), comes);
+  const { email, squatter, victim, returnFromProvider } = await squatted("changes");
+  const answer = await whileInFlight(() => changePassword(squatter, NEW_PASSWORD), returnFromProvider);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
   expect([await isSignedOut(squatter), await isSignedOut(victim)]).toEqual([true, false]);
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
 });
 
 test("PORTAL-11 nor does a queued password reset link", async () => {
-  const { email, mallory, victim, comes } = await squatted("link", "member");
+  const { email, mallory, victim, returnFromProvider } = await squatted("link", "member");
   const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
-  const [, [answer]] = await waitingBehind(comes, () => [reset(link)]);
+  const [, [answer]] = await waitingBehind(returnFromProvider, () => [reset(link)]);
   expect([answer?.status, answer?.body.error?.param]).toEqual([400, "token"]);
   expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
   expect(await isSignedOut(victim)).toBe(false);
@@ -249,9 +249,9 @@ test.each([
   ["device", "no person"],
   ["device-2", "another person"],
 ])("PORTAL-11 nor does an approved device (%s) that asks with the session of %s", async (sub, by) => {
-  const { email, squatter, mallory, victim, comes } = await squatted(sub);
+  const { email, squatter, mallory, victim, returnFromProvider } = await squatted(sub);
   const ask = await allowed(squatter);
-  const answer = await underWay(() => ask(by === "no person" ? gateway.browser() : mallory), comes);
+  const answer = await whileInFlight(() => ask(by === "no person" ? gateway.browser() : mallory), returnFromProvider);
   expect([answer.status, answer.body.access_token]).toEqual([401, undefined]);
   // The legitimate person continues.
   const { access_token } = (await (await allowed(victim))(gateway.browser())).body;
@@ -280,7 +280,7 @@ test.each(ENDINGS)("PORTAL-11 a sign-in in flight does not survive %s", async (n
   const [browser, thief] = [await gateway.join(email), gateway.browser()];
   const { id } = await personOf(email);
   await signIn(gateway.browser(), email);
-  const answer = await underWay(
+  const answer = await whileInFlight(
     () => signIn(thief, email),
     async () => expect((await end(email, id, browser)).status).toBe(200),
   );
@@ -291,8 +291,8 @@ test("PORTAL-11 nor does a single sign-on, which returns to the sign-in page", a
   const email = "returns@example.eu";
   await gateway.join(email);
   const { id } = await personOf(email);
-  const { browser, comes } = await throughProvider("returns");
-  const answer = await underWay(comes, () => owner.ask("DELETE", `/manage/people/${id}/sessions`));
+  const { browser, returnFromProvider } = await throughProvider("returns");
+  const answer = await whileInFlight(returnFromProvider, () => owner.ask("DELETE", `/manage/people/${id}/sessions`));
   expect([answer.status, await isSignedOut(browser)]).toEqual([302, true]);
   expect(answer.headers.get("location")).toMatch(/\/app\/sign-in\?error=/);
 });
@@ -321,7 +321,7 @@ test.each(["before", "while"])(
 test("PORTAL-11 a session that repeatedly ends other sessions cannot prevent sign-ins", async () => {
   const email = "ends-nothing@example.eu";
   const thief = await gateway.join(email);
-  const answer = await underWay(
+  const answer = await whileInFlight(
     () => signIn(gateway.browser(), email),
     async () => expect((await thief.ask("DELETE", "/manage/me/sessions")).body).toEqual({ ended: 0 }),
   );
@@ -334,7 +334,7 @@ test("PORTAL-11 a correct password that comes too late is no failed attempt", as
   const { id } = await personOf(email);
   for (let tries = 0; tries < 11; tries += 1) {
     const end = () => owner.ask("DELETE", `/manage/people/${id}/sessions`);
-    expect((await underWay(() => signIn(gateway.browser(), email), end)).status).toBe(401);
+    expect((await whileInFlight(() => signIn(gateway.browser(), email), end)).status).toBe(401);
   }
   expect((await signIn(gateway.browser(), email)).status).toBe(200);
 });

@@ -221,7 +221,7 @@ describe("login throttle", () => {
     expect(others.at(-1)).toBe(429);
     expect(others[0]).toBe(401);
     // Codes and links have the same limit.
-    const guesses: [door: string, body?: object][] = [
+    const guesses: [path: string, body?: object][] = [
       ["auth/two-factor/verify-totp", { code: "000000" }],
       ["auth/two-factor/verify-backup-code", { code: "wrong" }],
       ["auth/reset-password", { token: "wrong", newPassword: "four green bicycles" }],
@@ -232,12 +232,12 @@ describe("login throttle", () => {
       ["invitations/wrong"],
       ["invitations/wrong/accept", {}],
     ];
-    for (const [at, [door, body]] of guesses.entries()) {
+    for (const [at, [path, body]] of guesses.entries()) {
       const browser = small.browser({ "x-forwarded-for": `203.0.113.${at}` });
       const statuses: number[] = [];
       for (let guess = 0; guess < 7; guess += 1)
-        statuses.push((await browser.ask(body === undefined ? "GET" : "POST", `/manage/${door}`, body)).status);
-      expect([door, statuses.indexOf(429)]).toEqual([door, 6]);
+        statuses.push((await browser.ask(body === undefined ? "GET" : "POST", `/manage/${path}`, body)).status);
+      expect([path, statuses.indexOf(429)]).toEqual([path, 6]);
     }
     await small.close();
   });

@@ -27,7 +27,7 @@ const invented = (name: string) => (name.includes("@") ? `zzzz${name.slice(4)}` 
  * A call in the own workspace that names a resource: another workspace's one and a nonexistent one get the same
  * response.
  */
-async function answeredAlike(
+async function expectSameResponse(
   method: string,
   path: (name: string) => string,
   name: string,
@@ -85,28 +85,32 @@ describe("ids of another workspace inside one's own", () => {
     const { alpha, beta } = scene;
     const at = `/manage/workspaces/${alpha.workspace}`;
     const plain = (path: string) => () => path;
-    expect((await answeredAlike("GET", (key) => `${at}/limits?key=${key}`, beta.key)).status).toBe(404);
-    expect((await answeredAlike("GET", (one) => `${at}/limits?member=${one}`, beta.member)).status).toBe(404);
-    expect((await answeredAlike("PUT", plain(`${at}/limits`), beta.key, (key) => ({ key, day: "1" }))).status).toBe(
-      404,
-    );
+    expect((await expectSameResponse("GET", (key) => `${at}/limits?key=${key}`, beta.key)).status).toBe(404);
+    expect((await expectSameResponse("GET", (one) => `${at}/limits?member=${one}`, beta.member)).status).toBe(404);
     expect(
-      (await answeredAlike("PUT", plain(`${at}/limits`), beta.member, (member) => ({ member, day: "1" }))).status,
+      (await expectSameResponse("PUT", plain(`${at}/limits`), beta.key, (key) => ({ key, day: "1" }))).status,
     ).toBe(404);
-    const capture = await answeredAlike("POST", plain(`${at}/capture-windows`), beta.key, (key) => ({
+    expect(
+      (await expectSameResponse("PUT", plain(`${at}/limits`), beta.member, (member) => ({ member, day: "1" }))).status,
+    ).toBe(404);
+    const capture = await expectSameResponse("POST", plain(`${at}/capture-windows`), beta.key, (key) => ({
       minutes: 1,
       keys: [key],
     }));
     expect(capture.status).toBe(400);
-    const explained = await answeredAlike("POST", plain(`${at}/routing/explain`), beta.key, (key) => ({
+    const explained = await expectSameResponse("POST", plain(`${at}/routing/explain`), beta.key, (key) => ({
       key,
       request: CHAT,
     }));
     expect(explained.status).toBe(400);
-    await answeredAlike("POST", plain(`${at}/keys`), beta.member, (member) => ({ member }));
-    await answeredAlike("GET", (workspace) => `/manage/providers?workspace=${workspace}`, beta.workspace);
-    await answeredAlike("GET", (workspace) => `/manage/audit?workspace=${workspace}`, beta.workspaceId);
-    await answeredAlike("GET", (target) => `/manage/audit?workspace=${alpha.workspace}&target=${target}`, beta.key);
+    await expectSameResponse("POST", plain(`${at}/keys`), beta.member, (member) => ({ member }));
+    await expectSameResponse("GET", (workspace) => `/manage/providers?workspace=${workspace}`, beta.workspace);
+    await expectSameResponse("GET", (workspace) => `/manage/audit?workspace=${workspace}`, beta.workspaceId);
+    await expectSameResponse(
+      "GET",
+      (target) => `/manage/audit?workspace=${alpha.workspace}&target=${target}`,
+      beta.key,
+    );
   });
 
   test.each(["key", "member"])(

@@ -9,7 +9,7 @@ import { gatewayForTest, type Json, startGateway, type TestGateway } from "../su
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
 import { honestly, systemOne } from "../support/proofs.ts";
 import { connectedTo, credentialOf } from "../support/scene.ts";
-import { type Answering, startUpstream, type Upstream } from "../support/upstream.ts";
+import { type ReplySource, startUpstream, type Upstream } from "../support/upstream.ts";
 
 const MODEL = "typesafe/jev-1.13.0";
 const ENDPOINT = `typesafe:global:${MODEL}`;
@@ -19,8 +19,8 @@ const SECRETS = {
   GATEWAY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
 };
 
-async function upstreamFor(answering: Answering): Promise<Upstream> {
-  const upstream = await startUpstream(answering);
+async function upstreamFor(source: ReplySource): Promise<Upstream> {
+  const upstream = await startUpstream(source);
   onTestFinished(() => upstream.close());
   return upstream;
 }
@@ -32,8 +32,8 @@ const envOf = (upstream: Upstream, more: Record<string, string> = {}) => ({
 });
 
 /** A gateway whose only provider replies with this. */
-async function openAt(answering: Answering, more: Record<string, string> = {}) {
-  const upstream = await upstreamFor(answering);
+async function openAt(source: ReplySource, more: Record<string, string> = {}) {
+  const upstream = await upstreamFor(source);
   const gateway = await gatewayForTest({ env: envOf(upstream, more) });
   return { upstream, gateway, ...(await callsOf(gateway)) };
 }
@@ -96,7 +96,7 @@ describe("DEC-02 a decision model", () => {
     expect(text).toContain('gateway_proof_tokens_total{provider="typesafe",kind="input"} 80');
   });
 
-  const LIARS: readonly [string, Answering, RegExp][] = [
+  const LIARS: readonly [string, ReplySource, RegExp][] = [
     ["always says yes", systemOne(() => 0.9), /should be no, and it gives yes 0\.90/],
     ["always says no", systemOne(() => 0.1), /should be yes, and it gives that 0\.10/],
     ["does not report what it used", systemOne(honestly, null), /did not report what it used/],
@@ -116,8 +116,8 @@ describe("DEC-02 a decision model", () => {
     ["sends somewhere else", { status: 302, headers: { location: "https://example.org" } }, /\(302\)/],
     ["breaks off", { json: { answers: {} }, end: { is: "cut", after: 5 } }, /broke off/],
   ];
-  test.each(LIARS)("is not served at a provider that %s", async (_what, answering, reason) => {
-    const { gateway, decide, probe, listed } = await openAt(answering);
+  test.each(LIARS)("is not served at a provider that %s", async (_what, source, reason) => {
+    const { gateway, decide, probe, listed } = await openAt(source);
     const made = await probe();
     expect([made.ok, made.data[0].result]).toEqual([false, "failed"]);
     expect(made.data[0].reason).toMatch(reason);

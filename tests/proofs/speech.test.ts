@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { gatewayForTest, type Json } from "../support/gateway.ts";
 import { connectedTo } from "../support/scene.ts";
-import { type Answering, type Script, startUpstream } from "../support/upstream.ts";
+import { type ReplySource, type Script, startUpstream } from "../support/upstream.ts";
 
 const MODEL = "openai/gpt-4o-mini-tts";
 const ENDPOINT = `openai:global:${MODEL}`;
@@ -19,8 +19,8 @@ function spoken(audio: Buffer, usage: unknown = { input_tokens: 12, output_token
   };
 }
 
-async function openAt(answering: Answering) {
-  const upstream = await startUpstream(answering);
+async function openAt(source: ReplySource) {
+  const upstream = await startUpstream(source);
   onTestFinished(() => upstream.close());
   const env = { ...connectedTo(new Map([["openai", upstream]])), GATEWAY_SANDBOX: "off", GATEWAY_RPM_IP: "0" };
   const gateway = await gatewayForTest({ env });
@@ -29,7 +29,7 @@ async function openAt(answering: Answering) {
     upstream,
     gateway,
     tenant,
-    say: () =>
+    speak: () =>
       gateway.call(tenant.key, "/v1/audio/speech", { body: { model: MODEL, input: "Hello.", voice: "alloy" } }),
     probe: (): Promise<Json> => gateway.manage("POST", "/probes", { endpoint: ENDPOINT, surface: "speech" }),
     listed: async (): Promise<Json> =>
@@ -39,9 +39,9 @@ async function openAt(answering: Answering) {
 
 describe("TTS-09 a speech model", () => {
   test("is neither listed nor called before real audio was received, and is after that", async () => {
-    const { upstream, gateway, tenant, say, probe, listed } = await openAt(spoken(synthesizeSpeech("mp3", 1.2)));
+    const { upstream, gateway, tenant, speak, probe, listed } = await openAt(spoken(synthesizeSpeech("mp3", 1.2)));
     expect(await listed()).toBeUndefined();
-    const before = await say();
+    const before = await speak();
     expect([before.status, before.body.error.code]).toEqual([404, "model_not_found"]);
     expect(before.body.error.message).toContain("is not proven to answer on speech");
     expect(upstream.requests).toHaveLength(0);
@@ -50,12 +50,12 @@ describe("TTS-09 a speech model", () => {
     expect(data[0]).toMatchObject({ surface: "speech", result: "proven", input_tokens: 12, output_tokens: 40 });
     expect(data[0].audio_seconds).toBeCloseTo(1.2, 1);
     expect(await listed()).toEqual(["speech"]);
-    expect((await say()).status).toBe(200);
+    expect((await speak()).status).toBe(200);
     const rows = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
     expect(rows.map(({ status }: Json) => status)).toEqual([200, 404]);
   });
 
-  const LIARS: readonly [string, Answering, RegExp][] = [
+  const LIARS: readonly [string, ReplySource, RegExp][] = [
     ["sends a page as audio", spoken(Buffer.from("<!doctype html><html><body>Sign in to go on.</body></html>")), /./],
     ["sends a page", { body: "<html></html>", headers: { "content-type": "audio/mpeg" } }, /./],
     ["sends another format", spoken(synthesizeSpeech("wav", 1)), /./],
@@ -64,14 +64,14 @@ describe("TTS-09 a speech model", () => {
     ["tells no figures that it is billed by", spoken(synthesizeSpeech("mp3", 1), null), /does not report what it used/],
     ["says no", { status: 400, json: { error: { message: "canary-of-the-provider" } } }, /\(400\)/],
   ];
-  test.each(LIARS)("is not served at a provider that %s", async (_what, answering, reason) => {
-    const { say, probe, listed } = await openAt(answering);
+  test.each(LIARS)("is not served at a provider that %s", async (_what, source, reason) => {
+    const { speak, probe, listed } = await openAt(source);
     const made = await probe();
     expect([made.ok, made.data[0].result]).toEqual([false, "failed"]);
     expect(made.data[0].reason).toMatch(reason);
     expect(JSON.stringify(made)).not.toContain("canary");
     expect(await listed()).toBeUndefined();
-    expect((await say()).status).toBe(404);
+    expect((await speak()).status).toBe(404);
   });
 });
 

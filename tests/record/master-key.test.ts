@@ -13,7 +13,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { roomWith } from "../support/master-key-suite.ts";
+import { openVaultFixture } from "../support/master-key-suite.ts";
 import { COMPILED } from "../support/program.ts";
 import { callerWith } from "../support/response-callers.ts";
 
@@ -37,7 +37,7 @@ const slotOf = (workspace: number) => ({ workspaceId: `ws_${workspace}`, column:
 /** A folder with a generated key and secrets of many workspaces. */
 async function filled(dataDir: string): Promise<Uint8Array[]> {
   const store = await openSqlite(dataDir, systemClock);
-  const { vault } = roomWith(store, new MasterKeys((await new MasterKeyFile(dataDir).open()).current));
+  const { vault } = openVaultFixture(store, new MasterKeys((await new MasterKeyFile(dataDir).open()).current));
   const sealed = await Promise.all(
     Array.from({ length: WORKSPACES }, (_, at) => vault.seal(slotOf(at), `secret ${at}`)),
   );
@@ -54,14 +54,14 @@ async function takenUp(dataDir: string, sealed: readonly Uint8Array[]): Promise<
     const keys = new MasterKeys(kept.current, kept.previous);
     await checkMasterKeys(keys, store.dataKeys);
     const [retiringKeyId] = kept.previous.map((bytes) => masterKeyOf(bytes).id);
-    const { vault, rotation } = roomWith(store, keys, { file, retiringKeyId });
+    const { vault, rotation } = openVaultFixture(store, keys, { file, retiringKeyId });
     const opened = () => Promise.all(sealed.map((bytes, at) => vault.open(slotOf(at), bytes)));
     expect(await opened()).toEqual(sealed.map((_, at) => `secret ${at}`));
     await rotation.finish();
     expect(rotation.state.state).toBe("idle");
     expect(keyFiles(dataDir)).toEqual(["master-key"]);
     const alone = new MasterKeys((await file.open()).current);
-    const fresh = roomWith(store, alone).vault;
+    const fresh = openVaultFixture(store, alone).vault;
     expect(await Promise.all(sealed.map((bytes, at) => fresh.open(slotOf(at), bytes)))).toEqual(await opened());
     expect(await store.dataKeys.counts()).toEqual([{ masterKey: alone.current.id, dataKeys: sealed.length }]);
     return alone.current.id;
@@ -102,7 +102,7 @@ async function sealedParts(gateway: TestGateway) {
   return { tenant, caller, first: first.body };
 }
 
-const goesOn = (caller: ReturnType<typeof callerWith>, id: string) =>
+const continues = (caller: ReturnType<typeof callerWith>, id: string) =>
   caller.post({ model: "sandbox/chat", input: "Go on.", previous_response_id: id });
 
 test("LOG-03 one command rotates the generated key under traffic and writes an audit line", async () => {
@@ -115,7 +115,7 @@ test("LOG-03 one command rotates the generated key under traffic and writes an a
     let { id } = first;
     let turns = 0;
     while (!stop) {
-      const next = await goesOn(caller, id);
+      const next = await continues(caller, id);
       expect(next.status).toBe(200);
       id = next.body.id;
       turns += 1;
@@ -145,7 +145,7 @@ test("LOG-03 one command rotates the generated key under traffic and writes an a
 
   const next = await gatewayForTest({ dataDir });
   for (const { tenant, first } of parts)
-    expect((await goesOn(callerWith(next, tenant.key), first.id)).status).toBe(200);
+    expect((await continues(callerWith(next, tenant.key), first.id)).status).toBe(200);
   expect((await next.manage("GET", "/master-key")).remaining).toBe(0);
 });
 
@@ -169,7 +169,7 @@ test("LOG-03 a new key in the settings with the old one as previous rewraps at s
   writeFileSync(previous, `${Buffer.alloc(32, 9).toString("base64")}\n${A}\n`);
   const env = { GATEWAY_MASTER_KEY: B, GATEWAY_MASTER_KEY_PREVIOUS_FILE: previous };
   const changed = await startGateway({ dataDir, env });
-  expect((await goesOn(callerWith(changed, tenant.key), responses.id)).status).toBe(200);
+  expect((await continues(callerWith(changed, tenant.key), responses.id)).status).toBe(200);
   await eventually(async () => expect((await changed.manage("GET", "/master-key")).remaining).toBe(0));
   const doctor = await changed.manage("GET", "/doctor");
   const { ok, detail } = doctor["checks"].find(({ name }: Json) => name === "master key");
@@ -182,7 +182,7 @@ test("LOG-03 a new key in the settings with the old one as previous rewraps at s
   expect(behind.stderr()).toContain(`it is wrapped by ${ID_B}`);
 
   const alone = await gatewayForTest({ dataDir, env: { GATEWAY_MASTER_KEY: B } });
-  expect((await goesOn(callerWith(alone, tenant.key), responses.id)).status).toBe(200);
+  expect((await continues(callerWith(alone, tenant.key), responses.id)).status).toBe(200);
   expect((await alone.cli("master-key", "status")).stdout).toContain(ID_B);
 });
 
@@ -228,8 +228,8 @@ test("LOG-03 two concurrent first starts agree on the key", async () => {
   for (let round = 0; round < 60; round += 1) {
     const dataDir = folderForTest();
     // Each a little later than the one before: one cleans up after crashes while another one writes.
-    const starts = Array.from({ length: 8 }, async (_, place) => {
-      await sleep((place * (round % 6)) / 8);
+    const starts = Array.from({ length: 8 }, async (_, index) => {
+      await sleep((index * (round % 6)) / 8);
       return new MasterKeyFile(dataDir).open();
     });
     const opened = await Promise.all(starts);

@@ -45,9 +45,9 @@ function slowly() {
 const waiting = (count: number) =>
   eventually(async () => expect(await metricSum(scene, "gateway_queue_waiting")).toBe(count), { interval: 5 });
 
-const ask = (who: Tenant, user: string): Promise<Called> => scene.chat(who.key, { user });
+const ask = (caller: Tenant, user: string): Promise<Called> => scene.chat(caller.key, { user });
 
-function expectTurnedAway({ status, body, headers }: Called): void {
+function expectQueueTimeout({ status, body, headers }: Called): void {
   expect([status, body.error.type, body.error.code]).toEqual([429, "rate_limit_error", "rate_limit_exceeded"]);
   expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   // The limit was not the key's: its headers would make the client wait for the wrong limit.
@@ -59,13 +59,13 @@ test("RATE-06 limits concurrent requests and grants slots to workspaces round-ro
   const quiet = await scene.gateway.tenant();
   const { answerNext, order, seen } = slowly();
   const answers: Promise<Called>[] = [];
-  for (const [who, user] of [
+  for (const [caller, user] of [
     [tenant, "crowd 1"],
     [tenant, "crowd 2"],
     [tenant, "crowd 3"],
     [quiet, "quiet 1"],
   ] as const) {
-    answers.push(ask(who, user));
+    answers.push(ask(caller, user));
     await (answers.length === 1 ? scene.at("deepinfra").arrived(1) : waiting(answers.length - 1));
   }
   expect(await metricSum(scene, "gateway_queue_taken")).toBe(1);
@@ -84,7 +84,7 @@ test("RATE-06 RATE-04 a wait without a slot ends with 429, releases the hold and
   const late = await scene.gateway.tenant();
   for (const stream of [false, true]) {
     const answer = await scene.chat(late.key, { stream });
-    expectTurnedAway(answer);
+    expectQueueTimeout(answer);
     expect(answer.body.error.message).toMatch(/no place came free in \d+ ms/);
     // Waits as long as this setting says, not the default.
     expect(answer.headers.get("retry-after")).toBe("1");
@@ -105,7 +105,7 @@ test("RATE-06 counting tokens takes a slot like every other request", async () =
   await eventually(() => expect(scene.at("deepinfra").requests).toHaveLength(1));
   const count = () =>
     scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body: { ...chatBody(), max_tokens: 5 } });
-  expectTurnedAway(await count());
+  expectQueueTimeout(await count());
   await answerNext();
   expect((await first).status).toBe(200);
   await eventually(async () => expect((await count()).status).toBe(200));
@@ -120,7 +120,7 @@ test("RATE-06 a full queue refuses immediately", async () => {
   const second = ask(tenant, "second");
   await waiting(1);
   const third = await ask(tenant, "third");
-  expectTurnedAway(third);
+  expectQueueTimeout(third);
   expect(third.body.error.message).toContain("queue is full");
   await answerNext();
   await answerNext();
@@ -158,7 +158,7 @@ test("ERR-10 RATE-06 a request without funds or for an unknown model is refused 
   expect((await ask(poor, "poor")).status).toBe(402);
   expect((await scene.chat(tenant.key, { model: "no/such" })).status).toBe(404);
   expect((await scene.chat(tenant.key, { temperature: 99 })).status).toBe(400);
-  expectTurnedAway(await ask(tenant, "rich"));
+  expectQueueTimeout(await ask(tenant, "rich"));
   await answerNext();
   expect((await first).status).toBe(200);
 });

@@ -43,9 +43,9 @@ async function openGateway(env: Record<string, string>) {
   const metrics = async () => (await fetch(`${origin}/metrics`, { headers: { connection: "close" } })).text();
   return { child, origin, key, upstream, manage, chat, metrics };
 }
-type Opened = Awaited<ReturnType<typeof openGateway>>;
+type StalledGateway = Awaited<ReturnType<typeof openGateway>>;
 
-let gateways: Opened[] = [];
+let gateways: StalledGateway[] = [];
 const answers = new Map<string, Promise<RawResponse>>();
 let stream: OpenChat;
 

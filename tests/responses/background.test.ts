@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 import { openResponse } from "../support/streaming-response.ts";
@@ -19,7 +19,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
   beforeEach(async () => {
     tenant = await scene.gateway.tenant();
     caller = callerWith(scene.gateway, tenant.key);
-    upstream().always(saying(way, ["Hello", " there"]));
+    upstream().always(replyingWith(way, ["Hello", " there"]));
   });
 
   const follow = (body: Record<string, unknown>) =>
@@ -208,7 +208,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     for (const id of ids) await caller.cancel(id);
     await second.cancel(third);
     held.open();
-    upstream().always(saying(way, ["Hello"]));
+    upstream().always(replyingWith(way, ["Hello"]));
     const next = (await caller.post({ background: true })).body.id;
     await caller.once(next, "completed");
     expect((await scene.wallet(tenant)).held).toBe("0.00");
@@ -216,7 +216,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
 });
 
 function answer(way: Way, json: unknown) {
-  const script = saying(way, ["Hello", " there"]);
+  const script = replyingWith(way, ["Hello", " there"]);
   if (typeof script !== "function") return script;
   const received: Json = { json };
   return script(received);

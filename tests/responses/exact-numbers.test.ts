@@ -4,7 +4,7 @@ import { type Caller, callerWith, WAYS, type Way } from "../support/response-cal
 import { responseFrames, responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 import { openResponse } from "../support/streaming-response.ts";
-import { type Answering, chatFrames, chatJson } from "../support/upstream.ts";
+import { chatFrames, chatJson, type ReplySource } from "../support/upstream.ts";
 
 const ID = "9007199254740993";
 const EXACT = JSON.rawJSON(ID);
@@ -15,7 +15,7 @@ const TEXT = {
 const ASKED = { model: MODEL, input: "Hi", tools: TOOLS, text: TEXT };
 
 /** The provider of the dialect itself repeats what it was asked, as the gateway does for the other one. */
-const saying = (way: Way): Answering => {
+const saying = (way: Way): ReplySource => {
   const streamed =
     way === "native" ? responseFrames(["{}"], { tools: TOOLS, text: TEXT }) : chatFrames(["{}"], { usage: "asked" });
   const whole = way === "native" ? responseJson({ tools: TOOLS, text: TEXT }) : chatJson({ content: "{}" });

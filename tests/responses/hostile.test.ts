@@ -4,7 +4,7 @@ import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
 import { eventually } from "../support/eventually.ts";
 import { startGateway, type Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { eventsIn, frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
 import { connectedTo, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { openResponse } from "../support/streaming-response.ts";
@@ -16,7 +16,7 @@ let caller: Caller;
 
 beforeAll(async () => {
   scene = await openScene(["ovhcloud", "anthropic"]);
-  scene.at("ovhcloud").always(saying("native", ["Hello", " there"]));
+  scene.at("ovhcloud").always(replyingWith("native", ["Hello", " there"]));
   tenant = await scene.gateway.tenant();
   caller = callerWith(scene.gateway, tenant.key);
 });
@@ -240,7 +240,7 @@ test("RESP-05 background work that cannot be read any more does not keep the gat
   for (const [at, column] of ["request", "response"].entries())
     db.prepare(`update stored_responses set ${column} = zeroblob(100) where id = ?`).run(ids[at] ?? "");
   db.close();
-  upstream.always(saying("translated", ["Hello"]));
+  upstream.always(replyingWith("translated", ["Hello"]));
   const again = await startGateway({ env, dataDir });
   try {
     const own = callerWith(again, key);

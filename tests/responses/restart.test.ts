@@ -5,7 +5,7 @@ import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../
 import { openBooks } from "../support/books.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Called, Json } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { openResponse } from "../support/streaming-response.ts";
@@ -23,7 +23,7 @@ let gateway: GatewayProcess;
 
 /** Each test takes the gateway as the one before left it, with a workspace of its own. */
 beforeEach(async () => {
-  upstream = await startUpstream(saying("translated", ["Hello", " there"]), port);
+  upstream = await startUpstream(replyingWith("translated", ["Hello", " there"]), port);
   port = upstream.port;
   if (dataDir === "") await beginAnew();
   teams += 1;

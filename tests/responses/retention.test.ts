@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
-import { callerWith, saying } from "../support/response-callers.ts";
+import { callerWith, replyingWith } from "../support/response-callers.ts";
 import { openScene } from "../support/scene.ts";
 
 afterAll(cleanUp);
@@ -10,7 +10,7 @@ afterAll(cleanUp);
 test("RESP-05 what is past its retention is gone for everyone, before any sweep", async () => {
   const scene = await openScene(["ionos"], { GATEWAY_RESPONSES_RETENTION: "5s" });
   try {
-    scene.at("ionos").always(saying("translated", ["Hello"]));
+    scene.at("ionos").always(replyingWith("translated", ["Hello"]));
     const tenant = await scene.gateway.tenant();
     const caller = callerWith(scene.gateway, tenant.key);
     const { id } = (await caller.post()).body;

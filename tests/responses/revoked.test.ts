@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { callerWith, gate, saying } from "../support/response-callers.ts";
+import { callerWith, gate, replyingWith } from "../support/response-callers.ts";
 import { openScene } from "../support/scene.ts";
 
 test("KEY-04 RESP-04 a key that is revoked ends its background work at the next attempt: nobody else is asked", async () => {
   const scene = await openScene(["ovhcloud", "ionos"]);
   try {
     for (const provider of ["ovhcloud", "ionos"] as const)
-      scene.at(provider).always(saying(provider === "ionos" ? "translated" : "native", ["Hello"]));
+      scene.at(provider).always(replyingWith(provider === "ionos" ? "translated" : "native", ["Hello"]));
     const tenant = await scene.gateway.tenant();
     const held = gate();
     scene.at("ovhcloud").next({ status: 503, json: {}, gate: held.closed });

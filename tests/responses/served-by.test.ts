@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying, WAYS, type Way } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 
@@ -22,7 +22,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
   beforeEach(async () => {
     tenant = await scene.gateway.tenant();
     caller = callerWith(scene.gateway, tenant.key);
-    upstream().always(saying(way, ["Hello", " there"]));
+    upstream().always(replyingWith(way, ["Hello", " there"]));
   });
 
   /** The head of an answer; its body is let go. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, framesOf, gate, saying } from "../support/response-callers.ts";
+import { type Caller, callerWith, framesOf, gate, replyingWith } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
@@ -14,7 +14,7 @@ let caller: Caller;
 
 async function sceneWith(env: Record<string, string>): Promise<Scene> {
   const scene = await openScene(["ionos"], env);
-  scene.at("ionos").always(saying("translated", ["Hello"]));
+  scene.at("ionos").always(replyingWith("translated", ["Hello"]));
   return scene;
 }
 
@@ -68,7 +68,7 @@ describe("the room of a workspace", () => {
     await scene.at("ionos").arrived(before + 6);
     open.open();
     const answers = await Promise.all(running);
-    scene.at("ionos").always(saying("translated", ["Hello"]));
+    scene.at("ionos").always(replyingWith("translated", ["Hello"]));
     expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
     const { data, used_bytes } = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/responses`);
     expect(data.length).toBeGreaterThan(0);

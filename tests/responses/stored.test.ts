@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { filesWith } from "../edge/child.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, saying, WAYS, type Way } from "../support/response-callers.ts";
+import { type Caller, callerWith, replyingWith, WAYS, type Way } from "../support/response-callers.ts";
 import { eventsIn } from "../support/responses-native.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -16,7 +16,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
   beforeEach(async () => {
     tenant = await scene.gateway.tenant();
     caller = callerWith(scene.gateway, tenant.key);
-    scene.at(WAYS[way]).always(saying(way, ["Hello", " there"]));
+    scene.at(WAYS[way]).always(replyingWith(way, ["Hello", " there"]));
   });
 
   /** What the provider was sent of the conversation, in its own dialect. */
@@ -192,8 +192,8 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
 
   test("RESP-05 nothing of a stored conversation is in the bytes of the data directory", async () => {
     const words = ["canary-of-the-answer-", way];
-    scene.at(WAYS[way]).always(saying("translated", words));
-    if (way === "native") scene.at(WAYS[way]).always(saying("native", words));
+    scene.at(WAYS[way]).always(replyingWith("translated", words));
+    if (way === "native") scene.at(WAYS[way]).always(replyingWith("native", words));
     const made = await caller.post({ input: "canary-of-the-question", stream: true });
     const { id } = eventsIn(made.text).at(-1).response;
     expect((await caller.get(id)).text).toContain("canary-of-the-answer-");

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { type Caller, callerWith, gate, saying } from "../support/response-callers.ts";
+import { type Caller, callerWith, gate, replyingWith } from "../support/response-callers.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {
   scene = await openScene(["ionos"]);
-  scene.at("ionos").always(saying("translated", ["Hello"]));
+  scene.at("ionos").always(replyingWith("translated", ["Hello"]));
 });
 afterAll(() => scene.close());
 
@@ -75,7 +75,7 @@ test("RESP-05 under zero data retention, of the workspace or of a key, nothing i
     ({ keyId }: Tenant) => strict.gateway.manage("PATCH", `/keys/${keyId}`, { policy: demanded }),
   ];
   try {
-    strict.at("scaleway").always(saying("native", ["Hello"]));
+    strict.at("scaleway").always(replyingWith("native", ["Hello"]));
     for (const demand of demands) {
       const tenant = await strict.gateway.tenant();
       const caller = callerWith(strict.gateway, tenant.key);

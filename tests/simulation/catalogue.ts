@@ -23,7 +23,7 @@ export type CataloguedEndpoint = { readonly endpoint: Endpoint; readonly price: 
 
 export type Catalogue = {
   readonly snapshot: CatalogueSnapshot;
-  readonly places: ReadonlyMap<string, CataloguedEndpoint>;
+  readonly endpoints: ReadonlyMap<string, CataloguedEndpoint>;
   /** The endpoint at an address. */
   readonly byAddress: ReadonlyMap<string, string>;
 };
@@ -81,7 +81,7 @@ function drawFacts(chance: Chance): Sovereignty {
   };
 }
 
-function drawPlace(chance: Chance, provider: string, model: string, region: string): CataloguedEndpoint {
+function drawEndpoint(chance: Chance, provider: string, model: string, region: string): CataloguedEndpoint {
   const price = drawPrice(chance);
   const address = `http://${provider}.${region}.test/${chance.between(1, 9)}/v1`;
   const dialect = chance.is(0.7) ? "D1" : "D2";
@@ -105,16 +105,16 @@ export function drawCatalogue(chance: Chance): Catalogue {
   const models = MODELS.map((id) =>
     modelOf(id, { quality: chance.is(0.75) ? qualityOf(chance.between(1, 9) / 10) : null }),
   );
-  const places: CataloguedEndpoint[] = [];
+  const endpoints: CataloguedEndpoint[] = [];
   for (const model of MODELS)
     for (const provider of chance.atLeastOne(PROVIDERS, 0.8))
       for (const region of chance.is(0.2) ? ["r1", "r2"] : ["r1"])
-        places.push(drawPlace(chance, provider, model, region));
-  return catalogueOf(models, places, 1);
+        endpoints.push(drawEndpoint(chance, provider, model, region));
+  return catalogueOf(models, endpoints, 1);
 }
 
-function catalogueOf(models: readonly Model[], places: readonly CataloguedEndpoint[], version: number): Catalogue {
-  const endpoints = places.map(({ endpoint }) => endpoint);
+function catalogueOf(models: readonly Model[], items: readonly CataloguedEndpoint[], version: number): Catalogue {
+  const endpoints = items.map(({ endpoint }) => endpoint);
   const currency = (code: string, perEur: string) => ({
     code,
     name: code,
@@ -141,8 +141,8 @@ function catalogueOf(models: readonly Model[], places: readonly CataloguedEndpoi
   };
   return {
     snapshot,
-    places: new Map(places.map((place) => [place.endpoint.id, place])),
-    byAddress: new Map(places.map(({ endpoint, address }) => [address, endpoint.id])),
+    endpoints: new Map(items.map((item) => [item.endpoint.id, item])),
+    byAddress: new Map(items.map(({ endpoint, address }) => [address, endpoint.id])),
   };
 }
 
@@ -151,23 +151,23 @@ export function revised(catalogue: Catalogue, chance: Chance): Catalogue {
   const models = [...catalogue.snapshot.models.values()].map((model) =>
     chance.is(0.1) ? { ...model, quality: chance.is(0.5) ? null : qualityOf(chance.between(1, 9) / 10) } : model,
   );
-  const places = [...catalogue.places.values()].flatMap((place) => {
-    if (chance.is(0.55)) return [place];
-    return chance.is(0.1) ? [] : [revisedPlace(place, chance)];
+  const endpoints = [...catalogue.endpoints.values()].flatMap((item) => {
+    if (chance.is(0.55)) return [item];
+    return chance.is(0.1) ? [] : [reviseEndpoint(item, chance)];
   });
-  return catalogueOf(models, places, Number(catalogue.snapshot.version) + 1);
+  return catalogueOf(models, endpoints, Number(catalogue.snapshot.version) + 1);
 }
 
-function revisedPlace(place: CataloguedEndpoint, chance: Chance): CataloguedEndpoint {
-  const { endpoint, price } = place;
-  if (chance.is(0.1)) return { ...place, endpoint: { ...endpoint, status: "retired" } };
+function reviseEndpoint(item: CataloguedEndpoint, chance: Chance): CataloguedEndpoint {
+  const { endpoint, price } = item;
+  if (chance.is(0.1)) return { ...item, endpoint: { ...endpoint, status: "retired" } };
   if (chance.is(0.2)) {
     const dearer = drawPrice(chance);
-    return { ...place, price: dearer, endpoint: { ...endpoint, prices: [priceRow(dearer)] } };
+    return { ...item, price: dearer, endpoint: { ...endpoint, prices: [priceRow(dearer)] } };
   }
   if (chance.is(0.2)) {
-    const moved = drawPlace(chance, endpoint.provider, endpoint.model, endpoint.region);
+    const moved = drawEndpoint(chance, endpoint.provider, endpoint.model, endpoint.region);
     return { ...moved, price, endpoint: { ...moved.endpoint, prices: endpoint.prices } };
   }
-  return { ...place, endpoint: { ...endpoint, sovereignty: drawFacts(chance) } };
+  return { ...item, endpoint: { ...endpoint, sovereignty: drawFacts(chance) } };
 }

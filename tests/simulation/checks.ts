@@ -3,7 +3,7 @@ import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { JournalEntry } from "../../src/io/journal/journal.ts";
 import { type ClientRequest, priceWhenPlanned } from "./client-request.ts";
 import { eligibleFor } from "./eligible.ts";
-import { type Call, wasTurnedAwayAt } from "./network.ts";
+import { type Call, wasRejectedBy } from "./network.ts";
 import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
 import { tokenOf } from "./process.ts";
 import { routerKey } from "./tenants.ts";
@@ -44,18 +44,18 @@ export class Checks {
   onUpstreamCall(visit: ClientRequest, call: Call, arrival: Arrival): void {
     const { endpointId, trouble, provider } = call;
     this.#world.note(`${visit.mark} asks ${endpointId} (${trouble})`);
-    const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
-    if (visit.state !== "running") say("end", "asked after its end");
-    this.#expectAllowedAttempt(visit, endpointId, arrival, say);
-    this.#expectRequestedModel(visit, endpointId, say);
-    this.#isWithinBounds(visit, call, say);
-    this.#expectClosedCircuit(visit, call, say);
-    if (visit.held?.is !== "open") say("money", "no money is reserved");
-    if (visit.sink.started) say("content", "content had reached the caller");
-    if (visit.sink.disconnected) say("end", "the caller had hung up");
-    if (visit.calls.length === 0 && this.#wasRevoked(visit)) say("key", "its key was revoked before it began");
+    const report = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
+    if (visit.state !== "running") report("end", "asked after its end");
+    this.#expectAllowedAttempt(visit, endpointId, arrival, report);
+    this.#expectRequestedModel(visit, endpointId, report);
+    this.#isWithinBounds(visit, call, report);
+    this.#expectClosedCircuit(visit, call, report);
+    if (visit.held?.is !== "open") report("money", "no money is reserved");
+    if (visit.sink.started) report("content", "content had reached the caller");
+    if (visit.sink.disconnected) report("end", "the caller had hung up");
+    if (visit.calls.length === 0 && this.#wasRevoked(visit)) report("key", "its key was revoked before it began");
     const { authorization } = arrival;
-    if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) say("tenancy", "another's credential, or none");
+    if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) report("tenancy", "another's credential, or none");
   }
 
   /** Long enough ago that the request cannot have been admitted before; each failing credential takes time. */
@@ -65,64 +65,66 @@ export class Checks {
     return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
   }
 
-  #expectAllowedAttempt(visit: ClientRequest, endpointId: string, { address }: Arrival, say: Say): void {
+  #expectAllowedAttempt(visit: ClientRequest, endpointId: string, { address }: Arrival, report: Report): void {
     const { catalogue, connected } = this.#world;
     const layers = this.layersOf(visit);
     const why = layers === undefined ? "its workspace is gone" : forbidden(endpointId, catalogue, layers);
-    if (why !== undefined) say("policy", why);
-    else if (catalogue.byAddress.get(address) !== endpointId) say("policy", "it has moved away from this address");
-    else if (!connected.has(endpointId.split(":")[0] ?? "")) say("policy", "its provider is not connected");
+    if (why !== undefined) report("policy", why);
+    else if (catalogue.byAddress.get(address) !== endpointId) report("policy", "it has moved away from this address");
+    else if (!connected.has(endpointId.split(":")[0] ?? "")) report("policy", "its provider is not connected");
   }
 
   /** The requested model, or one that the caller's own router may choose. */
-  #expectRequestedModel(visit: ClientRequest, endpointId: string, say: Say): void {
+  #expectRequestedModel(visit: ClientRequest, endpointId: string, report: Report): void {
     const { planned, model, hints, workspaceSlug } = visit;
     const served = planned?.catalogue.snapshot.endpoints.get(endpointId)?.model;
     if (planned === undefined || served === undefined) {
-      say("model", "it was not there when it was planned");
+      report("model", "it was not there when it was planned");
       return;
     }
     if (model.startsWith("@")) {
-      if (!model.startsWith(`@${workspaceSlug}/`)) say("router", "a router of another workspace");
-      else if (planned.router === undefined) say("router", "a router that is not there");
-    } else if (model !== "auto" && served !== model) say("model", `${model} was requested`);
+      if (!model.startsWith(`@${workspaceSlug}/`)) report("router", "a router of another workspace");
+      else if (planned.router === undefined) report("router", "a router that is not there");
+    } else if (model !== "auto" && served !== model) report("model", `${model} was requested`);
     if (planned.router !== undefined && !isGoodEnough(served, planned.catalogue, planned.router))
-      say("model", "below the quality floor");
+      report("model", "below the quality floor");
     const price = priceWhenPlanned(visit, endpointId);
-    if (price === undefined || !isCheapEnough(price, hints)) say("model", "dearer than the request allows");
+    if (price === undefined || !isCheapEnough(price, hints)) report("model", "dearer than the request allows");
   }
 
-  #isWithinBounds(visit: ClientRequest, { endpointId, isFurther }: Call, say: Say): void {
+  #isWithinBounds(visit: ClientRequest, { endpointId, isFurther }: Call, report: Report): void {
     const { shape, network, visits } = this.#world;
     const { calls, hints } = visit;
-    if (network.isBusyFor(visit)) say("retry", "two attempts at once");
+    if (network.isBusyFor(visit)) report("retry", "two attempts at once");
     const before = calls.filter((call) => call.endpointId === endpointId).length;
-    if (before > 0 && !wasTurnedAwayAt(visit, endpointId)) say("retry", "asked twice, and it may have been accepted");
-    if (before > 1) say("retry", "asked a third time");
+    if (before > 0 && !wasRejectedBy(visit, endpointId)) report("retry", "asked twice, and it may have been accepted");
+    if (before > 1) report("retry", "asked a third time");
     if (calls.some(({ trouble }) => trouble === "400" || trouble === "content_policy"))
-      say("retry", "the request itself had been refused");
+      report("retry", "the request itself had been refused");
     const others = calls.filter((call) => call.endpointId !== endpointId).length;
-    if (others > 0 && hints.provider?.allow_fallbacks === false) say("retry", "the request allows no fallbacks");
-    if (calls.length + 1 > shape.attemptsMax + 1 || others + 1 > shape.attemptsMax) say("retry", "too many attempts");
+    if (others > 0 && hints.provider?.allow_fallbacks === false) report("retry", "the request allows no fallbacks");
+    if (calls.length + 1 > shape.attemptsMax + 1 || others + 1 > shape.attemptsMax)
+      report("retry", "too many attempts");
     const further = network.furtherOpen + 1;
     const most = Math.max(BUDGET.least, Math.floor(BUDGET.share * this.#mostActive()));
-    if (isFurther && further > most) say("retry", `${further} further attempts at once, the budget is ${most}`);
+    if (isFurther && further > most) report("retry", `${further} further attempts at once, the budget is ${most}`);
     const served = visits.filter((one) => one.state === "running" && network.isBusyFor(one)).length + 1;
-    if (shape.queue.slots > 0 && served > shape.queue.slots) say("queue", `${served} requests are served at once`);
+    if (shape.queue.slots > 0 && served > shape.queue.slots) report("queue", `${served} requests are served at once`);
     const there = network.openAt(endpointId) + 1;
-    if (shape.placesAtEndpoint > 0 && there > shape.placesAtEndpoint) say("queue", `${there} at once at one endpoint`);
+    if (shape.slotsPerEndpoint > 0 && there > shape.slotsPerEndpoint)
+      report("queue", `${there} at once at one endpoint`);
   }
 
   /** An endpoint with an open circuit is tried last: never first while there is one that never failed. */
-  #expectClosedCircuit(visit: ClientRequest, { endpointId }: Call, say: Say): void {
+  #expectClosedCircuit(visit: ClientRequest, { endpointId }: Call, report: Report): void {
     const { circuits, shape, changedAtMs, scheduler } = this.#world;
     const plannedAtMs = visit.planned?.atMs ?? 0;
     const sinceMs = circuits.since(endpointId, scheduler.monotonicMs());
     if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
     // Others may have been skipped for reasons that are not visible here.
-    if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
+    if (visit.calls.length > 0 || shape.slotsPerEndpoint > 0 || shape.minted.length > 0) return;
     const better = eligibleFor(this.#world, visit).find((id) => circuits.isSpotless(id));
-    if (better !== undefined) say("circuit", `its circuit is open, and ${better} was not called`);
+    if (better !== undefined) report("circuit", `its circuit is open, and ${better} was not called`);
   }
 
   /** The maximum number of requests in flight since an attempt could have been permitted. */
@@ -208,17 +210,17 @@ export class Checks {
     visit.records.push(record);
     const { status, errorCode, charge } = record;
     this.#world.note(`${visit.mark} recorded ${status} ${errorCode ?? "-"} ${charge?.nanos ?? "free"}`);
-    const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark}: ${what}`);
-    if (visit.records.length > 1) say("record", "a second record");
-    this.#isPriced(visit, record, say);
+    const report = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark}: ${what}`);
+    if (visit.records.length > 1) report("record", "a second record");
+    this.#isPriced(visit, record, report);
     let at = 0;
     for (const { endpoint } of record.attempts) if (visit.calls[at]?.endpointId === endpoint) at += 1;
-    if (at < visit.calls.length) say("record", `its attempts do not show ${visit.calls[at]?.endpointId}`);
-    this.#isOwnSession(visit, record, say);
+    if (at < visit.calls.length) report("record", `its attempts do not show ${visit.calls[at]?.endpointId}`);
+    this.#isOwnSession(visit, record, report);
   }
 
   /** A session is known to its own workspace only. */
-  #isOwnSession({ no, workspaceId, hints }: ClientRequest, { decision }: RequestRecord, say: Say): void {
+  #isOwnSession({ no, workspaceId, hints }: ClientRequest, { decision }: RequestRecord, report: Report): void {
     const session = decision?.session;
     if (session === undefined) return;
     const isKnown = this.#world.visits.some(
@@ -228,31 +230,31 @@ export class Checks {
         one.hints.session_id === hints.session_id &&
         one.calls.some(({ endpointId }) => endpointId === session.endpoint),
     );
-    if (!isKnown) say("tenancy", "a conversation of another workspace");
+    if (!isKnown) report("tenancy", "a conversation of another workspace");
   }
 
-  #isPriced(visit: ClientRequest, { status, errorCode, charge, endpoint }: RequestRecord, say: Say): void {
+  #isPriced(visit: ClientRequest, { status, errorCode, charge, endpoint }: RequestRecord, report: Report): void {
     const isAnswer = status === 200 && errorCode === null;
     if (charge === null) {
-      if (isAnswer) say("money", "a response without a charge");
+      if (isAnswer) report("money", "a response without a charge");
       return;
     }
-    if (!isAnswer && errorCode !== "client_disconnected") say("money", `a failure is charged: ${errorCode}`);
+    if (!isAnswer && errorCode !== "client_disconnected") report("money", `a failure is charged: ${errorCode}`);
     const call = visit.calls.at(-1);
     const price = endpoint === null ? undefined : priceWhenPlanned(visit, endpoint);
     if (call === undefined || call.endpointId !== endpoint || price === undefined) {
-      say("money", "charged without an endpoint");
+      report("money", "charged without an endpoint");
       return;
     }
     const nanos = BigInt(charge.nanos);
     const worth = costOf(price, call.answer.used, visit.currency);
     const isPlain = call.answer.figures === "honest" && (call.trouble === "well" || call.trouble === "talks_on");
     const heldNanos = visit.held?.nanos ?? 0n;
-    if (nanos < 0n || charge.currency !== visit.currency) say("money", `a charge of ${nanos} ${charge.currency}`);
-    if (isAnswer && isPlain && nanos !== worth) say("money", `charged ${nanos}, worth ${worth}`);
-    if (isPlain && nanos > heldNanos) say("money", `charged ${nanos} within its limits, held ${heldNanos}`);
-    if (!isAnswer && !visit.sink.started) say("money", "charged, and the caller saw nothing of it");
-    if (nanos > worth && nanos > heldNanos) say("money", `charged ${nanos}, worth ${worth}, held ${heldNanos}`);
+    if (nanos < 0n || charge.currency !== visit.currency) report("money", `a charge of ${nanos} ${charge.currency}`);
+    if (isAnswer && isPlain && nanos !== worth) report("money", `charged ${nanos}, worth ${worth}`);
+    if (isPlain && nanos > heldNanos) report("money", `charged ${nanos} within its limits, held ${heldNanos}`);
+    if (!isAnswer && !visit.sink.started) report("money", "charged, and the caller saw nothing of it");
+    if (nanos > worth && nanos > heldNanos) report("money", `charged ${nanos}, worth ${worth}, held ${heldNanos}`);
   }
 
   #visit(requestId: string): ClientRequest | undefined {
@@ -260,7 +262,7 @@ export class Checks {
   }
 }
 
-export type Say = (rule: string, what: string) => void;
+export type Report = (rule: string, what: string) => void;
 
 /** The router of a request; undefined for a plain model. */
 export function routerSlug({ model }: ClientRequest): string | undefined {

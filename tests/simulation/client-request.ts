@@ -46,7 +46,7 @@ export type ClientRequest = {
 };
 
 export function priceWhenPlanned({ planned }: ClientRequest, endpointId: string): PlainPrice | undefined {
-  return planned?.catalogue.places.get(endpointId)?.price;
+  return planned?.catalogue.endpoints.get(endpointId)?.price;
 }
 
 /** The caller's end of the connection. */

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import net from "node:net";
 
 /** From here on this process has no clock, timers, randomness or sockets but those it is given. */
-export function forbidTheRealWorld(): void {
+export function installDeterminismGuard(): void {
   const forbidden = (what: string) => (): never => {
     throw new Error(`${what} was used in the simulation: take it from what is handed in`);
   };

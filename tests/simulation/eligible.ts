@@ -11,7 +11,7 @@ export function eligibleFor(world: World, visit: ClientRequest): string[] {
   const isRouted = model === "auto" || model.startsWith("@");
   if (model.startsWith("@") && (!model.startsWith(`@${workspaceSlug}/`) || planned.router === undefined)) return [];
   const found: string[] = [];
-  for (const [id, { endpoint, price }] of catalogue.places) {
+  for (const [id, { endpoint, price }] of catalogue.endpoints) {
     if (!isRouted && endpoint.model !== model) continue;
     if (!connected.has(endpoint.provider) || forbidden(id, catalogue, layers) !== undefined) continue;
     if (!isCheapEnough(price, hints)) continue;

@@ -19,7 +19,7 @@ export class FaultProfile {
   readonly crashAtMs: readonly number[];
   readonly diskFails: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly queue: { readonly slots: number; readonly queuedMax: number; readonly waitMs: number };
-  readonly placesAtEndpoint: number;
+  readonly slotsPerEndpoint: number;
   readonly attemptsMax: number;
   readonly requestTimeoutMs: number;
   readonly leaveShare: number;
@@ -55,7 +55,7 @@ export class FaultProfile {
       queuedMax: chance.between(1, 12),
       waitMs: chance.between(50, 1500),
     };
-    this.placesAtEndpoint = chance.is(0.4) ? chance.between(1, 4) : 0;
+    this.slotsPerEndpoint = chance.is(0.4) ? chance.between(1, 4) : 0;
     this.attemptsMax = chance.pick([2, 3, 5]);
     this.requestTimeoutMs = chance.pick([1500, 5000, 20_000]);
     this.leaveShare = chance.pick([0, 0.1, 0.4]);

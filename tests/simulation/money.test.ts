@@ -15,8 +15,7 @@ const TIMEOUT_MS = 5 * 60_000;
 const PROMISES = [
   { promise: "BILL-03 BILL-04 no hold takes what is not there, and none breaks a limit in force", rules: ["hold"] },
   {
-    promise:
-      "BILL-01 BILL-03 live figures are the sums of what happened, at every step, and equal the books in the end",
+    promise: "BILL-01 BILL-03 live figures are the sums of events at every step, and equal the ledger in the end",
     rules: ["state"],
   },
   {

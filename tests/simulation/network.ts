@@ -71,7 +71,7 @@ export class Network {
     const mark = /<c\d+>/.exec(body)?.[0] ?? "";
     const visit = world.visitBy(mark);
     const address = url.slice(0, url.lastIndexOf("/")).replace(/\/chat$/, "");
-    const endpointId = world.whoLivesAt(address);
+    const endpointId = world.endpointAt(address);
     if (visit === undefined || endpointId === undefined) {
       world.broken("network", `unknown: ${visit === undefined ? `the request ${mark}` : `the address ${address}`}`);
       return { abort() {}, resume() {} };
@@ -94,9 +94,9 @@ export class Network {
       },
       world.chance,
     );
-    const wire = new Wire(world, visit, call, steps, listener, isAlive, () => this.#open.delete(call));
-    wire.play();
-    return wire;
+    const connection = new Connection(world, visit, call, steps, listener, isAlive, () => this.#open.delete(call));
+    connection.play();
+    return connection;
   }
 
   #begin(visit: ClientRequest, endpointId: string, body: string): Call {
@@ -118,14 +118,14 @@ export class Network {
 }
 
 /** Whether a request may retry an endpoint it called before. */
-export function wasTurnedAwayAt(visit: ClientRequest, endpointId: string): boolean {
+export function wasRejectedBy(visit: ClientRequest, endpointId: string): boolean {
   return visit.calls
     .filter((call) => call.endpointId === endpointId)
     .every(({ trouble }) => mayRetrySameEndpoint(trouble));
 }
 
 /** Plays a script to its listener, with backpressure and aborts. */
-class Wire {
+class Connection {
   readonly #world: World;
   readonly #visit: ClientRequest;
   readonly #call: Call;

@@ -34,28 +34,28 @@ export function forbidden(endpointId: string, catalogue: Catalogue, layers: Laye
   );
 }
 
-function first<T>(from: readonly T[], look: (one: T) => string | undefined): string | undefined {
+function first<T>(from: readonly T[], check: (one: T) => string | undefined): string | undefined {
   for (const one of from) {
-    const found = look(one);
+    const found = check(one);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 function byPolicy(
-  whose: string,
+  layer: string,
   policy: Partial<Policy>,
   facts: Sovereignty,
   provider: string,
   model: string,
 ): string | undefined {
   const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels } = policy;
-  if (floor != null && !reaches(facts.level, floor)) return `${whose}: level ${facts.level} under floor ${floor}`;
-  if (countries != null && !staysIn(facts, countries)) return `${whose}: computes outside ${countries.join()}`;
-  if (zeroDataRetention === true && facts.zeroDataRetention !== "yes") return `${whose}: keeps data`;
-  if (noTraining === true && facts.trainsOnData !== "no") return `${whose}: may train`;
-  if (blockedProviders?.includes(provider)) return `${whose}: ${provider} is blocked`;
-  if (allowedModels != null && !allowedModels.includes(model)) return `${whose}: model ${model} is not allowed`;
+  if (floor != null && !reaches(facts.level, floor)) return `${layer}: level ${facts.level} under floor ${floor}`;
+  if (countries != null && !staysIn(facts, countries)) return `${layer}: computes outside ${countries.join()}`;
+  if (zeroDataRetention === true && facts.zeroDataRetention !== "yes") return `${layer}: keeps data`;
+  if (noTraining === true && facts.trainsOnData !== "no") return `${layer}: may train`;
+  if (blockedProviders?.includes(provider)) return `${layer}: ${provider} is blocked`;
+  if (allowedModels != null && !allowedModels.includes(model)) return `${layer}: model ${model} is not allowed`;
   return undefined;
 }
 

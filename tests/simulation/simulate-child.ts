@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { allowVirtualTimers } from "../support/virtual-timers.ts";
-import { forbidTheRealWorld } from "./determinism-guard.ts";
+import { installDeterminismGuard } from "./determinism-guard.ts";
 import { SEEN } from "./known-seeds.ts";
 import { MONEY_MUTANTS } from "./money/mutants.ts";
 import { MUTANTS } from "./mutants.ts";
@@ -36,12 +36,12 @@ const range = {
 };
 /** Imported by name, so that a mutant can replace it. */
 const PROGRAMS = {
-  requests: { file: "./simulation.ts", mutants: MUTANTS, forbid: forbidTheRealWorld },
+  requests: { file: "./simulation.ts", mutants: MUTANTS, forbid: installDeterminismGuard },
   money: {
     file: "./money/simulation.ts",
     mutants: MONEY_MUTANTS,
     forbid: () => {
-      forbidTheRealWorld();
+      installDeterminismGuard();
       allowVirtualTimers();
     },
   },

@@ -64,7 +64,7 @@ export class World {
   }
 
   /** Also endpoints that have moved: a request to the old address still reaches one. */
-  whoLivesAt(address: string): string | undefined {
+  endpointAt(address: string): string | undefined {
     return this.#addresses.get(address);
   }
 

@@ -5,7 +5,7 @@ import {
   EVERYTHING,
   openSpeech,
   openSpeechCall,
-  type Speaking,
+  type SpeechProvider,
   type SpeechRow,
   type SpeechScene,
 } from "../support/speech.ts";
@@ -15,7 +15,7 @@ const TOKENS = { input_per_1m_tokens: 2, audio_output_per_1m_tokens: 10 };
 const MINUTE = { per_minute_audio: 0.6 };
 const CHARACTERS = { per_1m_characters: 15 };
 
-const row = (model: string, price: SpeechRow["price"], provider: Speaking = "alpha"): SpeechRow => ({
+const row = (model: string, price: SpeechRow["price"], provider: SpeechProvider = "alpha"): SpeechRow => ({
   model: `voice/${model}`,
   provider,
   speech: EVERYTHING,

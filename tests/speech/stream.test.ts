@@ -9,7 +9,7 @@ import {
   openSpeech,
   openSpeechCall,
   RAW,
-  type Speaking,
+  type SpeechProvider,
   type SpeechRow,
   type SpeechScene,
 } from "../support/speech.ts";
@@ -21,7 +21,7 @@ const TOKENS = { input_per_1m_tokens: 1, audio_output_per_1m_tokens: 10 };
 const MP3 = synthesizeSpeech("mp3", 4);
 const PCM = synthesizeSpeech("pcm", 1);
 
-const row = (model: string, provider: Speaking, more: Partial<SpeechRow> = {}): SpeechRow => ({
+const row = (model: string, provider: SpeechProvider, more: Partial<SpeechRow> = {}): SpeechRow => ({
   model: `voice/${model}`,
   provider,
   speech: EVERYTHING,
@@ -71,7 +71,7 @@ const FIGURES = { promptTokenCount: 7, candidatesTokenCount: 25, totalTokenCount
 
 type Way = {
   readonly model: string;
-  readonly at: Speaking;
+  readonly at: SpeechProvider;
   readonly format: AudioFormat;
   frames(half: [Buffer, Buffer]): [string | Buffer, string | Buffer];
   readonly headers?: Record<string, string>;
@@ -320,7 +320,7 @@ describe("what goes wrong", () => {
     expect((await scene.row(spoken.id)).attempts).toHaveLength(2);
   });
 
-  test.each<[string, string, Speaking, Script]>([
+  test.each<[string, string, SpeechProvider, Script]>([
     [
       "samples that are words",
       "raw-whole",
@@ -362,7 +362,7 @@ describe("what goes wrong", () => {
     expect(await scene.charged(own)).toEqual([]);
   });
 
-  test.each<[string, string, Speaking, (begun: Promise<void>) => Script]>([
+  test.each<[string, string, SpeechProvider, (begun: Promise<void>) => Script]>([
     ["bytes", "bytes", "alpha", () => ({ ...plain(MP3), end: { is: "cut", after: 5000 } })],
     ["events without their last", "five", "beta", () => ({ frames: [delta(MP3, "audio_data")], headers: EVENTS })],
     [

@@ -78,28 +78,28 @@ export async function openMailbox(): Promise<Mailbox> {
 function talk(socket: Socket, refusal: () => number | undefined, keep: (mail: ReceivedMail) => void): void {
   let [from, to, lines, isData] = ["", [] as string[], [] as string[], false];
   let rest = "";
-  const say = (text: string) => socket.write(`${text}\r\n`);
+  const reply = (text: string) => socket.write(`${text}\r\n`);
   const take = (line: string) => {
     if (isData && line !== ".") lines.push(line.replace(/^\.\./, "."));
     else if (isData) {
       keep({ from, to, text: lines.join("\n") });
       [from, to, lines, isData] = ["", [], [], false];
-      say("250 kept");
-    } else if (/^EHLO/i.test(line)) say("250 mailbox");
+      reply("250 kept");
+    } else if (/^EHLO/i.test(line)) reply("250 mailbox");
     else if (/^MAIL FROM:/i.test(line)) {
       from = /<(.*?)>/.exec(line)?.[1] ?? "";
-      say("250 ok");
+      reply("250 ok");
     } else if (/^RCPT TO:/i.test(line)) {
       const code = refusal();
       if (code === undefined) to.push(/<(.*?)>/.exec(line)?.[1] ?? "");
-      say(code === undefined ? "250 ok" : `${code} no`);
+      reply(code === undefined ? "250 ok" : `${code} no`);
     } else if (/^DATA/i.test(line)) {
       isData = true;
-      say("354 go on");
+      reply("354 go on");
     } else if (/^QUIT/i.test(line)) socket.end("221 bye\r\n");
-    else say("250 ok");
+    else reply("250 ok");
   };
-  say("220 mailbox");
+  reply("220 mailbox");
   socket.setEncoding("utf8");
   socket.on("data", (chunk: string) => {
     const parts = `${rest}${chunk}`.split("\r\n");

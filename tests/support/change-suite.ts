@@ -12,7 +12,7 @@ export function changeTests(current: () => Store): void {
     const before = await changes.latestSeq();
     const seen = new Set<string | null>();
     let seq = before;
-    const look = async () => {
+    const readChanges = async () => {
       const found = await changes.changesSince(seq);
       seq = found.seq;
       if (found.workspaceIds === "missed") throw new Error("nothing was swept yet");
@@ -23,9 +23,9 @@ export function changeTests(current: () => Store): void {
       await change(async () => ({ result: undefined, audit: line(`a${n}`, n === 0 ? null : `ws_${n}`, n) }));
       made += 1;
     });
-    while (made < 12) await look();
+    while (made < 12) await readChanges();
     await Promise.all(making);
-    await look();
+    await readChanges();
     expect(seen).toEqual(new Set([null, ...Array.from({ length: 11 }, (_, n) => `ws_${n + 1}`)]));
     expect(await changes.latestSeq()).toBe(seq);
   });

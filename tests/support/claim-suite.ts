@@ -12,7 +12,7 @@ export function chargedUse(clock: PassingClock, key: string, requestId: string, 
   return { key, body, requestId, ...charge, served, expiresAtMs: clock.nowMs() + TTL_MS };
 }
 
-async function room(open: OpenState) {
+async function openFixture(open: OpenState) {
   const { state, clock } = await open();
   const charged = (key: string, requestId: string, body?: string) => chargedUse(clock, key, requestId, body);
   return { state, charged, pass: (ms: number) => clock.pass(ms) };
@@ -22,7 +22,7 @@ async function room(open: OpenState) {
 export function claimTests(open: OpenState, runs: number): void {
   describe("claims", () => {
     test("BILL-09 one request claims a key; a duplicate gets its owner, another body gets a mismatch", async () => {
-      const { state } = await room(open);
+      const { state } = await openFixture(open);
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1")).toEqual(ALL);
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toEqual({
         is: "running",
@@ -38,7 +38,7 @@ export function claimTests(open: OpenState, runs: number): void {
     });
 
     test("BILL-09 only the owner's release frees it; once charged it stays, whatever is released later", async () => {
-      const { state, charged } = await room(open);
+      const { state, charged } = await openFixture(open);
       await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1");
       await state.releaseClaim("k", "r2");
       expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toMatchObject({ is: "running" });
@@ -58,7 +58,7 @@ export function claimTests(open: OpenState, runs: number): void {
     });
 
     test("BILL-09 a charged use is kept for its time to the millisecond, and then the key is free", async () => {
-      const { state, charged, pass } = await room(open);
+      const { state, charged, pass } = await openFixture(open);
       await state.recordKeyUse(charged("k", "r1"));
       pass(TTL_MS - 1);
       await state.sweepHolds(1);
@@ -78,7 +78,7 @@ export function claimTests(open: OpenState, runs: number): void {
       });
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-          const { state, charged, pass } = await room(open);
+          const { state, charged, pass } = await openFixture(open);
           const running = new Map<string, { id: string; body: string }>();
           const until = new Map<string, number>();
           let nowMs = 0;

@@ -94,10 +94,10 @@ export function messageOf(blocks: Json[]): Json {
   };
 }
 
-type Recorded = { readonly blocks: Json[]; readonly stopReason: string; readonly usage: Json };
+type RecordedReply = { readonly blocks: Json[]; readonly stopReason: string; readonly usage: Json };
 
 /** The recording, read from the decoded frames beside the bytes; none of the gateway's decoders is used. */
-export function recordedAnswer(response: Json): Recorded {
+export function recordedAnswer(response: Json): RecordedReply {
   if (response.framesDecoded === undefined) {
     const { output, stopReason, usage } = response.bodyJson ?? JSON.parse(response.bodyText);
     return { blocks: output.message.content, stopReason, usage };

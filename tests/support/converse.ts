@@ -74,15 +74,15 @@ export function exceptionBytes(exception: string, payload: Record<string, unknow
 }
 
 type Block = Record<string, unknown>;
-export type Whole = { readonly content: readonly Block[]; readonly stopReason: string; readonly usage: object };
+export type CompleteReply = { readonly content: readonly Block[]; readonly stopReason: string; readonly usage: object };
 
 /** The complete reply. */
-export function replyOf({ content, stopReason, usage }: Whole): Record<string, unknown> {
+export function replyOf({ content, stopReason, usage }: CompleteReply): Record<string, unknown> {
   return { metrics: { latencyMs: 7 }, output: { message: { role: "assistant", content } }, stopReason, usage };
 }
 
 /** The same reply as a stream: text and reasoning blocks have no start event, and arguments come in pieces. */
-export function streamOf({ content, stopReason, usage }: Whole): Buffer[] {
+export function streamOf({ content, stopReason, usage }: CompleteReply): Buffer[] {
   const frames = [eventBytes("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, block] of content.entries()) {
     for (const [event, payload] of deltasOf(block)) frames.push(eventBytes(event, { contentBlockIndex, ...payload }));

@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
 import { connectedTo, QUIET } from "./scene.ts";
-import { type Answering, type Script, startUpstream, type Upstream } from "./upstream.ts";
+import { type ReplySource, type Script, startUpstream, type Upstream } from "./upstream.ts";
 
 /** Decision providers, cheapest first, each with its own interface; `zeta` only chats. */
 export const DECIDERS = ["alpha", "beta", "gamma", "delta", "epsilon", "kappa"] as const;
@@ -337,7 +337,7 @@ function probabilitiesFor(body: unknown): TokenProbabilities {
 const only = (answers: Record<string, unknown>, questions: object) =>
   Object.fromEntries(Object.entries(answers).filter(([key]) => key in questions));
 
-const ANSWERS: Readonly<Record<Decider, Answering>> = {
+const ANSWERS: Readonly<Record<Decider, ReplySource>> = {
   alpha: ({ json }: { json: Json }): Script => ({
     json: { ...SO_ANSWER, answers: only(SO_ANSWER.answers, json.questions) },
     headers: { "x-typesafe-request-id": "ts-1" },

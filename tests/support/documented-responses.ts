@@ -15,8 +15,10 @@ type Document = {
   readonly components: { readonly responses: Answers };
 };
 
-const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
-const documents = [apiDocumentText(place), manageDocumentText(place)].map((text): Document => JSON.parse(text));
+const deployment = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
+const documents = [apiDocumentText(deployment), manageDocumentText(deployment)].map(
+  (text): Document => JSON.parse(text),
+);
 const answers = new Map(documents.flatMap(answersByRoute));
 
 /** Documented headers among those sent; the two other names of X-Svc-Request-Id are only in the guides. */

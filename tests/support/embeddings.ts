@@ -5,7 +5,7 @@ import type { EmbeddingsEntry } from "../../src/domain/catalogue/embeddings-supp
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { connectedTo, QUIET } from "./scene.ts";
-import { type Answering, startUpstream, type Upstream } from "./upstream.ts";
+import { type ReplySource, startUpstream, type Upstream } from "./upstream.ts";
 
 /** One scripted provider: its dialect, and its price per million tokens in EUR. */
 export type Host = {
@@ -148,7 +148,7 @@ export function floatsOf(text: string): number[] {
 }
 
 /** Replies in OpenAI's format, for any form of input, with rows in the order that `order` gives. */
-export function openaiList(order: (rows: Json[]) => Json[] = (rows) => rows, usage: unknown = undefined): Answering {
+export function openaiList(order: (rows: Json[]) => Json[] = (rows) => rows, usage: unknown = undefined): ReplySource {
   return ({ json }) => {
     const { input, dimensions, encoding_format: encoding }: Json = json;
     const texts: string[] = (typeof input === "string" ? [input] : input).map(String);

@@ -15,7 +15,7 @@ const idOf = (key: Buffer) => new MasterKeys(key).current.id;
 const slotOf = (workspace: number) => ({ workspaceId: `ws_${workspace}`, column: "c", row: "r" });
 
 /** Opens and seals with these keys; a rotation that works on the same store. */
-export function roomWith(
+export function openVaultFixture(
   store: Pick<Store, "dataKeys" | "change">,
   keys: MasterKeys,
   more: Partial<RotationDeps> = {},
@@ -30,13 +30,13 @@ export function roomWith(
 }
 
 async function sealedBy(store: Store, keys: MasterKeys, workspaces: number): Promise<Uint8Array[]> {
-  const { vault } = roomWith(store, keys);
+  const { vault } = openVaultFixture(store, keys);
   const all = Array.from({ length: workspaces }, (_, at) => vault.seal(slotOf(at), `secret ${at}`));
   return Promise.all(all);
 }
 
 async function opensAll(store: Store, keys: MasterKeys, sealed: readonly Uint8Array[]): Promise<void> {
-  const { vault } = roomWith(store, keys);
+  const { vault } = openVaultFixture(store, keys);
   const texts = await Promise.all(sealed.map((bytes, at) => vault.open(slotOf(at), bytes)));
   expect(texts).toEqual(sealed.map((_, at) => `secret ${at}`));
 }
@@ -51,14 +51,17 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
   test("LOG-03 a new master key rewraps all data keys under concurrent use, and then suffices alone", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 230);
     // Another gateway that has not rotated yet, and can read what the new key wraps.
-    const other = roomWith(store(), new MasterKeys(OLD, [NEW]));
-    const { rotation } = roomWith(store(), new MasterKeys(NEW, [OLD]));
+    const other = openVaultFixture(store(), new MasterKeys(OLD, [NEW]));
+    const { rotation } = openVaultFixture(store(), new MasterKeys(NEW, [OLD]));
     let done = false;
     const finished = rotation.finish().then(() => {
       done = true;
     });
     for (let at = 0; !done; at += 1) {
-      const fresh = roomWith(store(), at % 2 === 0 ? new MasterKeys(OLD, [NEW]) : new MasterKeys(NEW, [OLD])).vault;
+      const fresh = openVaultFixture(
+        store(),
+        at % 2 === 0 ? new MasterKeys(OLD, [NEW]) : new MasterKeys(NEW, [OLD]),
+      ).vault;
       const workspace = at % sealed.length;
       expect(await fresh.open(slotOf(workspace), sealed[workspace] ?? new Uint8Array())).toBe(`secret ${workspace}`);
     }
@@ -72,7 +75,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await rotation.finish();
     expect(await store().dataKeys.counts()).toEqual([{ masterKey: idOf(NEW), dataKeys: 231 }]);
     await opensAll(store(), new MasterKeys(NEW), sealed);
-    expect(await roomWith(store(), new MasterKeys(NEW)).vault.open(slotOf(1000), late)).toBe("late");
+    expect(await openVaultFixture(store(), new MasterKeys(NEW)).vault.open(slotOf(1000), late)).toBe("late");
     const line = (dataKeys: number) => ({
       actor: "gateway",
       detail: { from: [idOf(OLD)], to: idOf(NEW), data_keys: dataKeys },
@@ -84,8 +87,8 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
 
   test("LOG-03 a gateway with the old master key alone names the missing one, at start and at each secret", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 2);
-    await roomWith(store(), new MasterKeys(NEW, [OLD])).rotation.finish();
-    const behind = roomWith(store(), new MasterKeys(OLD));
+    await openVaultFixture(store(), new MasterKeys(NEW, [OLD])).rotation.finish();
+    const behind = openVaultFixture(store(), new MasterKeys(OLD));
     const says = `does not open with the master keys of this gateway (${idOf(OLD)}): it is wrapped by ${idOf(NEW)}`;
     await expect(checkMasterKeys(new MasterKeys(OLD), store().dataKeys)).rejects.toThrow(says);
     await expect(behind.vault.open(slotOf(1), sealed[1] ?? new Uint8Array())).rejects.toThrow(says);
@@ -104,7 +107,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await checkMasterKeys(new MasterKeys(NEW, [OLD]), store().dataKeys);
     await expect(checkMasterKeys(new MasterKeys(NEW), store().dataKeys)).rejects.toThrow("GATEWAY_MASTER_KEY");
     await opensAll(store(), new MasterKeys(NEW, [OLD]), sealed);
-    const { rotation } = roomWith(store(), new MasterKeys(NEW, [OLD]));
+    const { rotation } = openVaultFixture(store(), new MasterKeys(NEW, [OLD]));
     expect((await rotation.usage()).at(-1)).toEqual({ id: null, role: "unknown", dataKeys: 3 });
     await rotation.finish();
     expect(await store().dataKeys.counts()).toEqual([{ masterKey: idOf(NEW), dataKeys: 3 }]);
@@ -113,7 +116,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
 
   test("LOG-03 two concurrent rotations wrap each data key once", async () => {
     const sealed = await sealedBy(store(), new MasterKeys(OLD), 150);
-    const both = [1, 2].map(() => roomWith(store(), new MasterKeys(NEW, [OLD])).rotation);
+    const both = [1, 2].map(() => openVaultFixture(store(), new MasterKeys(NEW, [OLD])).rotation);
     await Promise.all(both.map((one) => one.finish()));
     expect(both.map(({ state }) => state.state)).toEqual(["idle", "idle"]);
     expect(both.reduce((sum, { state }) => sum + state.rewrapped, 0)).toBe(150);
@@ -134,7 +137,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
       discardNext: async () => void done.push("abandon"),
       promoteNext: async () => void done.push("finish"),
     };
-    const { rotation } = roomWith(store(), keys, { file });
+    const { rotation } = openVaultFixture(store(), keys, { file });
     await rotation.rotate();
     expect(rotation.state).toMatchObject({ state: "failed", rewrapped: 2 });
     expect(rotation.state.problem).toContain(
@@ -142,13 +145,13 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     );
     expect(done).toEqual([]);
     expect(keys.current.id).toBe(idOf(NEW));
-    expect(await roomWith(store(), keys).vault.open(slotOf(2), sealed[2] ?? new Uint8Array())).toBe("secret 2");
+    expect(await openVaultFixture(store(), keys).vault.open(slotOf(2), sealed[2] ?? new Uint8Array())).toBe("secret 2");
     // No third key: the rotation that was begun finishes first.
     const before = await store().dataKeys.find("ws_moved");
     if (before === undefined) throw new Error("the data key has gone");
     const after = new MasterKeys(OLD).wrap("ws_moved", Buffer.alloc(32));
     await store().change(async ({ dataKeys }) => ({ result: await dataKeys.rewrap([{ before, after }]), audit: null }));
-    const again = roomWith(store(), keys, { file, retiringKeyId: idOf(OLD) }).rotation;
+    const again = openVaultFixture(store(), keys, { file, retiringKeyId: idOf(OLD) }).rotation;
     await again.rotate();
     expect([keys.current.id, keys.previous, done]).toEqual([idOf(NEW), [], ["finish"]]);
   });
@@ -168,7 +171,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const sealing = vault.seal(slotOf(0), "secret 0");
     await real.dataKeys.find("ws_0");
     const file = { stageNext: async () => NEW, discardNext: async () => undefined, promoteNext: async () => undefined };
-    const { rotation } = roomWith(real, keys, { file, vault });
+    const { rotation } = openVaultFixture(real, keys, { file, vault });
     const rotated = rotation.rotate();
     while (keys.current.id === idOf(OLD)) await real.ping();
     way.resolve();
@@ -187,7 +190,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
       promoteNext: async () => void done.push("finish"),
     };
     const away = { dataKeys: store().dataKeys, change: () => Promise.reject(new Error("the store is away")) };
-    const { rotation } = roomWith(away, keys, { file });
+    const { rotation } = openVaultFixture(away, keys, { file });
     await rotation.rotate();
     expect(rotation.state).toMatchObject({ state: "failed", problem: "the store is away" });
     expect([keys.current.id, done]).toEqual([idOf(OLD), ["abandon"]]);

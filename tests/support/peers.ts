@@ -39,8 +39,8 @@ export const RACK: WorkspaceNode = {
 };
 export const KEY = Buffer.alloc(32, 7);
 
-export const testBoard = () => memoryCoordinationStore(systemClock, systemTimers);
-type Options = { board: CoordinationStore; key?: Buffer; previous?: Buffer[] };
+export const testCoordinationStore = () => memoryCoordinationStore(systemClock, systemTimers);
+type Options = { store: CoordinationStore; key?: Buffer; previous?: Buffer[] };
 
 export const RULES = {
   clock: systemClock,
@@ -59,7 +59,7 @@ export const RULES = {
 };
 
 /** One instance: its registry, its node listener and its peer listener. */
-export async function instance(id: string, { board: store, key = KEY, previous = [] }: Options) {
+export async function instance(id: string, { store, key = KEY, previous = [] }: Options) {
   const refused: string[] = [];
   const seen: string[] = [];
   const nodes = new NodeRegistry(RULES, () => snapshot, {
@@ -145,12 +145,12 @@ export async function until(isSo: () => boolean): Promise<void> {
 export const instanceOf = ({ nodes }: Instance, id = RACK.id) => nodes.statusOf(id).live?.instance;
 export const isThrough = (one: Instance, id: string) => until(() => instanceOf(one) === id);
 
-type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
+type PeerResponse = { status: number; text: string; failure: UpstreamFailure | undefined };
 
 export function ask({ nodes }: Instance, body: Json = {}, on: (call: UpstreamCall) => "more" | "pause" = () => "more") {
   let call: UpstreamCall = { abort() {}, resume() {} };
-  const got: Got = { status: 0, text: "", failure: undefined };
-  const done = new Promise<Got>((resolve) => {
+  const got: PeerResponse = { status: 0, text: "", failure: undefined };
+  const done = new Promise<PeerResponse>((resolve) => {
     const onFailure = (failure: UpstreamFailure) => resolve(Object.assign(got, { failure }));
     call = nodes.send(
       { url: `tunnel://${RACK.id}/v1/chat/completions`, headers: { host: "x" }, body: JSON.stringify(body) },
@@ -175,8 +175,8 @@ export function ask({ nodes }: Instance, body: Json = {}, on: (call: UpstreamCal
 
 export const keyIds = () => derivePeerKeys(new MasterKeys(KEY)).ids();
 
-export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/chat/completions"): Promise<Got> {
-  const got: Got = { status: 0, text: "", failure: undefined };
+export function carried(links: PeerClient, to: RemoteNodeTarget, path = "/v1/chat/completions"): Promise<PeerResponse> {
+  const got: PeerResponse = { status: 0, text: "", failure: undefined };
   return new Promise((resolve) => {
     const onFailure = (failure: UpstreamFailure) => resolve({ ...got, failure });
     links.send(

@@ -313,15 +313,15 @@ function erasingTests(storeNow: () => Store): void {
 
   test("PORTAL-11 nodes and provider keys no longer name an erased person, per workspace", async () => {
     const store = storeNow();
-    const gone = { id: "per_1", email: "per_1@example.eu" };
+    const erasedPerson = { id: "per_1", email: "per_1@example.eu" };
     await withWorkspaces(store);
     const [erased, other] = ["erased-per_1@erased.invalid", "per_2@example.eu"];
     const times = { createdAtMs: NOW_MS, changedAtMs: NOW_MS };
     const kept = { ...times, kind: "key", hint: null, fingerprint: "4bf5122f" } as const;
     const made = { ...times, country: "DE", mapping: {}, lastSeenAtMs: null };
     const theirs = [
-      ["ws_1", "mistral", gone.email],
-      ["ws_2", "mistral", gone.email],
+      ["ws_1", "mistral", erasedPerson.email],
+      ["ws_2", "mistral", erasedPerson.email],
       ["ws_2", "openai", other],
     ] as const;
     for (const [at, [workspaceId, provider, by]] of theirs.entries()) {
@@ -330,18 +330,26 @@ function erasingTests(storeNow: () => Store): void {
       const node = { ...made, id: `node_${at}`, workspaceId, name: `rack-${at}`, digest: sha256Hex(`${at}`) };
       await store.nodes.save({ ...node, createdBy: by });
     }
-    await store.platformKeys.save({ ...kept, provider: "nebius", changedBy: gone.email }, Buffer.from([1]));
+    await store.platformKeys.save({ ...kept, provider: "nebius", changedBy: erasedPerson.email }, Buffer.from([1]));
     const named = async () => [
       ...(await store.nodes.loadAll()).map(({ createdBy }) => createdBy),
       ...(await store.ownKeys.all()).map(({ key }) => key.changedBy),
       ...(await store.platformKeys.all()).map(({ key }) => key.changedBy),
     ];
-    expect((await store.people.workspacesReferencing(gone.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
-    await change(store, (people) => people.eraseReferences("ws_1", gone));
-    expect(await named()).toEqual([erased, gone.email, other, erased, gone.email, other, gone.email]);
-    expect(await store.people.workspacesReferencing(gone.email)).toEqual(["ws_2"]);
-    await change(store, (people) => people.eraseReferences("ws_2", gone));
-    await change(store, (people) => people.erase(gone, NOW_MS));
+    expect((await store.people.workspacesReferencing(erasedPerson.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
+    await change(store, (people) => people.eraseReferences("ws_1", erasedPerson));
+    expect(await named()).toEqual([
+      erased,
+      erasedPerson.email,
+      other,
+      erased,
+      erasedPerson.email,
+      other,
+      erasedPerson.email,
+    ]);
+    expect(await store.people.workspacesReferencing(erasedPerson.email)).toEqual(["ws_2"]);
+    await change(store, (people) => people.eraseReferences("ws_2", erasedPerson));
+    await change(store, (people) => people.erase(erasedPerson, NOW_MS));
     expect(await named()).toEqual([erased, erased, other, erased, erased, other, erased]);
   });
 }

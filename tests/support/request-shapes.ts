@@ -53,9 +53,9 @@ function put(body: JsonObject, path: string, value: unknown): JsonObject {
   const changed = structuredClone(body);
   const keys = path.split(".");
   const last = keys.pop() ?? "";
-  const place = keys.reduce<object>((at, key) => Reflect.get(at, key), changed);
-  if (value === undefined) Reflect.deleteProperty(place, last);
-  else Reflect.set(place, last, value);
+  const parent = keys.reduce<object>((at, key) => Reflect.get(at, key), changed);
+  if (value === undefined) Reflect.deleteProperty(parent, last);
+  else Reflect.set(parent, last, value);
   return changed;
 }
 

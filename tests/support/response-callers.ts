@@ -2,7 +2,7 @@ import { eventually } from "./eventually.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 import { responseFrames, responseJson } from "./responses-native.ts";
 import { MODEL } from "./scene.ts";
-import { type Answering, chatFrames, chatJson, type Script } from "./upstream.ts";
+import { chatFrames, chatJson, type ReplySource, type Script } from "./upstream.ts";
 
 /** The responses API as one caller uses it. */
 export type Caller = {
@@ -41,7 +41,7 @@ export const WAYS = { translated: "ionos", native: "ovhcloud" } as const;
 export type Way = keyof typeof WAYS;
 
 /** Replies in the dialect of the path, complete or streamed as requested. */
-export function saying(way: Way, words: readonly string[]): Exclude<Answering, Script> {
+export function replyingWith(way: Way, words: readonly string[]): Exclude<ReplySource, Script> {
   return ({ json }) => {
     const streamed = typeof json === "object" && json !== null && "stream" in json && json.stream === true;
     if (way === "native") return streamed ? { frames: responseFrames(words) } : { json: responseJson() };

@@ -71,40 +71,45 @@ export function framesOf(
 }
 
 export function itemEvents(item: Json, at: number, pieceChars: number): Json[] {
-  const place = { item_id: item.id, output_index: at };
+  const position = { item_id: item.id, output_index: at };
   const deltaEvents = (type: string, text: string, more: object) =>
-    pieces(text, pieceChars).map((delta) => ({ type: `response.${type}.delta`, ...place, ...more, delta }));
+    pieces(text, pieceChars).map((delta) => ({ type: `response.${type}.delta`, ...position, ...more, delta }));
   const inner: Readonly<Record<string, () => Json[]>> = {
     reasoning: () =>
       item.summary.flatMap(({ text }: Json, summary_index: number) => [
         {
           type: "response.reasoning_summary_part.added",
-          ...place,
+          ...position,
           summary_index,
           part: { type: "summary_text", text: "" },
         },
         ...deltaEvents("reasoning_summary_text", text, { summary_index }),
-        { type: "response.reasoning_summary_text.done", ...place, summary_index, text },
-        { type: "response.reasoning_summary_part.done", ...place, summary_index, part: { type: "summary_text", text } },
+        { type: "response.reasoning_summary_text.done", ...position, summary_index, text },
+        {
+          type: "response.reasoning_summary_part.done",
+          ...position,
+          summary_index,
+          part: { type: "summary_text", text },
+        },
       ]),
     message: () =>
       item.content.flatMap((part: Json, content_index: number) => [
-        { type: "response.content_part.added", ...place, content_index, part: { ...part, text: "" } },
+        { type: "response.content_part.added", ...position, content_index, part: { ...part, text: "" } },
         ...(part.type === "refusal"
           ? deltaEvents("refusal", part.refusal, { content_index })
           : deltaEvents("output_text", part.text, { content_index, logprobs: [] })),
         ...(part.annotations ?? []).map((annotation: Json, annotation_index: number) => ({
           type: "response.output_text.annotation.added",
-          ...place,
+          ...position,
           content_index,
           annotation_index,
           annotation,
         })),
-        { type: "response.content_part.done", ...place, content_index, part },
+        { type: "response.content_part.done", ...position, content_index, part },
       ]),
     function_call: () => [
       ...deltaEvents("function_call_arguments", item.arguments, {}),
-      { type: "response.function_call_arguments.done", ...place, arguments: item.arguments },
+      { type: "response.function_call_arguments.done", ...position, arguments: item.arguments },
     ],
   };
   return [

@@ -56,9 +56,9 @@ function answer(stream: number, fields: Fields, body = "{}"): Buffer {
 }
 
 /** How it ends without a reply: with its connection, or by refusing, before or after the response head. */
-type Manner = "goes" | "refuses" | "refuses late";
+type Ending = "goes" | "refuses" | "refuses late";
 
-function ending(stream: number, manner: Manner): Buffer {
+function ending(stream: number, manner: Ending): Buffer {
   // GOAWAY: all earlier streams were processed, and there is no error.
   if (manner === "goes") return frame(GOAWAY, 0, 0, words(stream - 2, 0));
   const reset = frame(RESET, 0, stream, words(REFUSED_STREAM));
@@ -77,7 +77,7 @@ function words(...numbers: number[]): Buffer {
 }
 
 /** Its reply to a request; undefined: it refuses, like a node without a free slot. */
-type Saying = (body: Json) => Json | undefined;
+type ReplyFunction = (body: Json) => Json | undefined;
 
 /**
  * A node that writes raw frames: it replies to every request with a head that no agent can send, or not at all; or with
@@ -86,7 +86,7 @@ type Saying = (body: Json) => Json | undefined;
 export async function rogueNode(
   gateway: string,
   token: string,
-  head: Fields | Manner | Saying,
+  head: Fields | Ending | ReplyFunction,
 ): Promise<{ close(): void }> {
   const ws = new WebSocket(`${gateway.replace("http", "ws")}${TUNNEL_PATH}`, SUBPROTOCOL, {
     headers: { authorization: `Bearer ${token}` },

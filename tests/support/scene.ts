@@ -209,14 +209,14 @@ function follow(request: ClientRequest, response: IncomingMessage, reading: "rea
     },
     until: (part) =>
       new Promise((found, lost) => {
-        const look = () => {
+        const check = () => {
           if (text.includes(part)) {
-            watchers.delete(look);
+            watchers.delete(check);
             found();
           } else if (response.closed) lost(new Error(`the answer ended without ${JSON.stringify(part)}`));
         };
-        watchers.add(look);
-        look();
+        watchers.add(check);
+        check();
       }),
     over,
     response,

@@ -16,10 +16,10 @@ export const time = {
   function: { name: "get_time", parameters: { type: "object" as const, properties: {} } },
 };
 
-type Spoken = { gateway(): TestGateway; client(): OpenAI };
+type SdkFixture = { gateway(): TestGateway; client(): OpenAI };
 
 /** A gateway for the tests of one file, and the official SDK that calls it. */
-export function sdkForFile(): Spoken {
+export function sdkForFile(): SdkFixture {
   let gateway: TestGateway | undefined;
   beforeAll(async () => {
     gateway = await startGateway({ env: { GATEWAY_RPM_TEST: "100000" } });
@@ -37,7 +37,7 @@ export function sdkForFile(): Spoken {
 
 /** What the SDK gets from every simulated provider, whatever its dialect. */
 export function sdkTests(
-  { client }: Spoken,
+  { client }: SdkFixture,
   { model, provider, surface }: { readonly model: string; readonly provider: string; readonly surface: string },
 ): void {
   test("CHAT-01 CHAT-07 complete and streamed replies have the same text, usage and cost", async () => {

@@ -12,11 +12,11 @@ import { startUpstream, type Upstream } from "./upstream.ts";
 
 /** Providers that only tests know, each in its own country; `nowhere` does not declare one. */
 const COUNTRIES = { alpha: "FR", beta: "DE", gamma: "US", nowhere: undefined } as const;
-export type Speaking = keyof typeof COUNTRIES;
+export type SpeechProvider = keyof typeof COUNTRIES;
 
 export type SpeechRow = {
   readonly model: string;
-  readonly provider: Speaking;
+  readonly provider: SpeechProvider;
   readonly speech: NonNullable<EndpointEntry["speech"]>;
   readonly price: Omit<PriceEntry, "currency">;
   readonly maxOutputTokens?: number;
@@ -38,8 +38,8 @@ export const EVERYTHING: Facts = {
 
 export type SpeechScene = {
   readonly gateway: TestGateway;
-  at(provider: Speaking): Upstream;
-  speak(key: string, body: Record<string, unknown>, headers?: Record<string, string>): Promise<Spoken>;
+  at(provider: SpeechProvider): Upstream;
+  speak(key: string, body: Record<string, unknown>, headers?: Record<string, string>): Promise<SpeechResponse>;
   row(id: string): Promise<Json>;
   rowsOnce(tenant: Tenant, count: number): Promise<Json[]>;
   /** All charges of a tenant, in nano-units. */
@@ -47,7 +47,7 @@ export type SpeechScene = {
   close(): Promise<void>;
 };
 
-export type Spoken = {
+export type SpeechResponse = {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Buffer;
@@ -59,7 +59,7 @@ export type Spoken = {
 /** A gateway with its own catalogue, whose providers are scripted upstreams. */
 export async function openSpeech(rows: readonly SpeechRow[], env: Record<string, string> = {}): Promise<SpeechScene> {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-speech-"));
-  const upstreams = new Map<Speaking, Upstream>();
+  const upstreams = new Map<SpeechProvider, Upstream>();
   for (const { provider } of rows) if (!upstreams.has(provider)) upstreams.set(provider, await startUpstream());
   writeCatalogue(folder, rows);
   const settings = { ...connectedTo(upstreams), ...QUIET, GATEWAY_CATALOGUE_DIR: folder, ...env };
@@ -101,7 +101,7 @@ export async function speak(
   key: string,
   body: Record<string, unknown>,
   headers: Record<string, string> = {},
-): Promise<Spoken> {
+): Promise<SpeechResponse> {
   const response = await fetch(`${origin}/v1/audio/speech`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },

@@ -4,16 +4,16 @@ import type { DailySpend, SharedState } from "../../src/domain/admission/shared-
 import type { Clock } from "../../src/kit/clock.ts";
 
 /** What the ledger has when a state is opened. */
-export type StateBooks = {
+export type LedgerState = {
   readonly startMs?: number;
   readonly balanceNanos?: bigint;
   readonly spends?: readonly DailySpend[];
 };
 
 /** A state of its own, and its clock. */
-export type StateRoom = { readonly state: SharedState; readonly clock: PassingClock };
+export type StateFixture = { readonly state: SharedState; readonly clock: PassingClock };
 export type PassingClock = Clock & { pass(ms: number): void };
-export type OpenState = (books?: StateBooks) => Promise<StateRoom>;
+export type OpenState = (books?: LedgerState) => Promise<StateFixture>;
 
 /** A clock that tests advance. */
 export function handClock(startMs = 1_800_000_000_000): PassingClock {

@@ -35,18 +35,18 @@ function followed(response: IncomingMessage, hangUp: () => void): StreamingRespo
   let text = "";
   const watchers = new Set<() => void>();
   const { promise: over, resolve } = Promise.withResolvers<"whole" | "cut">();
-  const tell = () => {
+  const notify = () => {
     for (const watcher of [...watchers]) watcher();
   };
   response.setEncoding("utf8");
   response.on("error", () => undefined);
   response.on("data", (chunk: string) => {
     text += chunk;
-    tell();
+    notify();
   });
   response.on("close", () => {
     resolve(response.complete ? "whole" : "cut");
-    tell();
+    notify();
   });
   return {
     status: response.statusCode ?? 0,
@@ -56,14 +56,14 @@ function followed(response: IncomingMessage, hangUp: () => void): StreamingRespo
     },
     until: (part) =>
       new Promise((found, lost) => {
-        const look = () => {
+        const check = () => {
           if (text.includes(part)) found();
           else if (response.closed) lost(new Error(`the answer ended without ${JSON.stringify(part)}: ${text}`));
           else return;
-          watchers.delete(look);
+          watchers.delete(check);
         };
-        watchers.add(look);
-        look();
+        watchers.add(check);
+        check();
       }),
     over,
     hangUp,

@@ -24,10 +24,10 @@ export const SPOKEN = [thoughtOf("I should look."), wordsOf("Let me see."), ...C
 /** A chat request with tools and reasoning. */
 export const THINKING_WITH_TOOLS = { model: THINKER, messages: HELLO, tools: TOOLS, reasoning_effort: "high" };
 
-export const answering = (...items: readonly JsonObject[]): Script => ({ json: responseJson({ output: items }) });
+export const responseWith = (...items: readonly JsonObject[]): Script => ({ json: responseJson({ output: items }) });
 export const streaming = (...items: readonly JsonObject[]): Script => ({ frames: framesOf(items) });
 
-export type Through = {
+export type ResponsesScene = {
   scene(): Scene;
   tenant(): Tenant;
   upstream(): Upstream;
@@ -42,7 +42,7 @@ export type Through = {
 };
 
 /** A gateway and the provider for the tests of one file, with a workspace for each test. */
-export function throughResponses(): Through {
+export function throughResponses(): ResponsesScene {
   let scene: Scene | undefined;
   let tenant: Tenant | undefined;
   const given = <Value>(value: Value | undefined): Value => {
@@ -76,6 +76,8 @@ export function throughResponses(): Through {
         },
       }),
     greet: () =>
-      upstream().always(({ path }) => (path === "/v1/responses" ? answering(wordsOf("Hello.")) : { json: chatJson() })),
+      upstream().always(({ path }) =>
+        path === "/v1/responses" ? responseWith(wordsOf("Hello.")) : { json: chatJson() },
+      ),
   };
 }

@@ -4,9 +4,9 @@ import OpenAI from "openai";
 import { afterEach, describe, expect, test } from "vitest";
 import { loadBytes, loadChunks, loadExchange, scriptOf } from "./replay.ts";
 import {
-  type Answering,
   chatFrames,
   chatJson,
+  type ReplySource,
   sse,
   startUpstream,
   UPSTREAM_ID,
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const upstream of open.splice(0)) await upstream.close();
 });
 
-async function start(script?: Answering): Promise<Upstream> {
+async function start(script?: ReplySource): Promise<Upstream> {
   const upstream = await startUpstream(script);
   open.push(upstream);
   return upstream;

@@ -53,7 +53,7 @@ export type Script = {
 };
 
 /** A script, or one chosen by the request. */
-export type Answering = Script | ((received: Received) => Script);
+export type ReplySource = Script | ((received: Received) => Script);
 
 /** A received request. */
 type Received = {
@@ -79,9 +79,9 @@ export type Upstream = {
   readonly port: number;
   readonly requests: readonly Received[];
   /** Queues the reply to the next request. */
-  next(answering: Answering): void;
+  next(source: ReplySource): void;
   /** Replies to every request for which nothing is queued. */
-  always(answering: Answering): void;
+  always(source: ReplySource): void;
   /** Resolves once this many requests have arrived, with the last of them. */
   arrived(count: number): Promise<Received>;
   openSockets(): number;
@@ -100,9 +100,9 @@ function plainChat(received: Received): Script {
 }
 
 /** A real HTTP server on a loopback port, by default a free one, that keeps every request and replies by script. */
-export async function startUpstream(first: Answering = plainChat, wanted = 0): Promise<Upstream> {
+export async function startUpstream(first: ReplySource = plainChat, wanted = 0): Promise<Upstream> {
   const requests: Received[] = [];
-  const queue: Answering[] = [];
+  const queue: ReplySource[] = [];
   const waiting: { count: number; resolve: (received: Received) => void }[] = [];
   const sockets = new Map<Socket, number>();
   let connections = 0;
@@ -112,8 +112,8 @@ export async function startUpstream(first: Answering = plainChat, wanted = 0): P
     const { received, settle } = await receive(request, response, sockets.get(request.socket) ?? 0);
     requests.push(received);
     for (const waiter of waiting) if (waiter.count === requests.length) waiter.resolve(received);
-    const answering = queue.shift() ?? usual;
-    const script = typeof answering === "function" ? answering(received) : answering;
+    const source = queue.shift() ?? usual;
+    const script = typeof source === "function" ? source(received) : source;
     await play(script, request.socket, response, settle).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
@@ -128,9 +128,9 @@ export async function startUpstream(first: Answering = plainChat, wanted = 0): P
     baseUrl: `http://127.0.0.1:${port}/v1`,
     port,
     requests,
-    next: (answering) => queue.push(answering),
-    always(answering) {
-      usual = answering;
+    next: (source) => queue.push(source),
+    always(source) {
+      usual = source;
     },
     arrived(count) {
       const already = requests[count - 1];
@@ -171,13 +171,13 @@ async function listen(server: Server | ReturnType<typeof createTcpServer>, wante
   return address.port;
 }
 
-type Settle = (how: "broken") => void;
+type SettleRequest = (how: "broken") => void;
 
 async function receive(
   request: IncomingMessage,
   response: ServerResponse,
   connection: number,
-): Promise<{ received: Received; settle: Settle }> {
+): Promise<{ received: Received; settle: SettleRequest }> {
   const { promise: over, resolve } = Promise.withResolvers<"whole" | "aborted" | "broken">();
   let outcome: "whole" | "aborted" | "broken" | undefined;
   const settle = (how: "whole" | "aborted" | "broken") => {
@@ -216,7 +216,7 @@ function parsed(raw: Buffer): unknown {
   }
 }
 
-async function play(script: Script, socket: Socket, response: ServerResponse, settle: Settle): Promise<void> {
+async function play(script: Script, socket: Socket, response: ServerResponse, settle: SettleRequest): Promise<void> {
   const { end } = script;
   // There is none yet while the previous response is not known to be written.
   if (response.socket === null) await once(response, "socket");

@@ -6,7 +6,7 @@ import { masterKeyTests } from "./master-key-suite.ts";
 import { MASTER_KEY, runOf, storedResponse } from "./response-suite.ts";
 
 /** A store, and ways around it. */
-export type VaultRoom = {
+export type VaultFixture = {
   readonly store: Store;
   /** Runs statements on the tables while the store is closed, and opens it again. */
   change(...statements: string[]): Promise<Store>;
@@ -21,18 +21,18 @@ const SECRET = storedResponse("resp_1", {
 });
 
 /** Sealed content stays sealed, on every engine. */
-export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void {
+export function vaultSuite(name: string, enter: () => Promise<VaultFixture>): void {
   describe(name, () => {
-    let room: VaultRoom;
+    let fixture: VaultFixture;
     let store: Store;
     beforeEach(async () => {
-      room = await enter();
-      store = room.store;
+      fixture = await enter();
+      store = fixture.store;
     });
     afterEach(() => store.close());
     const open = (key = MASTER_KEY) => store.responses(openVault(new MasterKeys(key), store.dataKeys));
     const change = async (...statements: string[]) => {
-      store = await room.change(...statements);
+      store = await fixture.change(...statements);
     };
 
     masterKeyTests(() => store, change);
@@ -42,7 +42,7 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
       await responses.add({ ...SECRET, status: "queued" }, { body: CANARY, headers: {}, clientAddress: "::1" });
       expect(await responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: CANARY }])).toBe("stored");
       expect((await responses.find("ws_1", "resp_1", 2000))?.input).toEqual(SECRET.input);
-      const files = await room.bytes();
+      const files = await fixture.bytes();
       // The id of the response is not sealed: it shows that these are the right files.
       expect(files.some(({ bytes }) => bytes.includes("resp_1"))).toBe(true);
       for (const { file, bytes } of files) {

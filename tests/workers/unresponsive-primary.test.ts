@@ -27,13 +27,13 @@ test("SCALE-04 BILL-02 BILL-09 serves what is in the journal while the primary i
   await upstream().arrived(before + 1);
   const streamed = ask({ key, use: "streamed", stream: true });
   await upstream().arrived(before + 2);
-  const goesOn = await suspendPrimary(cluster());
+  const resume = await suspendPrimary(cluster());
   try {
     goOn();
     expect(await whole).toMatchObject({ status: 200, text: expect.stringContaining("Hello.") });
     expect(await streamed).toMatchObject({ status: 200, text: expect.stringMatching(/data: \[DONE\]\n\n$/) });
   } finally {
-    goesOn();
+    resume();
   }
   // The primary gets both ends before, or at about the same time as, any later call.
   for (const again of [
@@ -53,15 +53,15 @@ test("SCALE-04 BILL-02 BILL-09 serves what is in the journal while the primary i
 
 test("SCALE-04 LOG-01 BILL-09 a request the primary does not answer is refused and logged, and its key is free", async () => {
   const { key } = await cluster().tenant("refused", "10");
-  let goesOn: (() => void) | undefined;
+  let resume: (() => void) | undefined;
   const wanted = async () => {
-    goesOn = await suspendPrimary(cluster());
+    resume = await suspendPrimary(cluster());
   };
   const before = upstream().requests.length;
   try {
     expect(await ask({ key, use: "refused", wanted })).toMatchObject({ status: 503 });
   } finally {
-    goesOn?.();
+    resume?.();
   }
   upstream().next({ json: chatJson({ content: "Hello." }) });
   await eventually(async () => expect(await ask({ key, use: "refused" })).toMatchObject({ status: 200 }));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { claimTests } from "../../../tests/support/claim-suite.ts";
 import { spendingTests } from "../../../tests/support/spending-suite.ts";
-import { handClock, type StateBooks, stateTests } from "../../../tests/support/state-suite.ts";
+import { handClock, type LedgerState, stateTests } from "../../../tests/support/state-suite.ts";
 import { memoryState } from "./memory-state.ts";
 import { RateWindow, RateWindows, WINDOW_MS } from "./rate-window.ts";
 
-async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}) {
+async function open({ startMs, balanceNanos = 0n, spends = [] }: LedgerState = {}) {
   const clock = handClock(startMs);
   const state = memoryState(clock);
   await state.credit("ws", balanceNanos);

@@ -12,7 +12,7 @@ export type ChaosOptions = {
   /** Pause between two faults: from, to. */
   readonly betweenMs: readonly [number, number];
   /** Called for every fault. */
-  readonly says?: (line: string) => void;
+  readonly log?: (line: string) => void;
 };
 
 const POOR_CREDIT = "0.0005";
@@ -142,7 +142,7 @@ async function settle(fleet: TestFleet): Promise<World> {
 async function faultsUntil(
   fleet: TestFleet,
   chance: Chance,
-  { forMs, betweenMs, says = () => {} }: ChaosOptions,
+  { forMs, betweenMs, log = () => {} }: ChaosOptions,
   startedMs: number,
 ): Promise<Report["faults"]> {
   const happened: { name: string; atMs: number; tookMs: number }[] = [];
@@ -154,7 +154,7 @@ async function faultsUntil(
     if (fault === undefined) break;
     await sleep(chance.between(...betweenMs));
     const atMs = performance.now();
-    says(`${((atMs - startedMs) / 1000).toFixed(1)} s: ${fault.name}`);
+    log(`${((atMs - startedMs) / 1000).toFixed(1)} s: ${fault.name}`);
     await fault.happens(fleet, chance);
     happened.push({
       name: fault.name,
@@ -167,10 +167,10 @@ async function faultsUntil(
 }
 
 /** A rolling update: instances are stopped and started one after the other, the next only when the previous serves. */
-async function roll(fleet: TestFleet, { says = () => {} }: ChaosOptions): Promise<readonly (number | string)[]> {
+async function roll(fleet: TestFleet, { log = () => {} }: ChaosOptions): Promise<readonly (number | string)[]> {
   const ends: (number | string)[] = [];
   for (const instance of fleet.instances) {
-    says(`restart of ${instance.name}`);
+    log(`restart of ${instance.name}`);
     ends.push(await instance.restarted());
     await fleet.calm("ready");
     await sleep(BALANCER_MS);

@@ -72,8 +72,11 @@ export async function judge(evidence: Evidence): Promise<Report> {
     ...some("an answer said another cost than the log", differing(all, rows)),
     ...some("a revoked key was served", servedAfter(evidence)),
     ...some("an unexpected refusal", unmeant(all, evidence.revokingMs)),
-    ...some("a caller waited without end", all.filter(({ code }) => code === "hang").map(sayOf)),
-    ...some("an instance does not serve any more", after.filter(({ outcome }) => outcome !== "whole").map(sayOf)),
+    ...some("a caller waited without end", all.filter(({ code }) => code === "hang").map(describeOutcome)),
+    ...some(
+      "an instance does not serve any more",
+      after.filter(({ outcome }) => outcome !== "whole").map(describeOutcome),
+    ),
     ...some("an instance did not end by itself", evidence.rolling.ends.filter((how) => how !== 0).map(String)),
     ...some("a restart of one instance after the other was noticed", noticed(seen, evidence.rolling.fromMs)),
     ...limitBroken(seen, faults),
@@ -101,14 +104,16 @@ export async function judge(evidence: Evidence): Promise<Report> {
 }
 
 function missing(all: readonly CallOutcome[], rows: ReadonlyMap<string, Json>): string[] {
-  return all.filter(({ outcome, requestId }) => outcome === "whole" && !rows.has(requestId ?? "")).map(sayOf);
+  return all.filter(({ outcome, requestId }) => outcome === "whole" && !rows.has(requestId ?? "")).map(describeOutcome);
 }
 
 function differing(all: readonly CallOutcome[], rows: ReadonlyMap<string, Json>): string[] {
   return all.flatMap((one) => {
     const row = rows.get(one.requestId ?? "");
     if (one.outcome !== "whole" || one.costNanos === undefined || row === undefined) return [];
-    return nanos(row.cost) === one.costNanos ? [] : [`${sayOf(one)}: ${one.costNanos} nanos, in the log ${row.cost}`];
+    return nanos(row.cost) === one.costNanos
+      ? []
+      : [`${describeOutcome(one)}: ${one.costNanos} nanos, in the log ${row.cost}`];
   });
 }
 
@@ -119,7 +124,7 @@ function servedAfter({ seen, revokedMs }: Evidence): string[] {
       ({ who, startedMs, outcome }) =>
         who === "gone" && startedMs > revokedMs && outcome !== "refused" && outcome !== "lost",
     )
-    .map(sayOf);
+    .map(describeOutcome);
 }
 
 /** A 503 of the gateway has Retry-After; 502 to 504 without its body are the balancer's, for an instance that died. */
@@ -131,13 +136,13 @@ function unmeant(all: readonly CallOutcome[], revokingMs: number): string[] {
       if (status === 503) return retryAfter === null;
       return status !== MEANT[who] || (who === "gone" && startedMs + tookMs < revokingMs);
     })
-    .map(sayOf);
+    .map(describeOutcome);
 }
 
 function noticed(seen: readonly CallOutcome[], fromMs: number): string[] {
   return seen
     .filter(({ who, startedMs, outcome, status }) => startedMs > fromMs && outcome !== "whole" && status !== MEANT[who])
-    .map(sayOf);
+    .map(describeOutcome);
 }
 
 /** In any minute at most the limit; a Redis that lost its data starts a new count. */
@@ -170,7 +175,7 @@ function some(what: string, examples: readonly string[]): string[] {
   return [`${what} (${examples.length}): ${examples.slice(0, EXAMPLES_MAX).join(" | ")}`];
 }
 
-function sayOf({ who, kind, outcome, status, code, requestId, tookMs }: CallOutcome): string {
+function describeOutcome({ who, kind, outcome, status, code, requestId, tookMs }: CallOutcome): string {
   return `${who} ${kind} ${requestId ?? "without id"}: ${outcome} ${status ?? ""} ${code ?? ""} after ${Math.round(tookMs)} ms`;
 }
 

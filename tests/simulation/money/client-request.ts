@@ -2,8 +2,8 @@ import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type AdmissionDeps, admit } from "../../../src/app/pipeline/admit.ts";
 import { decodeChat } from "../../../src/app/pipeline/decode.ts";
 import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
+import type { MeteredUsage } from "../../../src/app/pipeline/metered-usage.ts";
 import { RequestTrace } from "../../../src/app/pipeline/record.ts";
-import type { MeteredUsage } from "../../../src/app/pipeline/settle.ts";
 import { type SettlementDeps, settleCharged, settleUncharged } from "../../../src/app/pipeline/settle.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
@@ -30,7 +30,7 @@ export type ClientOutcome =
 export type ClientRequest = {
   readonly no: number;
   readonly id: string;
-  readonly life: Incarnation;
+  readonly incarnation: Incarnation;
   readonly principal: Principal;
   readonly tariff: Tariff;
   readonly inputTokens: number;
@@ -53,19 +53,19 @@ const ROUTE = ROUTES.find(({ id }) => id === "createChatCompletion");
 /** A client sends a request to one of the instances. */
 export function ask(world: World): void {
   const { chance } = world;
-  const { life } = chance.pick(world.instances);
-  const gateway = life?.gateway;
-  if (life === undefined || gateway === undefined || !world.till.isFilled) {
+  const { incarnation } = chance.pick(world.instances);
+  const gateway = incarnation?.gateway;
+  if (incarnation === undefined || gateway === undefined || !world.wallets.isFilled) {
     world.count("no instance");
     return;
   }
-  const principal = life.directory.principalByDigest(chance.pick(world.keys).digest);
+  const principal = incarnation.directory.principalByDigest(chance.pick(world.keys).digest);
   if (principal === undefined) throw new Error("a key without a principal");
   const no = world.orders.length + 1;
   const order: ClientRequest = {
     no,
     id: `req_${no}`,
-    life,
+    incarnation,
     principal,
     tariff: chance.pick(world.tariffs),
     inputTokens: chance.between(1, 300),
@@ -79,7 +79,7 @@ export function ask(world: World): void {
   };
   world.orders.push(order);
   world.note(`${order.id} of ${principal.key.id}: ${order.end}, figures ${order.figures}`);
-  void new Service(world, life, gateway, order).run();
+  void new Service(world, incarnation, gateway, order).run();
 }
 
 /** The steps of a request as in src/app/pipeline, without those that do not concern money. */
@@ -90,9 +90,9 @@ class Service {
   readonly #order: ClientRequest;
   readonly #trail: RequestTrace;
 
-  constructor(world: World, life: Incarnation, gateway: AdmissionDeps & SettlementDeps, order: ClientRequest) {
+  constructor(world: World, incarnation: Incarnation, gateway: AdmissionDeps & SettlementDeps, order: ClientRequest) {
     this.#world = world;
-    this.#life = life;
+    this.#life = incarnation;
     this.#gateway = gateway;
     this.#order = order;
     this.#trail = new RequestTrace(exchangeOf(world, order), order.principal, "chat", world.scheduler);
@@ -165,7 +165,7 @@ class Service {
     if (!this.#life.isAlive) return;
     const order = this.#order;
     order.seen = seen;
-    if (this.#world.till.isHeld(order.id)) this.#world.broken("hold", `${order.id} is over and still holds money`);
+    if (this.#world.wallets.isHeld(order.id)) this.#world.broken("hold", `${order.id} is over and still holds money`);
     this.#world.count(seen.is === "refused" ? seen.code : seen.is);
     this.#world.note(`${order.id} sees ${seen.is} ${seen.is === "answer" ? seen.cost : ""}`);
   }

@@ -18,7 +18,7 @@ export class FaultProfile {
   readonly segmentMaxBytes: number;
   readonly batchMax: number;
   /** Of messages between an instance and the shared state. */
-  readonly wire: { readonly lost: number; readonly lostAnswers: number; readonly twice: number; readonly slow: number };
+  readonly link: { readonly lost: number; readonly lostAnswers: number; readonly twice: number; readonly slow: number };
   readonly sql: { readonly away: number; readonly lostAnswers: number };
   readonly sqlAway: readonly { readonly fromMs: number; readonly toMs: number }[];
   readonly lies: number;
@@ -40,7 +40,7 @@ export class FaultProfile {
     this.segmentMaxBytes = chance.pick([2000, 10_000, 1_000_000]);
     this.batchMax = chance.pick([1, 3, 100]);
     const bad = (share: number) => (chance.is(0.5) ? share * chance.next() : 0);
-    this.wire = { lost: bad(0.3), lostAnswers: bad(0.4), twice: bad(0.4), slow: bad(0.5) };
+    this.link = { lost: bad(0.3), lostAnswers: bad(0.4), twice: bad(0.4), slow: bad(0.5) };
     this.sql = { away: bad(0.3), lostAnswers: bad(0.4) };
     const awayAtMs = chance.between(0, this.overMs);
     this.sqlAway = chance.is(0.3) ? [{ fromMs: awayAtMs, toMs: awayAtMs + chance.between(100, 18_000) }] : [];

@@ -31,16 +31,16 @@ export class FaultyLink {
   state(): SharedState {
     const world = this.#world;
     return {
-      ...world.till.state,
+      ...world.wallets.state,
       hold: (request) =>
-        this.#ask(request.requestId, () => world.till.hold(request), HOLD_TRIES).then(
+        this.#ask(request.requestId, () => world.wallets.hold(request), HOLD_TRIES).then(
           (verdict) => verdict,
           () => {
             throw fault("service_unavailable", { message: "What all instances share does not answer. Try again." });
           },
         ),
       settle: (hold, nanos) =>
-        this.#ask(hold.requestId, () => world.till.settle(hold, nanos), Number.POSITIVE_INFINITY),
+        this.#ask(hold.requestId, () => world.wallets.settle(hold, nanos), Number.POSITIVE_INFINITY),
     };
   }
 
@@ -56,13 +56,13 @@ export class FaultyLink {
       };
       const send = (tries: number) => {
         if (!this.#isAlive() || answered) return;
-        const lost = !shape.isCalm && chance.is(shape.wire.lost);
-        const unheard = !shape.isCalm && chance.is(shape.wire.lostAnswers);
-        const times = !shape.isCalm && chance.is(shape.wire.twice) ? 2 : 1;
+        const lost = !shape.isCalm && chance.is(shape.link.lost);
+        const isReplyLost = !shape.isCalm && chance.is(shape.link.lostAnswers);
+        const times = !shape.isCalm && chance.is(shape.link.twice) ? 2 : 1;
         for (let time = 0; time < times && !lost; time += 1)
           this.#send(requestId, () => {
             const value = work();
-            if (unheard) this.#world.count("answer lost");
+            if (isReplyLost) this.#world.count("answer lost");
             else scheduler.after(this.#delayMs(), () => answer(value));
           });
         scheduler.after(ANSWER_WITHIN_MS, () => {
@@ -77,7 +77,7 @@ export class FaultyLink {
 
   #delayMs(): number {
     const { chance, shape } = this.#world;
-    return !shape.isCalm && chance.is(shape.wire.slow) ? chance.between(20, 400) : chance.between(0, 3);
+    return !shape.isCalm && chance.is(shape.link.slow) ? chance.between(20, 400) : chance.between(0, 3);
   }
 
   #send(requestId: string, carryOut: () => void): void {

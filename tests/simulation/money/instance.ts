@@ -25,7 +25,7 @@ export class Instance {
   readonly name: string;
   readonly disk: MemoryDisk;
   readonly #world: World;
-  life: Incarnation | undefined;
+  incarnation: Incarnation | undefined;
   #restartMs = RESTART_MS;
 
   constructor(world: World, name: string) {
@@ -35,30 +35,30 @@ export class Instance {
   }
 
   start(): void {
-    if (this.life !== undefined) return;
-    const life = new Incarnation(this.#world, this);
-    this.life = life;
+    if (this.incarnation !== undefined) return;
+    const incarnation = new Incarnation(this.#world, this);
+    this.incarnation = incarnation;
     const up = () => {
       this.#restartMs = RESTART_MS;
     };
-    void life.open().then(up, (error: unknown) => {
+    void incarnation.open().then(up, (error: unknown) => {
       // The store is unavailable or the disk is full: it is restarted.
-      if (!life.isAlive) return;
+      if (!incarnation.isAlive) return;
       this.#world.note(`${this.name} does not start: ${error instanceof Error ? error.message : error}`);
       this.kill();
     });
   }
 
   kill(downMs = this.#restartMs): void {
-    const { life } = this;
-    if (life === undefined) return;
+    const { incarnation } = this;
+    if (incarnation === undefined) return;
     this.#world.note(`${this.name} dies`);
     this.#world.count("crash");
-    this.life = undefined;
+    this.incarnation = undefined;
     this.disk.diesAfterBytes = undefined;
-    life.end();
+    incarnation.end();
     // State that a process does not share ends with it.
-    if (this.#world.instances.length === 1) this.#world.till = new WalletModel(this.#world);
+    if (this.#world.instances.length === 1) this.#world.wallets = new WalletModel(this.#world);
     this.#world.scheduler.after(downMs, () => this.start());
     this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
   }
@@ -132,27 +132,27 @@ export class Incarnation {
     };
     world.note(`${this.#instance.name} is up: ${books.replayed.done} done, ${books.replayed.interrupted} interrupted`);
     if (books.replayed.interrupted > 0) world.count("interrupted");
-    if (world.instances.every(({ life }) => life?.gateway !== undefined)) await this.#fill(world.till);
+    if (world.instances.every(({ incarnation }) => incarnation?.gateway !== undefined)) await this.#fill(world.wallets);
   }
 
   /** As at every start: the balances of SQL, once every journal is ingested. */
-  async #fill(till: WalletModel): Promise<void> {
-    if (till.isFilled) return;
-    const wallets = await this.store.ledger.wallets();
+  async #fill(wallets: WalletModel): Promise<void> {
+    if (wallets.isFilled) return;
+    const balances = await this.store.ledger.wallets();
     const spends = await recentSpend(this.store.rollups, this.directory, this.#world.scheduler.nowMs());
-    if (!this.#isAlive || till.isFilled) return;
-    for (const { workspaceId, balanceNanos } of wallets) till.credit(workspaceId, balanceNanos);
-    till.restoreSpend(spends);
+    if (!this.#isAlive || wallets.isFilled) return;
+    for (const { workspaceId, balanceNanos } of balances) wallets.credit(workspaceId, balanceNanos);
+    wallets.restoreSpend(spends);
     this.#world.examiner.filled(spends);
-    till.isFilled = true;
+    wallets.isFilled = true;
   }
 
   #direct() {
-    const { till } = this.#world;
+    const { wallets } = this.#world;
     return {
-      ...till.state,
-      hold: till.hold.bind(till),
-      settle: till.settle.bind(till),
+      ...wallets.state,
+      hold: wallets.hold.bind(wallets),
+      settle: wallets.settle.bind(wallets),
     };
   }
 

@@ -36,7 +36,7 @@ export class LedgerAudit {
   /** The charge of each request. */
   #books(): Map<string, bigint> {
     const { sql, workspaces } = this.#world;
-    const say = (what: string) => this.#world.broken("books", what);
+    const report = (what: string) => this.#world.broken("books", what);
     const charges = new Map<string, bigint>();
     const sums = new Map(workspaces.map(({ id }) => [id, 0n]));
     const add = (id: string, nanos: bigint) => sums.set(id, (sums.get(id) ?? 0n) + nanos);
@@ -49,23 +49,23 @@ export class LedgerAudit {
       ];
       if (row["kind"] !== "charge") {
         const posted = byId.get(id);
-        if (posted === undefined) say(`${id} was posted without an operator, or twice`);
+        if (posted === undefined) report(`${id} was posted without an operator, or twice`);
         else add(workspaceId, posted.walletNanos);
         byId.delete(id);
         continue;
       }
       const requestId = id.replace("charge:", "");
-      if (charges.has(requestId)) say(`${requestId} is charged twice`);
+      if (charges.has(requestId)) report(`${requestId} is charged twice`);
       charges.set(requestId, nanos);
       add(workspaceId, -nanos);
-      this.#isFair(requestId, workspaceId, nanos, say);
+      this.#isFair(requestId, workspaceId, nanos, report);
     }
     for (const row of sql.rows("select workspace_id, balance_nanos from wallets")) {
       const [id, nanos] = [String(row["workspace_id"]), BigInt(String(row["balance_nanos"]))];
-      if (sums.get(id) !== nanos) say(`the wallet of ${id} has ${nanos}; credits less charges are ${sums.get(id)}`);
+      if (sums.get(id) !== nanos) report(`the wallet of ${id} has ${nanos}; credits less charges are ${sums.get(id)}`);
     }
     const [{ sum } = {}] = sql.rows("select coalesce(sum(amount_nanos), 0) as sum from ledger_entries");
-    if (sum !== 0n) say(`all entries sum to ${sum}`);
+    if (sum !== 0n) report(`all entries sum to ${sum}`);
     return charges;
   }
 
@@ -79,71 +79,71 @@ export class LedgerAudit {
       if (nanos !== 0n) this.#world.broken("state", `a start gets ${nanos} too much of ${keyId}`);
   }
 
-  #isFair(requestId: string, workspaceId: string, nanos: bigint, say: (what: string) => void): void {
+  #isFair(requestId: string, workspaceId: string, nanos: bigint, report: (what: string) => void): void {
     const order = this.#world.orderOf(requestId);
     if (order === undefined || order.principal.workspace.id !== workspaceId) {
-      say(`${requestId} is charged without a request`);
+      report(`${requestId} is charged without a request`);
       return;
     }
     const worth = worthOf(order);
     if (isBelieved(order) ? nanos !== worth : nanos < 0n || nanos > order.heldNanos)
-      say(`${requestId} is charged ${nanos}, worth ${worth}, held ${order.heldNanos}`);
+      report(`${requestId} is charged ${nanos}, worth ${worth}, held ${order.heldNanos}`);
     if (order.figures === "honest" && nanos > order.heldNanos)
-      say(`${requestId} used what it was allowed, held ${order.heldNanos} and is charged ${nanos}`);
-    if (order.end === "broke" || order.end === "refused") say(`${requestId} failed and is charged ${nanos}`);
+      report(`${requestId} used what it was allowed, held ${order.heldNanos} and is charged ${nanos}`);
+    if (order.end === "broke" || order.end === "refused") report(`${requestId} failed and is charged ${nanos}`);
     if (order.seen?.is === "refused" || order.seen?.is === "broken")
-      say(`${requestId} ended as ${order.seen.is} and is charged ${nanos}`);
+      report(`${requestId} ended as ${order.seen.is} and is charged ${nanos}`);
   }
 
   /** Everything is at rest: what clients saw, the log, the ledger, the roll-ups and the live figures agree. */
   async atTheEnd(): Promise<void> {
     const world = this.#world;
-    const { sql, till, instances, orders } = world;
-    const say = (rule: string, what: string) => world.broken(rule, what);
-    for (const { life, name } of instances) {
-      if (life?.gateway === undefined) return say("liveness", `${name} is down`);
-      await life.flush().catch(() => say("liveness", `${name} cannot empty its journal`));
+    const { sql, wallets, instances, orders } = world;
+    const report = (rule: string, what: string) => world.broken(rule, what);
+    for (const { incarnation, name } of instances) {
+      if (incarnation?.gateway === undefined) return report("liveness", `${name} is down`);
+      await incarnation.flush().catch(() => report("liveness", `${name} cannot empty its journal`));
     }
     const charges = this.#books();
     const rows = new Map(sql.rows("select id, status, charge_nanos from requests").map((row) => [row["id"], row]));
     for (const order of orders) {
       const [row, nanos] = [rows.get(order.id), charges.get(order.id)];
       if ((row?.["charge_nanos"] ?? null) !== (nanos ?? null) && (nanos ?? 0n) !== (row?.["charge_nanos"] ?? 0n))
-        say("books", `${order.id} costs ${row?.["charge_nanos"]} in the log and ${nanos} in the ledger`);
-      if (order.opened && !order.life.isAlive && row === undefined)
-        say("lost", `${order.id} was begun and is not in the log`);
+        report("books", `${order.id} costs ${row?.["charge_nanos"]} in the log and ${nanos} in the ledger`);
+      if (order.opened && !order.incarnation.isAlive && row === undefined)
+        report("lost", `${order.id} was begun and is not in the log`);
       if (order.seen?.is !== "answer") continue;
-      if (row === undefined) say("lost", `${order.id} was answered and is not in the log`);
+      if (row === undefined) report("lost", `${order.id} was answered and is not in the log`);
       if (Number(nanos ?? 0n) / 1e9 !== order.seen.cost)
-        say("lost", `${order.id} cost ${order.seen.cost} and is charged ${nanos}`);
+        report("lost", `${order.id} cost ${order.seen.cost} and is charged ${nanos}`);
     }
     for (const { transaction, acknowledged } of this.posted)
-      if (!acknowledged) say("liveness", `${transaction.id} was never answered`);
+      if (!acknowledged) report("liveness", `${transaction.id} was never answered`);
     const store = sqlStore(sql.engine(() => "answered"));
-    for (const problem of await store.ledger.audit()) say("books", problem);
-    this.#rollups(charges, rows.size, say);
-    if (till.open > 0) say("state", `${till.open} holds were never ended`);
+    for (const problem of await store.ledger.audit()) report("books", problem);
+    this.#rollups(charges, rows.size, report);
+    if (wallets.open > 0) report("state", `${wallets.open} holds were never ended`);
     for (const { workspaceId, balanceNanos } of await store.ledger.wallets()) {
-      const live = await till.wallet(workspaceId);
-      if (live.heldNanos !== 0n) say("state", `${live.heldNanos} of ${workspaceId} are still held`);
+      const live = await wallets.wallet(workspaceId);
+      if (live.heldNanos !== 0n) report("state", `${live.heldNanos} of ${workspaceId} are still held`);
       if (live.balanceNanos !== balanceNanos)
-        say("state", `${workspaceId} has ${live.balanceNanos}, its books say ${balanceNanos}`);
+        report("state", `${workspaceId} has ${live.balanceNanos}, its books say ${balanceNanos}`);
     }
     for (const { disk, name } of instances) {
       const left = disk.contents("rejected");
-      if (left.length > 0) say("books", `${name} set records aside: ${left.join()}`);
+      if (left.length > 0) report("books", `${name} set records aside: ${left.join()}`);
       for (const segment of disk.contents("segment"))
-        if (readSegment(segment).unreadable.length > 0) say("books", name);
+        if (readSegment(segment).unreadable.length > 0) report("books", name);
     }
   }
 
-  #rollups(charges: ReadonlyMap<string, bigint>, count: number, say: (rule: string, what: string) => void): void {
+  #rollups(charges: ReadonlyMap<string, bigint>, count: number, report: (rule: string, what: string) => void): void {
     const charged = [...charges.values()].reduce((sum, nanos) => sum + nanos, 0n);
     for (const table of ["requests_daily", "requests_hourly"]) {
       const columns = "coalesce(sum(requests), 0) as requests, coalesce(sum(cost_nanos), 0) as cost";
       const [row = {}] = this.#world.sql.rows(`select ${columns} from ${table}`);
       if (row["requests"] !== BigInt(count) || row["cost"] !== charged)
-        say("books", `${table} has ${row["requests"]} requests for ${row["cost"]}: it were ${count} for ${charged}`);
+        report("books", `${table} has ${row["requests"]} requests for ${row["cost"]}: it were ${count} for ${charged}`);
     }
   }
 }

@@ -23,9 +23,9 @@ export function changeLimit(world: World): void {
   world.limits.set(spenderId, limits);
   world.note(`${spenderId} may spend ${limits.dayNanos} a day, ${limits.monthNanos} a month`);
   for (const instance of world.instances) {
-    const { life } = instance;
+    const { incarnation } = instance;
     scheduler.after(chance.between(0, 50), () => {
-      if (life?.isAlive === true) life.directory.limits.put(limits);
+      if (incarnation?.isAlive === true) incarnation.directory.limits.put(limits);
     });
   }
 }

@@ -38,27 +38,27 @@ export function book(world: World): void {
   const nanos = BigInt(chance.between(1, Math.ceil(shape.creditNanos / share)));
   const posted = postingOf(world, chance.pick(world.workspaces), nanos, at);
   world.note(`${posted.transaction.id} is to move ${posted.walletNanos}`);
-  void say(world, posted, undefined);
+  void sendPosting(world, posted, undefined);
 }
 
 /** `absentFrom`: the state whose ledger is known not to have had it when it was filled from there. */
-async function say(world: World, posted: Posted, absentFrom: WalletModel | undefined): Promise<void> {
-  const { till, scheduler, chance } = world;
-  const { life } = chance.pick(world.instances);
+async function sendPosting(world: World, posted: Posted, absentFrom: WalletModel | undefined): Promise<void> {
+  const { wallets, scheduler, chance } = world;
+  const { incarnation } = chance.pick(world.instances);
   const again = (absent: WalletModel | undefined) =>
-    void scheduler.after(AGAIN_MS, () => void say(world, posted, absent));
-  if (life?.gateway === undefined || !till.isFilled) return again(absentFrom);
+    void scheduler.after(AGAIN_MS, () => void sendPosting(world, posted, absent));
+  if (incarnation?.gateway === undefined || !wallets.isFilled) return again(absentFrom);
   const { transaction, walletNanos } = posted;
-  const isAbsent = absentFrom === till || (await life.store.ledger.find(transaction.id)) === undefined;
+  const isAbsent = absentFrom === wallets || (await incarnation.store.ledger.find(transaction.id)) === undefined;
   try {
     // Later than the first time, as a person would.
-    await life.store.ledger.post({ ...transaction, createdAtMs: scheduler.nowMs() });
-    if (!life.isAlive || world.till !== till) return again(absentFrom);
-    if (isAbsent) till.credit(transaction.workspaceId, walletNanos);
+    await incarnation.store.ledger.post({ ...transaction, createdAtMs: scheduler.nowMs() });
+    if (!incarnation.isAlive || world.wallets !== wallets) return again(absentFrom);
+    if (isAbsent) wallets.credit(transaction.workspaceId, walletNanos);
     posted.acknowledged = true;
     world.count("booked");
     world.note(`${transaction.id} is booked`);
   } catch {
-    again(isAbsent ? till : absentFrom);
+    again(isAbsent ? wallets : absentFrom);
   }
 }

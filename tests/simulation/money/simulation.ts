@@ -28,7 +28,7 @@ export async function simulate(seed: number, tracing: "traced" | "hashed" = "has
   const over = await scheduler.run(EVENTS_MAX, untilMs(calmAtMs + SETTLED_AFTER_MS));
   if (over === "too_many") world.broken("liveness", "it does not come to rest");
   if (!isBroken()) await world.examiner.atTheEnd();
-  for (const { life } of world.instances) life?.end();
+  for (const { incarnation } of world.instances) incarnation?.end();
   world.sql.close();
   return {
     seed,
@@ -68,14 +68,14 @@ async function begin(world: World): Promise<void> {
   });
   often(shape.fullDisks, () => {
     const { disk } = chance.pick(world.instances);
-    disk.room = chance.between(0, 2000);
+    disk.space = chance.between(0, 2000);
     world.count("full disk");
     scheduler.after(chance.between(100, 5000), () => {
-      disk.room = undefined;
+      disk.space = undefined;
     });
   });
   for (let atMs = SWEEP_EVERY_MS; atMs < shape.overMs + 25_000 + SETTLED_AFTER_MS; atMs += SWEEP_EVERY_MS)
-    scheduler.after(atMs, () => world.till.sweep(HOLD_MAX_MS));
+    scheduler.after(atMs, () => world.wallets.sweep(HOLD_MAX_MS));
 }
 
 /** All instances crash at once, and the shared state with them. */
@@ -83,7 +83,7 @@ function cutPower(world: World): void {
   world.note("the power goes");
   world.count("power cut");
   for (const instance of world.instances) instance.kill();
-  world.till = new WalletModel(world);
+  world.wallets = new WalletModel(world);
 }
 
 function calmDown(world: World): void {
@@ -91,7 +91,7 @@ function calmDown(world: World): void {
   world.note("calm");
   shape.calmDown();
   for (const { disk } of world.instances) {
-    disk.room = undefined;
+    disk.space = undefined;
     disk.diesAfterBytes = undefined;
   }
   for (let n = 1; n <= LAST_ORDERS; n += 1) scheduler.after(n * 5000, () => ask(world));

@@ -53,15 +53,17 @@ export class WalletModel {
       // Repeating an existing hold renews it for its whole time.
       known.sinceMs = this.#world.scheduler.monotonicMs();
     } else if (verdict.is === "held") {
-      const say = (what: string) => this.#world.broken("hold", `${requestId} holds ${nanos}: ${what}`);
+      const report = (what: string) => this.#world.broken("hold", `${requestId} holds ${nanos}: ${what}`);
       const freeNanos = before.balanceNanos - before.heldNanos;
-      if (nanos < 0n || nanos > freeNanos) say(`${freeNanos} are free`);
+      if (nanos < 0n || nanos > freeNanos) report(`${freeNanos} are free`);
       const day = dayOf(atMs);
       for (const limit of this.#world.orderOf(requestId)?.limits ?? []) {
         const spender = limit.of === "workspace" ? workspaceId : limit.of === "key" ? keyId : (memberId ?? "");
         const { chargedNanos, heldNanos } = this.#spending(spender, limit.per === "day" ? day : day.slice(0, 7));
         if (chargedNanos + heldNanos + nanos > limit.nanos)
-          say(`${chargedNanos} of ${limit.nanos} are spent by ${spender} in its ${limit.per}, ${heldNanos} are held`);
+          report(
+            `${chargedNanos} of ${limit.nanos} are spent by ${spender} in its ${limit.per}, ${heldNanos} are held`,
+          );
       }
       const sinceMs = this.#world.scheduler.monotonicMs();
       this.#holds.set(requestId, { workspaceId, keyId, memberId, day, sinceMs, nanos, isSwept: false });

@@ -41,7 +41,7 @@ export class World {
   readonly keys: readonly ApiKey[];
   readonly tariffs: readonly Tariff[];
   readonly examiner: LedgerAudit;
-  till: WalletModel;
+  wallets: WalletModel;
   instances: readonly Instance[] = [];
   readonly orders: ClientRequest[] = [];
   /** The spend limits in SQL. */
@@ -77,7 +77,7 @@ export class World {
       output: this.chance.between(1, 9_000_000),
     }));
     this.examiner = new LedgerAudit(this);
-    this.till = new WalletModel(this);
+    this.wallets = new WalletModel(this);
   }
 
   orderOf(requestId: string): ClientRequest | undefined {

@@ -10,7 +10,7 @@ import {
   startRedis,
 } from "../../../../tests/support/redis.ts";
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
-import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
+import { handClock, type LedgerState, stateTests } from "../../../../tests/support/state-suite.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 import type { RedisSettings, RedisState, WalletSources } from "./redis-state.ts";
@@ -29,7 +29,7 @@ async function instance(settings: Partial<RedisSettings> = {}, books?: Partial<W
   return redis;
 }
 
-async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}) {
+async function open({ startMs, balanceNanos = 0n, spends = [] }: LedgerState = {}) {
   const clock = handClock(startMs);
   const monotonicMs = () => performance.now();
   const balances = async () => (balanceNanos === 0n ? [] : [{ workspaceId: "ws", balanceNanos }]);

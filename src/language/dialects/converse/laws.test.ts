@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  type CompleteReply,
   callOf,
   converseEvents,
   eventBytes,
@@ -8,7 +9,6 @@ import {
   NOVA,
   replyOf,
   streamOf,
-  type Whole,
 } from "../../../../tests/support/converse.ts";
 import { cutInto, folded } from "../../../../tests/support/events.ts";
 import { loadExchange } from "../../../../tests/support/replay.ts";
@@ -24,8 +24,8 @@ const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18 };
 const tool = (toolUseId: string, name: string, input: object) => ({ toolUse: { toolUseId, name, input } });
 const REDACTED = Buffer.from("EtkECkgIBxAB+/==").toString("base64");
 
-const TEXT: Whole = { content: [{ text: "Grüße, 世界" }], stopReason: "end_turn", usage: USAGE };
-const CALLS: Whole = {
+const TEXT: CompleteReply = { content: [{ text: "Grüße, 世界" }], stopReason: "end_turn", usage: USAGE };
+const CALLS: CompleteReply = {
   content: [
     { text: "I look." },
     tool("tooluse_a", "weather", { city: "Köln", deep: { n: [1, 2.5] } }),
@@ -34,7 +34,7 @@ const CALLS: Whole = {
   stopReason: "tool_use",
   usage: { ...USAGE, cacheReadInputTokens: 5, cacheWriteInputTokens: 3, totalTokens: 26 },
 };
-const THOUGHT: Whole = {
+const THOUGHT: CompleteReply = {
   content: [
     { reasoningContent: { reasoningText: { text: "Let me think.", signature: "sig+/==" } } },
     tool("tooluse_a", "weather", { city: "Paris" }),
@@ -42,17 +42,17 @@ const THOUGHT: Whole = {
   stopReason: "tool_use",
   usage: USAGE,
 };
-const HIDDEN: Whole = {
+const HIDDEN: CompleteReply = {
   content: [{ reasoningContent: { redactedContent: REDACTED } }, { text: "Hello." }],
   stopReason: "end_turn",
   usage: USAGE,
 };
-const UNSIGNED: Whole = {
+const UNSIGNED: CompleteReply = {
   content: [{ text: "" }, { reasoningContent: { reasoningText: { text: "A greeting." } } }, { text: "Hi!" }],
   stopReason: "max_tokens",
   usage: USAGE,
 };
-const ANSWERS: [string, Whole][] = [
+const ANSWERS: [string, CompleteReply][] = [
   ["text", TEXT],
   ["text and two calls, one without arguments", CALLS],
   ["signed reasoning before a call", THOUGHT],
@@ -61,7 +61,7 @@ const ANSWERS: [string, Whole][] = [
   ["nothing at all", { content: [], stopReason: "content_filtered", usage: USAGE }],
 ];
 
-const wholeOf = (answer: Whole, asked?: ReplyContext) =>
+const wholeOf = (answer: CompleteReply, asked?: ReplyContext) =>
   decodeReply(Buffer.from(JSON.stringify(replyOf(answer))), asked);
 const said = (events: readonly (ReplyEvent | "malformed")[]) =>
   folded(events.flatMap((event) => (event === "malformed" ? [] : [event])));
@@ -146,7 +146,7 @@ describe("any split", () => {
 describe("a reply requested as a tool", () => {
   const format = { type: "json_schema", json_schema: { name: "N", schema: { type: "object" } } };
   const asked: ReplyContext = { call: callOf({ response_format: format }), facts: NOVA };
-  const answered: Whole = {
+  const answered: CompleteReply = {
     content: [{ text: "<thinking>" }, tool("tooluse_x", ANSWER_TOOL, { n: 1 })],
     stopReason: "tool_use",
     usage: USAGE,
