@@ -1,11 +1,11 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { parseSearch, stringifySearch } from "./address.ts";
 import { checkGatewayReachable } from "./api/client.ts";
 import type { Screen } from "./screen.ts";
 import { SCREENS } from "./screens.ts";
-import { Crash } from "./shell/crash.tsx";
 import { Frame } from "./shell/frame.tsx";
 import { NotFound } from "./shell/not-found.tsx";
+import { ScreenError } from "./shell/screen-error.tsx";
+import { parseSearch, stringifySearch } from "./url-state.ts";
 
 declare module "@tanstack/react-router" {
   interface StaticDataRouteOption {
@@ -15,7 +15,7 @@ declare module "@tanstack/react-router" {
 
 /** One lazily loaded route per screen. */
 export function makeRouter() {
-  const root = createRootRoute({ component: Frame, notFoundComponent: NotFound, errorComponent: Crash });
+  const root = createRootRoute({ component: Frame, notFoundComponent: NotFound, errorComponent: ScreenError });
   const routes = SCREENS.map((screen) =>
     createRoute({
       getParentRoute: () => root,
@@ -33,7 +33,7 @@ export function makeRouter() {
     defaultPreload: "intent",
     // Remount when a path parameter changes, so that form state does not carry over.
     defaultRemountDeps: ({ params }) => params,
-    defaultErrorComponent: Crash,
+    defaultErrorComponent: ScreenError,
     notFoundMode: "root",
     scrollRestoration: true,
     trailingSlash: "never",

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
     const page = await portal.page("operator");
     for (const id of ids) {
       await page.goto(portal.at(`requests/${id}`));
-      const show = page.getByRole("button", { name: "Show the content" });
+      const show = page.getByRole("button", { name: "Show content" });
       await show.click();
       const asked = page.getByRole("region", { name: "What was asked", exact: true });
       await asked.waitFor();
@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
   test("PORTAL-11 an id in the address that is none is text too", async () => {
     const page = await portal.page("operator", { allow: [/status of 404/] });
     await page.goto(portal.at(`requests/${encodeURIComponent(SCRIPT)}`));
-    await page.getByText("This request is not in the log").waitFor();
+    await page.getByText("Request not found").waitFor();
     await expectHarmless(page);
   });
 });

@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     expect(await page.getByTitle(`${balance} EUR`).first().isVisible()).toBe(true);
     const link = ledger.getByRole("link", { name: /chatcmpl-past/ }).first();
     expect(await link.getAttribute("href")).toContain("/app/w/demo/requests/chatcmpl-past");
-    await page.getByLabel("Kind").selectOption("Top-up");
+    await page.getByLabel("Type").selectOption("Top-up");
     await ledger.getByText("Invoice 17").waitFor();
     expect(new URL(page.url()).searchParams.get("kind")).toBe("topup");
     await expectAccessible(page);
@@ -88,26 +88,26 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("wallet", slug));
     for (const [label, amount] of [
-      ["Spendable", amountOf(nanosOf(balance) - nanosOf(held))],
+      ["Available", amountOf(nanosOf(balance) - nanosOf(held))],
       ["Balance", balance],
       ["Held", held],
     ]) {
       const figure = page.locator(".label-mark", { hasText: new RegExp(`^${label}$`) }).locator("..");
       await figure.getByTitle(`${amount} EUR`).waitFor();
     }
-    expect(await page.getByText("Nothing is left to spend").count()).toBe(0);
+    expect(await page.getByText("No funds available").count()).toBe(0);
     await running.body?.cancel();
     await page.goto(portal.at("wallet", (await portal.gateway.tenant({ credit: "0" })).slug));
-    await page.getByText("Nothing is left to spend").waitFor();
+    await page.getByText("No funds available").waitFor();
   });
 
   test("PORTAL-05 a top-up is an order with the operator's page, and the wallet has the money when it is paid", async () => {
     const page = await portal.page("admin");
     await page.goto(portal.at("wallet?new=1"));
     await page.getByLabel("Amount in EUR").fill("12,50");
-    await page.getByLabel("Paid through").selectOption("The operator's shop");
-    await page.getByRole("button", { name: "Make an order" }).click();
-    const pay = page.getByRole("link", { name: "Go to the payment page" });
+    await page.getByLabel("Payment method").selectOption("Operator's shop");
+    await page.getByRole("button", { name: "Create order" }).click();
+    const pay = page.getByRole("link", { name: "Open payment page" });
     const href = (await pay.getAttribute("href")) ?? "";
     const order = new URL(href).searchParams.get("order");
     expect(href).toBe(`https://pay.example.eu/?order=${order}&amount=12.50`);
@@ -137,7 +137,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await expect.poll(async () => (await promotions()).data[0].left).not.toBe("10.00");
     await page.getByRole("tab", { name: "Promotions" }).click();
     const given = page.getByRole("table", { name: "Promotional credit" });
-    await given.getByText("Running").waitFor();
+    await given.getByText("Active").waitFor();
     const [{ left }] = (await promotions()).data;
     const credit = given.getByRole("row").nth(1).getByRole("cell");
     await expect.poll(() => credit.nth(3).getByTitle("10.00 EUR").count()).toBe(1);
@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     expect(await paper.isVisible()).toBe(true);
     await page.emulateMedia({ media: "screen" });
     await page.getByLabel("Month").selectOption({ index: 6 });
-    await paper.getByText("Nothing moved money in this month.").waitFor();
+    await paper.getByText("No transactions in this month.").waitFor();
     expect(await paper.getByText("This month is not over").count()).toBe(0);
   });
 
@@ -200,7 +200,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const page = await portal.page("operator", { viewport: { width: 390, height: 844 } });
     await page.goto(portal.at("wallet/statements", "large"));
     const paper = page.getByRole("article");
-    await paper.getByText("What moved money").waitFor();
+    await paper.getByText("Transactions").waitFor();
     expect(await paper.evaluate((one) => one.scrollWidth <= one.clientWidth)).toBe(true);
   });
 

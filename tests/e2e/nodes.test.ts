@@ -39,22 +39,22 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
   test("PORTAL-01 a node is added, connects while one looks, is mapped, gets a new token, and is removed", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("nodes"));
-    await page.getByText("No machine of your own is here yet").waitFor();
+    await page.getByText("No nodes yet").waitFor();
     await page.getByText(/bin\/gateway node connect --url/).waitFor();
     await expectAccessible(page);
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
     await page.setViewportSize({ width: 1280, height: 800 });
-    await page.getByRole("button", { name: "Add a node for its token" }).click();
+    await page.getByRole("button", { name: "Add node" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("rack");
-    await dialog.getByRole("button", { name: "Add the node" }).click();
+    await dialog.getByRole("button", { name: "Add node" }).click();
     const token = (await dialog.locator("[data-secret]").textContent()) ?? "";
     expect(token).toMatch(/^nt_svc_/);
     await dialog.getByText("waiting for it").waitFor();
     const agent = connect(token);
     await dialog.getByText("It serves llama3:8b, qwen3:4b, nomic-embed-text.").waitFor();
-    await dialog.getByRole("button", { name: "I have copied the token" }).click();
+    await dialog.getByRole("button", { name: "I copied the token" }).click();
     // Shown once: nothing of it is on the page any more.
     expect(await page.content()).not.toContain(token);
     const row = page.getByRole("row").filter({ hasText: "rack" });
@@ -65,8 +65,8 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByLabel("Country").selectOption("DE");
     await page.getByRole("button", { name: "Declare" }).click();
     await row.getByText("Germany").waitFor();
-    await page.getByLabel("Model of the node").selectOption("llama3:8b");
-    const behind = page.getByLabel("Stands behind");
+    await page.getByLabel("Node model").selectOption("llama3:8b");
+    const behind = page.getByLabel("Catalogue model");
     await behind.selectOption("sandbox/chat");
     // Nodes are asked for nothing else than chat and embeddings.
     const offered = await behind
@@ -86,10 +86,10 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Make a new token" }).click();
     await page.getByText("waiting for it").waitFor();
     expect(await agent.over).toContain("revoked");
-    await page.getByRole("button", { name: "I have copied the token" }).click();
+    await page.getByRole("button", { name: "I copied the token" }).click();
     await page.getByRole("button", { name: "Remove", exact: true }).click();
-    await page.getByRole("button", { name: "Remove the node" }).click();
-    await page.getByText("No machine of your own is here yet").waitFor();
+    await page.getByRole("button", { name: "Remove node" }).click();
+    await page.getByText("No nodes yet").waitFor();
     expect((await kept()).data).toEqual([]);
   });
 

@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByText(/was not accepted/).waitFor();
     expect(await listed("deepinfra")).toMatchObject({ connected: false, stored: false });
     await connect(OWN("good"));
-    await drawer.getByText("It is used from the next request on.").waitFor();
+    await drawer.getByText("It is used from the next request.").waitFor();
     expect(await listed("deepinfra")).toMatchObject({ connected: true, credential: "stored" });
     await expect.poll(() => drawer.getByLabel("Key", { exact: true }).inputValue()).toBe("");
     expect(await page.content()).not.toContain(OWN("good"));
@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
 
     await drawer.getByRole("button", { name: "Disconnect" }).click();
     await page.getByText("Workspaces without a key of their own cannot call").waitFor();
-    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await page.getByRole("button", { name: "Delete credential" }).click();
     await drawer.getByText("Connect for everybody").waitFor();
     expect(await listed("deepinfra")).toMatchObject({ connected: false, stored: false });
     for (const gone of [drawer.getByRole("button", { name: "Disconnect" }), shown])
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     const page = await openOperator(portal, "/providers?provider=nebius&q=nebius");
     await page.setViewportSize({ width: 380, height: 800 });
     const drawer = page.getByRole("dialog", { name: /nebius/i }).first();
-    await drawer.getByText("A setting wins").waitFor();
+    await drawer.getByText("A setting takes precedence").waitFor();
     expect(await drawer.getByRole("button", { name: "Disconnect" }).count()).toBe(0);
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("behind"));
     await drawer.getByLabel("Keep it without asking the provider").check();
@@ -85,8 +85,8 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
     await drawer.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByText("The setting stays, and goes on connecting everybody.").waitFor();
-    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await page.getByText("The setting still connects all workspaces.").waitFor();
+    await page.getByRole("button", { name: "Delete credential" }).click();
     await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
     expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
   });
@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     const page = await openOperator(portal, "/providers?provider=aws-bedrock&q=bedrock");
     const drawer = page.getByRole("dialog", { name: /bedrock/i }).first();
     await drawer.getByText("takes their place for everybody, from the next request on").waitFor();
-    expect(await drawer.getByText("A setting wins").count()).toBe(0);
+    expect(await drawer.getByText("A setting takes precedence").count()).toBe(0);
     expect(await listed("aws-bedrock")).toMatchObject({
       credential: "setting",
       overridden_by: null,
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("bedrock"));
     await drawer.getByLabel("Keep it without asking the provider").check();
     await drawer.getByRole("button", { name: "Connect untested" }).click();
-    await drawer.getByText("It is used from the next request on.").waitFor();
+    await drawer.getByText("It is used from the next request.").waitFor();
     expect(await listed("aws-bedrock")).toMatchObject({
       credential: "stored",
       overridden_by: null,
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByRole("button", { name: "Disconnect" }).click();
     await page.getByText("Settings connect everybody in its place").waitFor();
     expect(await page.getByText("cannot call").count()).toBe(0);
-    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await page.getByRole("button", { name: "Delete credential" }).click();
     await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
     expect(await listed("aws-bedrock")).toMatchObject({ connected: true, credential: "setting", stored: false });
   });

@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
   test("PORTAL-10 endpoints: what failed is aside with its time, filters and order stand in the address", async () => {
     const page = await openOperator(portal, "/health?show=trouble");
     const failing = rowOf(page, "deepinfra");
-    await failing.getByText("Set aside").filter({ visible: true }).waitFor();
+    await failing.getByText("Circuit open").filter({ visible: true }).waitFor();
     await failing.getByText(/^for \d|^until the next request/).waitFor();
     await page.getByLabel("Show").selectOption("used");
     await page.waitForURL(/show=used/);
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await expectAccessible(page);
     await screenshot(page, "operator-health");
     await page.getByRole("row").nth(1).getByRole("link").click();
-    await page.locator("dialog[open]").getByText("Planned with").waitFor();
+    await page.locator("dialog[open]").getByText("Planning estimate").waitFor();
     await page.waitForURL(/endpoint=sandbox/);
   });
 
@@ -94,9 +94,9 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await page.getByText("Set GATEWAY_RATES_URL").waitFor();
     const { data }: Json = await portal.gateway.manage("GET", "/rates");
     const usd = (Number(data.find((one: Json) => one.currency === "USD").per_eur) * 1.01).toFixed(4);
-    await page.getByRole("button", { name: "Give a rate" }).click();
-    await page.getByLabel("Units for one euro").fill(usd);
-    await page.getByRole("button", { name: "Give the rate" }).click();
+    await page.getByRole("button", { name: "Add rate" }).click();
+    await page.getByLabel("Units per EUR").fill(usd);
+    await page.getByRole("button", { name: "Add rate" }).click();
     await page.getByText("1 taken").waitFor();
     await rowOf(page, "USD").getByText(usd).waitFor();
     await expectAccessible(page);

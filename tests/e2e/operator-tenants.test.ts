@@ -20,10 +20,10 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
   test("PORTAL-10 a workspace is created, and leads on to inviting its owner", async () => {
     const page = await openOperator(portal, "/workspaces");
     await rowOf(page, "demo").waitFor();
-    await page.getByRole("button", { name: "Create a workspace" }).click();
+    await page.getByRole("button", { name: "Create workspace" }).click();
     await page.getByLabel("Name").fill("Forschung & Lehre");
     expect(await page.getByLabel("Slug").inputValue()).toBe("forschung-lehre");
-    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.getByRole("button", { name: "Create workspace", exact: true }).click();
     await page.waitForURL(/\/app\/w\/forschung-lehre\/members\?new=1/);
     expect(await portal.gateway.manage("GET", "/workspaces/forschung-lehre")).toMatchObject({
       name: "Forschung & Lehre",
@@ -39,10 +39,10 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
       await page.getByRole("button", { name: "Actions for Books" }).click();
       await page.getByRole("menuitem", { name: item }).click();
     };
-    await act("Put money in");
+    await act("Add funds");
     for (const unclear of ["1,234", "1.234,50"]) {
       await page.getByLabel("Amount in EUR").fill(unclear);
-      await page.getByRole("button", { name: "Put money in" }).click();
+      await page.getByRole("button", { name: "Add funds" }).click();
       expect(await page.locator("input:user-invalid").inputValue()).toBe(unclear);
     }
     await page.getByLabel("Amount in EUR").fill("1.234");
@@ -55,27 +55,27 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByText("€25.50 are in the wallet of Books.").waitFor();
     await rowOf(page, "Books").getByText("€25.50").waitFor();
 
-    await act("Give promotional credit");
+    await act("Grant promotional credit");
     await page.getByLabel("Amount in EUR").fill("5");
     await page.getByRole("button", { name: "Give €5.00" }).click();
     await rowOf(page, "Books").getByText("€30.50").waitFor();
 
-    await act("Correct the balance");
+    await act("Adjust balance");
     await page.getByLabel("Amount in EUR").fill("0.5");
     await page.getByLabel("Reason").fill("A wrong booking");
     await page.getByRole("button", { name: "Take €0.50 out" }).click();
     await rowOf(page, "Books").getByText("€30.00").waitFor();
 
-    await act("Set the margin");
-    await page.getByLabel("Percent").fill("5");
-    await page.getByRole("button", { name: "Set the margin" }).click();
+    await act("Set margin");
+    await page.getByLabel("Margin (%)").fill("5");
+    await page.getByRole("button", { name: "Set margin" }).click();
     await rowOf(page, "Books").getByText("5%").waitFor();
     expect(await gateway.manage("GET", "/workspaces/books/margin")).toMatchObject({ own: "0.05" });
 
     const { body } = await gateway.call(key, "/v1/chat/completions", { body: HELLO });
     const before = await wallet("books");
-    await act("Refund a request");
-    await page.getByLabel("Request id").fill(body.id);
+    await act("Refund request");
+    await page.getByLabel("Request ID").fill(body.id);
     await page.getByLabel("Reason").fill("It was cut off");
     await page.getByRole("button", { name: "Refund", exact: true }).click();
     await page.getByText("went back into the wallet of Books").waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await clara().getByText("operator", { exact: true }).waitFor();
     await act("Take operator away", "Take it away");
     await page.getByText("is no operator any more").waitFor();
-    await act("Make a reset link", "Make the link");
+    await act("Create password reset link", "Make the link");
     expect(await page.locator("dialog[open] [data-secret]").textContent()).toContain("/app/reset-password?token=");
     await page.getByRole("button", { name: "Done" }).click();
     await act("Disable the account", "Disable");
@@ -119,15 +119,15 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     const page = await openOperator(portal, "/people");
     await rowOf(page, email).waitFor();
     await page.getByRole("button", { name: "Actions for Lea Ving" }).click();
-    await page.getByRole("menuitem", { name: "Erase" }).click();
+    await page.getByRole("menuitem", { name: "Erase person" }).click();
     const dialog = page.getByRole("dialog", { name: "Erase Lea Ving" });
-    const erase = dialog.getByRole("button", { name: "Erase", exact: true });
+    const erase = dialog.getByRole("button", { name: "Erase person", exact: true });
     expect(await erase.isDisabled()).toBe(true);
     await expectAccessible(page);
     await screenshot(page, "operator-erase");
     await dialog.getByLabel(`Type ${email} to go on`).fill(email);
     await erase.click();
-    await page.getByText("The person is erased.").waitFor();
+    await page.getByText("Person erased").waitFor();
     const row = rowOf(page, "@erased.invalid");
     await row.getByText("Erased", { exact: true }).waitFor();
     for (const gone of [row.getByRole("button"), page.getByText(email)]) await gone.waitFor({ state: "detached" });
@@ -143,7 +143,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByRole("menuitem", { name: "Change role" }).click();
     await page.getByLabel("Role", { exact: true }).selectOption("admin");
     await page.getByRole("button", { name: "Change role" }).click();
-    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByLabel("Your password").waitFor();
     await expectAccessible(page);
     await screenshot(page, "still-you");
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByText("Nothing was changed.").waitFor();
     await page.getByRole("button", { name: "Change role" }).click();
     await dialog.getByLabel("Your password").fill(password);
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByRole("button", { name: "Continue" }).click();
     await page.getByText("member@example.eu is an admin now.").waitFor();
 
     // A device that is connected is a sign-in, too.
@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     ageSessions(portal.gateway.dataDir, email, 16);
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     await dialog.getByLabel("Your password").fill(password);
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("heading", { name: "The device is connected" }).waitFor();
   });
 });

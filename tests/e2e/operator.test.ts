@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
     await page.getByText("GATEWAY_NO_SUCH_SETTING").waitFor();
     await expectAccessible(page);
     await screenshot(page, "operator-configuration");
-    await page.getByLabel("Where it comes from").selectOption("");
+    await page.getByLabel("Source").selectOption("");
     await page.getByRole("searchbox").fill("operator token");
     await rowOf(page, "GATEWAY_ADMIN_TOKEN").waitFor();
     expect(page.url()).toContain("q=operator");
@@ -58,8 +58,8 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
     const current = () => rowOf(page, "current").getByRole("cell").first().textContent();
     await rowOf(page, "current").waitFor();
     const before = await current();
-    await page.getByRole("button", { name: "Rotate" }).click();
-    await page.locator("dialog[open]").getByRole("button", { name: "Rotate" }).click();
+    await page.getByRole("button", { name: "Rotate master key" }).click();
+    await page.locator("dialog[open]").getByRole("button", { name: "Rotate master key" }).click();
     await page.getByText("Every data key is wrapped by the current master key.").waitFor();
     await expect.poll(current).not.toBe(before);
     await expectAccessible(page);

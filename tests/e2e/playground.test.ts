@@ -65,7 +65,7 @@ describe.runIf(hasChromium)("the playground", () => {
     expect(await sent(page, "chat/completions")).toEqual(chat);
     const log = page.getByRole("log", { name: "Conversation" });
     await log.getByText(/simulated by sandbox-/).waitFor();
-    await page.getByText("What served it").waitFor();
+    await page.getByText("Routing").waitFor();
     const row = await answered(page, "chat");
     expect(row.streaming).toBe(true);
     await page.getByText(/events as they came/).waitFor();
@@ -103,7 +103,7 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.getByLabel("Tools").fill("[{");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("The tools must be JSON").waitFor();
-    await page.getByRole("button", { name: "Insert an example tool" }).click();
+    await page.getByRole("button", { name: "Insert example tool" }).click();
     await page
       .locator('input[type="file"]')
       .setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: Buffer.from(PIXEL, "base64") });
@@ -130,7 +130,7 @@ describe.runIf(hasChromium)("the playground", () => {
       ],
       tools: [expect.objectContaining({ name: "get_weather", input_schema: expect.objectContaining({}) })],
     });
-    await page.getByText("What served it").waitFor();
+    await page.getByText("Routing").waitFor();
     await answered(page, "messages");
   });
 
@@ -140,7 +140,7 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.goto(portal.at(`playground?surface=responses&model=sandbox%2Fchat&stream=0&${settings}`));
     await page.getByLabel("Prompt", { exact: true }).fill("Hello responses");
     await page.getByText("Tools and JSON schema").click();
-    await page.getByRole("button", { name: "Insert an example schema" }).click();
+    await page.getByRole("button", { name: "Insert example schema" }).click();
     expect(await sent(page, "responses")).toEqual({
       ...{ model: "sandbox/chat", input: "Hello responses", max_output_tokens: 60, top_p: 0.9, store: false },
       reasoning: { effort: "low" },

@@ -21,7 +21,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(asked.status).toBe(200);
     const page = await portal.page("operator");
     await page.goto(portal.at("policy"));
-    const remains = page.getByRole("region", { name: "What remains" });
+    const remains = page.getByRole("region", { name: "Available after this policy" });
     await remains.getByText("No rule keeps anything out").waitFor();
     const ladder = page.getByRole("group", { name: "Sovereignty floor" });
     const left = async () =>
@@ -33,7 +33,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     const before = Number(await remains.locator('[data-figure="models"]').textContent());
     await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await remains.getByText("Sovereignty floor").waitFor();
-    await remains.getByText("Models in use would be lost").waitFor();
+    await remains.getByText("Models in use become unavailable").waitFor();
     expect(Number(await remains.locator('[data-figure="models"]').textContent())).toBeLessThan(before);
     // Nothing is saved by looking.
     expect(await policy()).toMatchObject({ floor: null });
@@ -44,10 +44,10 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "policy");
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByRole("button", { name: "Save policy" }).click();
     await page.getByRole("dialog").getByText("sandbox/gemini").waitFor();
     await page.getByRole("button", { name: "Save anyway" }).click();
-    await page.getByText("Saved. The next request already follows it.").waitFor();
+    await page.getByText("Policy saved").waitFor();
     expect(await policy()).toMatchObject({ floor: "L2" });
     await page.getByRole("tab", { name: "History" }).click();
     await page.getByRole("row").filter({ hasText: "in force" }).getByText("ada@example.eu").waitFor();
@@ -64,10 +64,10 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("30 countries").first().waitFor();
     await page.getByRole("button", { name: "Clear", exact: true }).click();
     await page.getByText("Choose at least one country").waitFor();
-    expect(await page.getByRole("button", { name: "Save the policy" }).isDisabled()).toBe(true);
-    await page.getByRole("button", { name: "Set to EU" }).click();
-    await page.getByRole("button", { name: "Save the policy" }).click();
-    await page.getByText("Saved. The next request already follows it.").waitFor();
+    expect(await page.getByRole("button", { name: "Save policy" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Select EU" }).click();
+    await page.getByRole("button", { name: "Save policy" }).click();
+    await page.getByText("Policy saved").waitFor();
     const { countries } = await policy();
     expect(countries).toHaveLength(27);
     const width = await page.evaluate("document.documentElement.scrollWidth");
@@ -85,8 +85,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByLabel("No training").check();
     await page.getByText("1 rule changed").waitFor();
     await portal.gateway.manage("PATCH", `/workspaces/${slug}/policy`, theirs);
-    await page.getByRole("button", { name: "Save the policy" }).click();
-    await page.getByText("Saved. The next request already follows it.").waitFor();
+    await page.getByRole("button", { name: "Save policy" }).click();
+    await page.getByText("Policy saved").waitFor();
     const saved = await portal.gateway.manage("GET", `/workspaces/${slug}/policy`);
     expect(saved).toMatchObject({ no_training: true, ...theirs });
   });
@@ -106,13 +106,13 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("Allowed models", { exact: true }).first().click();
     await page.getByLabel("Only chosen models").check();
     await page.getByText("Choose at least one model").waitFor();
-    expect(await page.getByRole("button", { name: "Save the policy" }).isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: "Save policy" }).isDisabled()).toBe(true);
     const models = page.getByRole("group", { name: "Allowed models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
     await models.getByRole("checkbox").check();
     await page.getByText("3 rules changed").waitFor();
     const saved = { zero_data_retention: true, blocked_providers: ["sandbox-us"], allowed_models: ["sandbox/chat-fr"] };
-    const remains = page.getByRole("region", { name: "What remains" });
+    const remains = page.getByRole("region", { name: "Available after this policy" });
     await remains.and(page.locator('[aria-busy="false"]')).waitFor();
     const { after, lost, rules: why } = await portal.gateway.manage("POST", `${rules}/preview`, saved);
     for (const [name, count] of Object.entries(after))
@@ -121,8 +121,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByLabel("Which models").selectOption(`Lost (${lost.length})`);
     await expect.poll(() => page.getByText("stays", { exact: true }).count()).toBe(0);
     await page.getByText("lost", { exact: true }).first().waitFor();
-    await page.getByRole("button", { name: "Save the policy" }).click();
-    await page.getByText("Saved. The next request already follows it.").waitFor();
+    await page.getByRole("button", { name: "Save policy" }).click();
+    await page.getByText("Policy saved").waitFor();
     const others = { floor: null, countries: null, no_training: false };
     expect(await portal.gateway.manage("GET", rules)).toMatchObject({ ...saved, ...others });
     await page.getByRole("tab", { name: "History" }).click();
@@ -136,8 +136,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
       ]);
     await page.getByRole("tab", { name: "Rules" }).click();
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
-    await page.getByText("Nothing is left").waitFor();
-    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByText("No endpoints left").waitFor();
+    await page.getByRole("button", { name: "Save policy" }).click();
     await page.getByRole("dialog").getByText("every request would be refused").waitFor();
     expect(await portal.gateway.manage("GET", rules)).toMatchObject(others);
   });
@@ -147,8 +147,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.goto(portal.at("policy"));
     await page.getByText("Only an admin or an owner changes the policy").waitFor();
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
-    await page.getByText("Nothing is left").waitFor();
-    expect(await page.getByRole("button", { name: "Save the policy" }).count()).toBe(0);
+    await page.getByText("No endpoints left").waitFor();
+    expect(await page.getByRole("button", { name: "Save policy" }).count()).toBe(0);
   });
 
   test("PORTAL-06 an operator changes everything, whatever seat they hold", async () => {
@@ -158,8 +158,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await portal.gateway.manage("POST", `/workspaces/${slug}/members`, { email, role: "member" });
     await page.goto(portal.at("policy", slug));
     await page.getByLabel("No training").check();
-    await page.getByRole("button", { name: "Save the policy" }).click();
-    await page.getByText("Saved. The next request already follows it.").waitFor();
+    await page.getByRole("button", { name: "Save policy" }).click();
+    await page.getByText("Policy saved").waitFor();
     await page.goto(portal.at("routers", slug));
     await page.getByRole("button", { name: "New router" }).first().waitFor();
     await page.goto(portal.at("usage", slug));

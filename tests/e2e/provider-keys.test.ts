@@ -54,7 +54,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
     await screenshot(page, "provider-keys-one");
     await expectAccessible(page);
     await drawer.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByRole("button", { name: "Forget the key" }).click();
+    await page.getByRole("button", { name: "Delete key" }).click();
     await drawer.getByText("Connect with your own key").waitFor();
     expect(await kept()).toEqual([]);
   });

@@ -43,10 +43,10 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
 
     const detail = await page.context().newPage();
     await detail.goto(portal.at(`requests/${id}`));
-    await detail.getByText("Request and answer were kept").waitFor();
+    await detail.getByText("Request and response were captured").waitFor();
     expect((await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read")).data).toEqual([]);
-    await detail.getByRole("button", { name: "Show the content" }).click();
-    await detail.getByText("That you read this is in the audit log now").waitFor();
+    await detail.getByRole("button", { name: "Show content" }).click();
+    await detail.getByText("Your access was recorded in the audit log").waitFor();
     const said = (part: string) => detail.getByRole("region", { name: part, exact: true }).textContent();
     expect(JSON.parse((await said("What was asked")) ?? "").messages).toEqual([
       { role: "user", content: "Where is my parcel?" },
@@ -125,11 +125,11 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await expectAccessible(page);
     await screenshot(page, "responses");
     await page.getByRole("button", { name: "Delete", exact: true }).first().click();
-    await page.getByRole("button", { name: "Delete the response" }).click();
+    await page.getByRole("button", { name: "Delete response" }).click();
     await rows.nth(2).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Delete all" }).click();
     await page.getByLabel("Type demo to go on").fill("demo");
-    await page.getByRole("button", { name: "Delete all of them" }).click();
+    await page.getByRole("button", { name: "Delete all responses" }).click();
     await page.getByText("No response is stored").waitFor();
     expect((await portal.gateway.manage("GET", "/workspaces/demo/responses")).data).toEqual([]);
   });

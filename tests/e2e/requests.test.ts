@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     expect(new URL(page.url()).search).toBe("?status=5xx&app=support-desk");
     await page.getByRole("main").getByRole("button", { name: "Clear all filters" }).last().click();
     await page.getByRole("link", { name: /sandbox\/embed/ }).waitFor();
-    await page.getByLabel("Request id").fill(failedOver);
+    await page.getByLabel("Request ID").fill(failedOver);
     await page.keyboard.press("Enter");
     await page.waitForURL(portal.at(`requests/${failedOver}`));
     await page.getByRole("heading", { name: "Attempts" }).waitFor();
@@ -147,8 +147,8 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const [, , , served, ...figures] = await cells(1).allTextContents();
     expect(served).toContain(`${newest.provider}${newest.level}`);
     expect(figures).toEqual([
-      `Tokens in → out${newest.usage.input_tokens}→in,${newest.usage.output_tokens}out`,
-      `First byte${durationText(newest.ttfb_ms)}`,
+      `Tokens (in → out)${newest.usage.input_tokens}→in,${newest.usage.output_tokens}out`,
+      `TTFB${durationText(newest.ttfb_ms)}`,
       `Total${durationText(newest.total_ms)}`,
     ]);
     await expect.poll(() => cells(1).nth(2).getByTitle(`${newest.cost} EUR`).count()).toBe(1);
@@ -164,10 +164,10 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.goto(portal.at(`requests/${failedOver}`));
     const attempts = page.getByRole("listitem").filter({ hasText: "upstream" });
     await attempts.first().waitFor();
-    expect(await attempts.first().textContent()).toMatch(/sandbox-us.*went on to the next.*upstream 503/);
+    expect(await attempts.first().textContent()).toMatch(/sandbox-us.*Failed over.*upstream 503/);
     expect(await attempts.last().textContent()).toMatch(/served.*upstream 200/);
     await page.getByText(/Commit point after/).waitFor();
-    const planned = page.getByRole("table", { name: "Candidates in the order they would be tried" });
+    const planned = page.getByRole("table", { name: "Planned candidates" });
     expect(await planned.getByRole("row").nth(1).textContent()).toContain("tried");
     await planned
       .getByText(/^expected €/)
@@ -219,11 +219,11 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByText("sovereignty_floor_not_met").first().waitFor();
     await page.getByText(/^Ask for a model that fits, or have the policy loosened/).waitFor();
     expect(await page.getByRole("link", { name: "View policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
-    const fallen = page.getByRole("table", { name: "Candidates that fell out" });
+    const fallen = page.getByRole("table", { name: "Excluded candidates" });
     expect(await fallen.textContent()).toContain("below the floor L3");
     await page
       .getByText(
-        "at least level L3; computed in DE, FR; zero data retention; no training on the data; not by sandbox-fr; only sandbox/gemini",
+        "at least level L3; computed in DE, FR; zero data retention; no training; not by sandbox-fr; only sandbox/gemini",
       )
       .waitFor();
     expect(await page.getByText("no level", { exact: true }).count()).toBe(0);
@@ -285,6 +285,6 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByText("No requests yet").waitFor();
     expect(await page.getByLabel("Member", { exact: true }).count()).toBe(0);
     await page.goto(portal.at(`requests/${failedOver}`));
-    await page.getByText("This request is not in the log").waitFor();
+    await page.getByText("Request not found").waitFor();
   });
 });

@@ -46,16 +46,16 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await screenshot(page, "router");
     await expectAccessible(page);
     await page.getByLabel("Quality floor").check();
-    await page.getByRole("slider", { name: "Least quality" }).fill("0.4");
+    await page.getByRole("slider", { name: "Minimum quality" }).fill("0.4");
     await page.getByRole("radio", { name: "Only these countries" }).click();
-    await page.getByRole("button", { name: "Set to EU" }).click();
+    await page.getByRole("button", { name: "Select EU" }).click();
     await page.getByLabel("Only chosen models").check();
     const models = page.getByRole("group", { name: "Models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
     await models.getByRole("checkbox").check();
     await page.getByLabel("Preference").selectOption("fallback");
     await page.getByLabel("Effort").selectOption("low");
-    await page.getByRole("button", { name: "Save the router" }).click();
+    await page.getByRole("button", { name: "Save router" }).click();
     await page.getByText("Saved as version 1").waitFor();
     const [first] = await versions("cheap-eu");
     expect(first.spec).toMatchObject({
@@ -85,22 +85,22 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("routers/old?tab=versions"));
     await page.getByRole("button", { name: "Restore version 1" }).click();
-    await page.getByRole("button", { name: "Restore it" }).click();
+    await page.getByRole("button", { name: "Restore version" }).click();
     await page.getByText("Restored as version 3").waitFor();
     expect((await versions("old"))[0].spec.floor).toBe("L2");
     await page.getByRole("button", { name: "Remove" }).click();
-    await page.getByRole("button", { name: "Remove the router" }).click();
+    await page.getByRole("button", { name: "Remove router" }).click();
     await page.getByText("@demo/old was removed.").waitFor();
     expect((await versions("old"))[0].spec).toBeNull();
     await page.goto(portal.at("routers/old"));
-    await page.getByText("This router is not there").waitFor();
+    await page.getByText("Router not found").waitFor();
     await page.getByRole("button", { name: "Restore version 3" }).waitFor();
   });
 
   test("PORTAL-06 a dry run says where a request would go and why, or why it would be refused", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("routers/auto?tab=dry-run"));
-    await page.getByRole("button", { name: "Where would it go?" }).click();
+    await page.getByRole("button", { name: "Run dry run" }).click();
     const result = page.getByRole("status", { name: "Result of the dry run" });
     await result.getByText(/It would go to sandbox\//).waitFor();
     expect(
@@ -113,10 +113,10 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page
       .getByRole("textbox", { name: "Body" })
       .fill('{"messages": [{"role": "user", "content": "Hi"}], "nonsense": 1}');
-    await page.getByRole("button", { name: "Where would it go?" }).click();
-    await result.getByText(/It would be refused: 400 unsupported_parameter/).waitFor();
+    await page.getByRole("button", { name: "Run dry run" }).click();
+    await result.getByText(/Request would be rejected: 400 unsupported_parameter/).waitFor();
     await page.getByRole("textbox", { name: "Body" }).fill("not JSON");
-    await page.getByRole("button", { name: "Where would it go?" }).click();
+    await page.getByRole("button", { name: "Run dry run" }).click();
     await page.getByText("Write one JSON object").waitFor();
     // Past traffic is not a member's.
     expect(await page.getByRole("tab", { name: "Replay" }).count()).toBe(0);
@@ -132,7 +132,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     const result = page.getByRole("status", { name: "Result of the dry run" });
     const explained = async (): Promise<Json> => {
       const answer = page.waitForResponse(/\/routing\/explain$/);
-      await page.getByRole("button", { name: "Where would it go?" }).click();
+      await page.getByRole("button", { name: "Run dry run" }).click();
       return (await answer).json();
     };
     const { expected, order, candidates } = await explained();
@@ -142,8 +142,8 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     const picks = result.getByRole("list", { name: "Would be tried in this order" }).getByRole("listitem");
     const models = order.map((id: string) => candidates.find(({ endpoint }: Json) => endpoint === id).model);
     for (const [at, model] of models.slice(0, 3).entries()) expect(await picks.nth(at).textContent()).toContain(model);
-    for (const need of ["Tools", "An image read", "An answer in a JSON schema"]) await page.getByLabel(need).check();
-    await page.getByLabel("Most tokens of the answer").fill("77");
+    for (const need of ["Tools", "Vision", "JSON schema output"]) await page.getByLabel(need).check();
+    await page.getByLabel("Max output tokens").fill("77");
     for (const surface of ["chat", "messages", "responses"]) {
       await page.getByLabel("Surface").selectOption(surface);
       const asked = page.waitForRequest(/\/routing\/explain$/);
@@ -162,7 +162,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
     await page.getByRole("tab", { name: "Dry run" }).click();
     await explained();
-    await result.getByText(/It would be refused: \d+ sovereignty_floor_not_met/).waitFor();
+    await result.getByText(/Request would be rejected: \d+ sovereignty_floor_not_met/).waitFor();
   });
 
   test("PORTAL-06 past traffic is replayed through a draft: cost, models and levels before and after", async () => {
@@ -194,7 +194,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     }
     await screenshot(page, "router-replay");
     await expectAccessible(page);
-    await page.getByLabel("Only this model").fill("sandbox/gemini");
+    await page.getByLabel("Model").fill("sandbox/gemini");
     await page.getByLabel("Period").selectOption("Last 24 hours");
     await page.getByLabel("Requests").selectOption("newest 100");
     const asked = page.waitForRequest(/\/routers\/auto\/replay$/);

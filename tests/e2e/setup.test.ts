@@ -24,10 +24,10 @@ describe.skipIf(!hasChromium)("the first start", () => {
     await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "setup");
-    await page.getByLabel("Your name").fill("Ada Moreau");
+    await page.getByLabel("Name").fill("Ada Moreau");
     await page.getByLabel("Email").fill("ada@example.eu");
     await page.getByLabel("Password").fill("password1234");
-    await page.getByRole("button", { name: "Create the account" }).click();
+    await page.getByRole("button", { name: "Create account" }).click();
     await page
       .getByRole("alert")
       .filter({ hasText: /password/i })
@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)("the first start", () => {
     await page.getByLabel("Password").fill(PASSWORD);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
-    await page.getByRole("button", { name: "Create the account" }).click();
+    await page.getByRole("button", { name: "Create account" }).click();
     await page.waitForURL(portal.at());
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked).not.toContain("GET /manage/setup");

@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Requests" }).waitFor();
     await expectAccessible(page);
     await page.setViewportSize({ width: 390, height: 844 });
-    await page.getByRole("button", { name: "Open the navigation" }).click();
+    await page.getByRole("button", { name: "Open navigation" }).click();
     const drawer = page.getByRole("dialog", { name: "Navigation" });
     await drawer.getByRole("link", { name: "Account" }).waitFor({ state: "detached" });
     await expectAccessible(page);
@@ -108,12 +108,12 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     const cookies = await page.context().cookies();
     await page.context().clearCookies();
     await page.getByRole("button", { name: "Create key" }).click();
-    const over = page.getByRole("dialog", { name: "Your session is over" });
+    const over = page.getByRole("dialog", { name: "Session expired" });
     await over.waitFor();
     expect(await name.isVisible()).toBe(false);
     await expectAccessible(page);
     await page.context().addCookies(cookies);
-    await over.getByRole("button", { name: "I have signed in" }).click();
+    await over.getByRole("button", { name: "I signed in" }).click();
     await over.waitFor({ state: "hidden" });
     expect(await name.inputValue()).toBe("half written");
   });
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
       route.request().method() === "GET" ? route.abort("failed") : route.fallback(),
     );
     await page.getByRole("button", { name: "Rename" }).click();
-    const away = page.getByRole("status").filter({ hasText: "The gateway cannot be reached" });
+    const away = page.getByRole("status").filter({ hasText: "Can't reach the gateway" });
     await away.getByText(/^What you see is of /).waitFor();
     await expectAccessible(page);
     await page.unroute("**/manage/**");

@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
       .getByRole("dialog")
       .getByLabel("Your password")
       .fill(bruno?.password ?? "");
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
     await screenshot(page, "second-factor");
     const secret = (await page.locator('[data-secret="totp"]').textContent()) ?? "";
@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
       if (at === 0) await expectAccessible(other);
       await other.getByRole("button", { name: "Use a backup code" }).click();
       await other.getByLabel("Backup code").fill(codes[0] ?? "");
-      await other.getByRole("button", { name: "Go on" }).click();
+      await other.getByRole("button", { name: "Continue" }).click();
       if (way === "backup") await other.waitForURL(portal.at());
       else await other.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
     }
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("button", { name: "Turn on" }).click();
     const turnOn = page.getByRole("dialog", { name: "Turn on two-factor authentication" });
     await turnOn.getByLabel("Your password").fill("three red bicycles");
-    await turnOn.getByRole("button", { name: "Go on" }).click();
+    await turnOn.getByRole("button", { name: "Continue" }).click();
     await turnOn.getByText("This is not your password.").waitFor();
   });
 
@@ -138,10 +138,10 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.reload();
     const ask = async () => {
       await page.getByRole("button", { name: "Generate backup codes" }).click();
-      for (const name of ["Generate backup codes", "Is it still you?"]) {
+      for (const name of ["Generate backup codes", "Confirm your identity"]) {
         const dialog = page.getByRole("dialog", { name });
         await dialog.getByLabel("Your password").fill(clara?.password ?? "");
-        await dialog.getByRole("button", { name: "Go on" }).click();
+        await dialog.getByRole("button", { name: "Continue" }).click();
       }
     };
     await ask();
@@ -153,7 +153,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("button", { name: "Use a backup code" }).click();
     await page.getByLabel("Backup code", { exact: true }).fill(String(backupCodes[0]));
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Go on" }).last().click();
+    await page.getByRole("button", { name: "Continue" }).last().click();
     await page.getByRole("heading", { name: "Save your backup codes" }).waitFor();
     await post("two-factor/disable", { password: clara?.password });
   });
@@ -165,11 +165,11 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await signIn(page, clara);
     await page.getByRole("button", { name: "Add a passkey" }).click();
     await page.getByLabel("Its name").fill("Clara's laptop");
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText("Clara's laptop").waitFor();
     await page.getByRole("button", { name: /^Account/ }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).click();
-    await page.getByRole("button", { name: "Use a passkey" }).click();
+    await page.getByRole("button", { name: "Sign in with passkey" }).click();
     await page.waitForURL(portal.at());
   });
 
@@ -184,11 +184,11 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("heading", { name: /^Join/ }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "invitation");
-    await page.getByLabel("Your name").fill("Grace Weber");
+    await page.getByLabel("Name").fill("Grace Weber");
     await page.getByLabel("Password").fill(GRACE.password);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
-    await page.getByRole("button", { name: "Create the account and join" }).click();
+    await page.getByRole("button", { name: "Create account and join" }).click();
     await page.waitForURL(portal.at());
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
@@ -219,9 +219,9 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await two.getByText("this one").waitFor();
     await one.reload();
     await one.getByRole("button", { name: "Sign out all other sessions" }).click();
-    const dialog = one.getByRole("dialog", { name: "Is it still you?" });
+    const dialog = one.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByLabel("Your password").fill(GRACE.password);
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByRole("button", { name: "Continue" }).click();
     await one.getByRole("button", { name: "Sign out all other sessions" }).waitFor({ state: "detached" });
     await two.reload();
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -234,7 +234,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await signIn(page, GRACE);
     await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());
     const read = page.waitForRequest(/\/manage\/auth\/device\?/);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     // By this the gateway knows it from what a foreign page asks for.
     expect((await read).headers()["x-svc-portal"]).toBe("1");
     await page.getByRole("heading", { name: "Connect this device?" }).waitFor();

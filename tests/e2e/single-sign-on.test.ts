@@ -71,11 +71,11 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     const add = async () => {
       await page.getByRole("button", { name: "Add a passkey" }).click();
       await page.getByLabel("Its name").fill("Sol's laptop");
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Continue" }).click();
     };
     await addAuthenticator(page);
     await add();
-    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByText("leads you back to this page").waitFor();
     expect(await dialog.getByLabel("Your password").count()).toBe(0);
     await expectAccessible(page);
@@ -92,12 +92,12 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     ageSessions(portal.gateway.dataDir, (await portal.person("operator")).email);
     await page.getByRole("button", { name: "Add a passkey" }).click();
     await page.getByLabel("Its name").fill("A laptop");
-    await page.getByRole("button", { name: "Go on" }).click();
-    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    await page.getByRole("button", { name: "Continue" }).click();
+    const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await trySingleSignOn(page);
     await dialog.getByText("Example ID is away.").waitFor();
     await dialog.getByLabel("Your password").fill("three red bicycles");
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByRole("button", { name: "Continue" }).click();
     await dialog.getByText("This is not your password.").waitFor();
     expect(await dialog.getByText("Example ID is away.").count()).toBe(0);
     await dialog.getByText("leads you back to this page").waitFor();

@@ -51,8 +51,8 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
         .count(),
     ).toBe(1);
     for (const [label, name, part, partName] of [
-      ["Tokens in", "input_tokens", "cached", "cached_tokens"],
-      ["Tokens out", "output_tokens", "reasoning", "reasoning_tokens"],
+      ["Input tokens", "input_tokens", "cached", "cached_tokens"],
+      ["Output tokens", "output_tokens", "reasoning", "reasoning_tokens"],
     ] as const)
       expect(await figureOf(label).textContent()).toBe(
         `${label}${compact(sumOf(data, name))}${compact(sumOf(data, partName))} ${part}`,
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
       `Cached${compact(sumOf(own, "cached_tokens"))}`,
       `Reasoning${compact(sumOf(own, "reasoning_tokens"))}`,
       `Latency${meanOf(own, "total_ms", "timed_requests")}`,
-      `First byte${meanOf(own, "first_byte_ms", "streamed_requests")}`,
+      `TTFB${meanOf(own, "first_byte_ms", "streamed_requests")}`,
     ]);
     // What is drawn stands in a table as well: the days in order, a column for each line.
     const drawn = page.getByRole("table", { name: "Spend by day", includeHidden: true });
@@ -163,9 +163,9 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage"));
     await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
     for (const group of ["Member", "Provider", "App", "Model", "Key"]) {
-      await page.getByLabel("Compare by").selectOption(group);
+      await page.getByLabel("Group by").selectOption(group);
       const { data } = await report(group.toLowerCase());
-      const byName = Map.groupBy<string, Json>(data, ({ label, name }) => label ?? name ?? "Keys of the workspace");
+      const byName = Map.groupBy<string, Json>(data, ({ label, name }) => label ?? name ?? "Workspace keys");
       const wanted = [...byName].map(([name, rows]) => [name, `${costOf(rows)} EUR`]).toSorted();
       const shown = () =>
         totals(page)
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
         .poll(async () => (await legend(page).allTextContents()).toSorted())
         .toEqual([...byName.keys()].toSorted());
     }
-    await page.getByLabel("Compare by").selectOption("Member");
+    await page.getByLabel("Group by").selectOption("Member");
     await page.getByRole("link", { name: `Requests of ${SOMEBODY}` }).click();
     const rows = page.getByRole("table", { name: "Requests" }).getByRole("row");
     await rows.filter({ hasText: "google/gemma-3-27b" }).first().waitFor();
@@ -195,13 +195,13 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(await page.getByRole("radio", { name: "Hour" }).isChecked()).toBe(true);
     await page.getByRole("img", { name: "Spend by hour" }).waitFor();
     await page.getByLabel("Traffic").selectOption("Test keys");
-    await page.getByText("Nothing was used in this time").waitFor();
+    await page.getByText("No usage in this period").waitFor();
     await page.getByLabel("Traffic").selectOption("Live keys");
     await totals(page).getByText("backend").waitFor();
     await page.getByRole("radio", { name: "Own" }).click();
     await page.getByLabel("From").fill("2020-01-01");
     await page.getByLabel("To", { exact: true }).fill("2020-01-05");
-    await page.getByText("Nothing was used in this time").waitFor();
+    await page.getByText("No usage in this period").waitFor();
     expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
       from: "2020-01-01",
       to: "2020-01-05",
@@ -213,7 +213,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
   test("PORTAL-04 a member sees their own keys' usage only", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("usage"));
-    await page.getByText("Nothing was used in this time").waitFor();
+    await page.getByText("No usage in this period").waitFor();
     await page.getByText("What your own keys used").waitFor();
     expect(await page.getByText("backend").count()).toBe(0);
   });
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     const operator = await portal.page("operator");
     await operator.goto(portal.at("wallet?new=1"));
     await screenshot(operator, "top-up-operator");
-    await operator.getByRole("dialog").getByRole("link", { name: "Put money in" }).click();
+    await operator.getByRole("dialog").getByRole("link", { name: "Add funds" }).click();
     await operator.getByRole("button", { name: "Actions for demo" }).waitFor();
     expect(await operator.getByText("bin/gateway wallet credit").count()).toBe(0);
     const page = await portal.page("admin");

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Code, codeOf } from "../../portal/src/screens/playground/code.ts";
+import { type CodeSamples, codeOf } from "../../portal/src/screens/playground/code-samples.ts";
 import { type Draft, EMPTY_CONTENT, SCHEMA_EXAMPLE, toolExample } from "../../portal/src/screens/playground/draft.ts";
-import { compose } from "../../portal/src/screens/playground/request.ts";
+import { composeRequest } from "../../portal/src/screens/playground/request.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
@@ -109,7 +109,7 @@ const run = (file: string, args: readonly string[]) =>
     );
   });
 
-function code(over: Partial<Draft>): Code {
+function code(over: Partial<Draft>): CodeSamples {
   const made = codeOf(draft(over), gateway.url, "audio.wav");
   if (made === undefined) throw new Error("no code");
   return made;
@@ -141,9 +141,9 @@ const STAND_INS = {
 
 /** What the playground itself would send. */
 function bodyOf(over: Partial<Draft>): unknown {
-  const composed = compose(draft(over));
-  if (composed.is === "json") return composed.body;
-  const fields = composed.is === "form" ? composed.fields : [];
+  const composed = composeRequest(draft(over));
+  if (composed.kind === "json") return composed.body;
+  const fields = composed.kind === "form" ? composed.fields : [];
   return Object.fromEntries(fields.map(([name, value]) => [name, name === "temperature" ? Number(value) : value]));
 }
 

@@ -10,7 +10,7 @@ import {
 } from "@tanstack/react-query";
 import { type ApiResponse, type Args, call, type OperationId, type Row, send } from "./client.ts";
 import type { ApiError } from "./error.ts";
-import { useReauthentication } from "./fresh.ts";
+import { useReauthentication } from "./reauthentication.ts";
 
 export type QueryOptions = {
   readonly enabled?: boolean;

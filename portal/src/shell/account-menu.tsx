@@ -1,13 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useNavigateTo } from "../address.ts";
 import { apiErrorOf } from "../api/error.ts";
 import type { Me } from "../api/me.ts";
 import { signOut } from "../api/people.ts";
 import { Menu } from "../ui/menu.tsx";
 import { toast } from "../ui/toast.tsx";
+import { useNavigateTo } from "../url-state.ts";
 
 export function AccountMenu({ me }: { readonly me: Me }) {
-  const leave = useSignOut();
+  const signOutAndRedirect = useSignOut();
   const shown = me.name === "" ? me.email : me.name;
   return (
     <Menu
@@ -15,7 +15,7 @@ export function AccountMenu({ me }: { readonly me: Me }) {
       align="start"
       items={[
         { label: "Account", icon: "person", to: "/app/account" },
-        { label: "Sign out", icon: "out", onSelect: leave },
+        { label: "Sign out", icon: "out", onSelect: signOutAndRedirect },
       ]}
       className="mr-auto flex h-8 min-w-0 items-center gap-2 rounded-md px-1.5 hover:bg-hover"
     >
@@ -33,17 +33,17 @@ export function AccountMenu({ me }: { readonly me: Me }) {
   );
 }
 
-/** Ends the session and forgets everything that was read with it. */
+/** Ends the session and clears all cached data. */
 export function useSignOut(): () => void {
   const client = useQueryClient();
-  const go = useNavigateTo();
+  const navigateTo = useNavigateTo();
   return () => {
     signOut().then(
       () => {
         client.clear();
-        // Keys of the playground are kept there.
+        // Playground keys are stored there.
         sessionStorage.clear();
-        go("/app/sign-in");
+        navigateTo("/app/sign-in");
       },
       (thrown) => toast(apiErrorOf(thrown).message, "bad"),
     );

@@ -1,19 +1,19 @@
 import type { ReactNode } from "react";
 import { Link } from "../ui/link.tsx";
-import { Mark } from "./mark.tsx";
+import { Logo } from "./logo.tsx";
 import { SkipLink } from "./skip-link.tsx";
-import { ThemeSwitch } from "./theme-switch.tsx";
+import { ThemeMenu } from "./theme-menu.tsx";
 
-/** A page without the sidebar: sign-in, set-up, the start. */
+/** A page without the sidebar: sign-in, set-up, landing page. */
 export function BareFrame({ children }: { readonly children: ReactNode }) {
   return (
     <div className="grid min-h-dvh grid-rows-[auto_1fr_auto]">
       <SkipLink />
       <header className="flex items-center justify-between px-5 py-4 sm:px-8">
         <Link plain to="/" className="rounded-sm">
-          <Mark />
+          <Logo />
         </Link>
-        <ThemeSwitch />
+        <ThemeMenu />
       </header>
       <main id="main" tabIndex={-1} className="grid place-items-center px-5 py-8 outline-none">
         {children}

@@ -1,19 +1,19 @@
 import { Dialog } from "../ui/dialog.tsx";
-import { GO_KEYS } from "./shortcuts.ts";
+import { SHORTCUT_SCREENS } from "./shortcuts.ts";
 
 const KEYS: readonly (readonly [readonly string[], string])[] = [
-  [["Ctrl", "K"], "Search and commands (⌘ K on Apple keyboards)"],
-  [["?"], "This page"],
-  [["Esc"], "Close what is open"],
-  ...Object.entries(GO_KEYS).map(([key, { title }]) => [["g", key], `Go to ${title}`] as const),
+  [["Ctrl", "K"], "Search and commands (⌘K on Mac)"],
+  [["?"], "Keyboard shortcuts"],
+  [["Esc"], "Close dialog"],
+  ...Object.entries(SHORTCUT_SCREENS).map(([key, { title }]) => [["g", key], `Go to ${title}`] as const),
 ];
 
 export function Help({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
   return (
     <Dialog open={isOpen} onClose={onClose} title="Help and shortcuts">
       <dl className="grid grid-cols-[max-content_1fr] items-center gap-x-5 gap-y-2">
-        {KEYS.map(([keys, does]) => (
-          <div key={does} className="contents">
+        {KEYS.map(([keys, description]) => (
+          <div key={description} className="contents">
             <dt className="flex gap-1">
               {keys.map((key) => (
                 <kbd
@@ -24,12 +24,12 @@ export function Help({ isOpen, onClose }: { readonly isOpen: boolean; readonly o
                 </kbd>
               ))}
             </dt>
-            <dd className="text-soft">{does}</dd>
+            <dd className="text-soft">{description}</dd>
           </div>
         ))}
       </dl>
       <p className="text-soft">
-        Everything here is also in the API: each screen has a button that shows its calls. Read{" "}
+        Everything in the portal is also available through the API: the API button of each screen shows its calls. See{" "}
         <a href="/docs" className="text-accent underline">
           the API reference
         </a>

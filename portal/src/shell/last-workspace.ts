@@ -4,32 +4,32 @@ import type { Me } from "../api/me.ts";
 
 const KEY = "workspace";
 
-/** The workspace of the address, or the one that was looked at last: pages outside a workspace keep the sidebar's. */
+/** The workspace of the URL, or the last visited one for pages outside a workspace. */
 export function useLastWorkspace(inPath: string, me: Me | null): string {
-  const { is } = useStanding(inPath, me);
+  const { state } = useWorkspaceAccess(inPath, me);
   useEffect(() => {
-    if (is === "there") localStorage.setItem(KEY, inPath);
-    else if (is === "missing" && localStorage.getItem(KEY) === inPath) localStorage.removeItem(KEY);
-  }, [is, inPath]);
-  return inPath !== "" && is !== "missing" ? inPath : me === null ? "" : lastWorkspace(me);
+    if (state === "found") localStorage.setItem(KEY, inPath);
+    else if (state === "missing" && localStorage.getItem(KEY) === inPath) localStorage.removeItem(KEY);
+  }, [state, inPath]);
+  return inPath !== "" && state !== "missing" ? inPath : me === null ? "" : lastWorkspace(me);
 }
 
 export function lastWorkspace(me: Me): string {
-  const kept = localStorage.getItem(KEY) ?? "";
-  return isMember(me, kept) || (me.operator && kept !== "") ? kept : (me.workspaces[0]?.slug ?? "");
+  const stored = localStorage.getItem(KEY) ?? "";
+  return isMember(me, stored) || (me.operator && stored !== "") ? stored : (me.workspaces[0]?.slug ?? "");
 }
 
-type Standing = { readonly is: "there" | "missing" | "unknown"; readonly name: string };
+type WorkspaceAccess = { readonly state: "found" | "missing" | "unknown"; readonly name: string };
 
-/** Whether there is a workspace of this name for whoever looks. Members know theirs; an operator has to ask. */
-export function useStanding(workspace: string, me: Me | null): Standing {
-  const mine = me?.workspaces.find(({ slug }) => slug === workspace);
-  const asks = me?.operator === true && mine === undefined && workspace !== "";
-  const { data, error } = useManage("manageShowWorkspace", { params: { workspace } }, { enabled: asks });
-  if (mine !== undefined) return { is: "there", name: mine.name };
-  if (asks && data !== undefined) return { is: "there", name: data.name };
+/** Whether the person can access the workspace. Operators need a request to find out. */
+export function useWorkspaceAccess(workspace: string, me: Me | null): WorkspaceAccess {
+  const membership = me?.workspaces.find(({ slug }) => slug === workspace);
+  const needsLookup = me?.operator === true && membership === undefined && workspace !== "";
+  const { data, error } = useManage("manageShowWorkspace", { params: { workspace } }, { enabled: needsLookup });
+  if (membership !== undefined) return { state: "found", name: membership.name };
+  if (needsLookup && data !== undefined) return { state: "found", name: data.name };
   const isMissing = workspace !== "" && me !== null && (!me.operator || error?.status === 404);
-  return { is: isMissing ? "missing" : "unknown", name: workspace };
+  return { state: isMissing ? "missing" : "unknown", name: workspace };
 }
 
 function isMember(me: Me, workspace: string): boolean {

@@ -1,22 +1,22 @@
 import { useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { pathIn } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { GROUPS, type Group, type Screen } from "../screen.ts";
 import { SCREENS } from "../screens.ts";
 import { cx } from "../ui/class-names.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
-import { mayView } from "./may-view.ts";
+import { pathIn } from "../url-state.ts";
+import { canView } from "./can-view.ts";
 
-/** Where a screen's link leads from the workspace that is chosen; undefined when it needs one and there is none. */
-export function placeOf(screen: Screen, workspace: string): string | undefined {
+/** The path of a screen in the workspace; undefined: it needs a workspace or other parameters. */
+export function screenPath(screen: Screen, workspace: string): string | undefined {
   if (!screen.path.includes("$")) return screen.path;
   const rest = /^\/app\/w\/\$workspace\/?(?<rest>[^$]*)$/.exec(screen.path)?.groups?.["rest"];
   return rest === undefined || workspace === "" ? undefined : pathIn(workspace, rest);
 }
 
-/** Screens with a link that this person sees, group by group. */
+/** Sidebar links visible to this person, by group. */
 export function linksFor(
   me: Me | null,
   workspace: string,
@@ -24,8 +24,8 @@ export function linksFor(
   return GROUPS.map((group) => ({
     group,
     links: SCREENS.flatMap((screen) => {
-      if (screen.nav?.group !== group || !mayView(screen.visibleTo, me, workspace)) return [];
-      const to = placeOf(screen, workspace);
+      if (screen.nav?.group !== group || !canView(screen.visibleTo, me, workspace)) return [];
+      const to = screenPath(screen, workspace);
       return to === undefined ? [] : [{ screen, to }];
     }),
   })).filter(({ links }) => links.length > 0);
@@ -34,13 +34,13 @@ export function linksFor(
 export function Navigation({ me, workspace }: { readonly me: Me | null; readonly workspace: string }) {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const groups = linksFor(me, workspace).filter(({ group }) => group !== "Account");
-  const places = groups.flatMap(({ links }) => links.map(({ to }) => to));
-  // The longest place that the path is in: Home is current on itself alone, as what is in no list is not inside it.
-  const current = places
+  const paths = groups.flatMap(({ links }) => links.map(({ to }) => to));
+  // The longest matching link; Home only matches its exact path.
+  const current = paths
     .filter((to) => path === to || (to !== pathIn(workspace) && path.startsWith(`${to}/`)))
     .toSorted((a, b) => b.length - a.length)[0];
   const list = useRef<HTMLElement>(null);
-  // The list is longer than most windows: the link of this screen comes into sight.
+  // Scrolls the current link into view, as the list is longer than most windows.
   useEffect(() => {
     if (current !== undefined)
       list.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest" });

@@ -7,11 +7,11 @@ export function NotFound() {
     <EmptyState
       icon="search"
       heading="h1"
-      title="There is no such page"
-      hint="The address may be mistyped, or what it led to is gone."
+      title="Page not found"
+      hint="Check the URL. The page may have been moved or deleted."
     >
-      <LinkButton to="/" look="primary">
-        Go to the start
+      <LinkButton to="/" variant="primary">
+        Go to home
       </LinkButton>
     </EmptyState>
   );
@@ -22,19 +22,25 @@ export function NoWorkspace() {
     <EmptyState
       icon="search"
       heading="h1"
-      title="There is no such workspace here"
-      hint="You may not be a member of it. Ask one of its owners for an invitation, or choose another one."
+      title="Workspace not found"
+      hint="It doesn't exist or you are not a member. Ask an owner for an invitation."
     >
-      <LinkButton to="/" look="primary">
-        Your workspaces
+      <LinkButton to="/" variant="primary">
+        View workspaces{" "}
       </LinkButton>
     </EmptyState>
   );
 }
 
 export function NotAllowed({ visibleTo }: { readonly visibleTo: Viewer }) {
-  const who =
-    visibleTo === "operator" ? "the operator of this gateway" : visibleTo === "owner" ? "owners" : "admins and owners";
-  const whom = visibleTo === "operator" ? "whoever runs this gateway" : "an owner of the workspace";
-  return <EmptyState icon="lock" heading="h1" title={`This is for ${who}`} hint={`Ask ${whom} if you need it.`} />;
+  const roles = visibleTo === "operator" ? "operators" : visibleTo === "owner" ? "owners" : "admins and owners";
+  const contact = visibleTo === "operator" ? "the gateway operator" : "a workspace owner";
+  return (
+    <EmptyState
+      icon="lock"
+      heading="h1"
+      title={`Only ${roles} can view this page`}
+      hint={`Ask ${contact} for access.`}
+    />
+  );
 }

@@ -1,13 +1,13 @@
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
-import { pathIn, useNavigateTo } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { COMMANDS } from "../commands.ts";
 import { SCREENS } from "../screens.ts";
 import { cx } from "../ui/class-names.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
+import { pathIn, useNavigateTo } from "../url-state.ts";
 import { useSignOut } from "./account-menu.tsx";
-import { mayView } from "./may-view.ts";
-import { linksFor, placeOf } from "./navigation.tsx";
+import { canView } from "./can-view.ts";
+import { linksFor, screenPath } from "./navigation.tsx";
 import { setTheme } from "./theme.ts";
 
 type Entry = {
@@ -26,7 +26,7 @@ type Props = {
   readonly workspace: string;
 };
 
-/** Screens, workspaces and commands by a few letters; a request's id leads to the request. */
+/** Searches screens, workspaces and commands; a request ID opens the request. */
 export function Palette(props: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const { isOpen, onClose } = props;
@@ -35,7 +35,7 @@ export function Palette(props: Props) {
     else ref.current?.close();
   }, [isOpen]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser handles Escape
     <dialog
       ref={ref}
       aria-label="Search and commands"
@@ -43,19 +43,19 @@ export function Palette(props: Props) {
       onClick={(event) => event.target === event.currentTarget && onClose()}
       className="mx-auto mt-[12dvh] w-[min(36rem,calc(100%-2rem))] overflow-hidden rounded-lg border bg-raised p-0 shadow-pop"
     >
-      {isOpen && <Finder {...props} />}
+      {isOpen && <PaletteSearch {...props} />}
     </dialog>
   );
 }
 
-function Finder({ onClose, onHelp, me, workspace }: Props) {
+function PaletteSearch({ onClose, onHelp, me, workspace }: Props) {
   const listId = useId();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const all = useEntries(me, workspace, onHelp);
   const openRequest = useRequestEntry(typed, workspace);
   const found = useMemo(
-    () => (openRequest === undefined ? matching(all, typed) : [openRequest]),
+    () => (openRequest === undefined ? matchEntries(all, typed) : [openRequest]),
     [all, typed, openRequest],
   );
   const chosen = found[Math.min(at, found.length - 1)];
@@ -79,7 +79,7 @@ function Finder({ onClose, onHelp, me, workspace }: Props) {
       <div className="flex items-center gap-3 border-b px-4">
         <Icon name="search" className="text-soft" />
         <input
-          // biome-ignore lint/a11y/noAutofocus: the dialog was opened to type in it
+          // biome-ignore lint/a11y/noAutofocus: the dialog is a search field
           autoFocus
           role="combobox"
           aria-label="Search and commands"
@@ -87,7 +87,7 @@ function Finder({ onClose, onHelp, me, workspace }: Props) {
           aria-controls={listId}
           aria-activedescendant={chosen === undefined ? undefined : `${listId}-${chosen.id}`}
           aria-autocomplete="list"
-          placeholder="A screen, a workspace, a command or a request id"
+          placeholder="Search screens, workspaces, commands or a request ID"
           value={typed}
           onChange={(event) => {
             setTyped(event.target.value);
@@ -99,7 +99,7 @@ function Finder({ onClose, onHelp, me, workspace }: Props) {
       </div>
       <div id={listId} role="listbox" aria-label="Results" tabIndex={-1} className="max-h-[50dvh] overflow-auto p-1.5">
         {found.map((entry) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the box above
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the combobox above handles the keys
           <div
             key={entry.id}
             id={`${listId}-${entry.id}`}
@@ -108,7 +108,7 @@ function Finder({ onClose, onHelp, me, workspace }: Props) {
             aria-selected={entry === chosen}
             onClick={() => act(entry)}
             onPointerMove={() => setAt(found.indexOf(entry))}
-            ref={entry === chosen ? intoView : null}
+            ref={entry === chosen ? scrollIntoView : null}
             className={cx(
               "flex h-9 cursor-pointer items-center gap-3 rounded-md px-2.5",
               entry === chosen && "bg-accent-soft text-accent-strong",
@@ -120,19 +120,17 @@ function Finder({ onClose, onHelp, me, workspace }: Props) {
           </div>
         ))}
       </div>
-      {found.length === 0 && (
-        <p className="px-4 pb-6 text-center text-soft">Nothing is called that. Try fewer letters.</p>
-      )}
+      {found.length === 0 && <p className="px-4 pb-6 text-center text-soft">No results. Try another search.</p>}
     </>
   );
 }
 
-function intoView(element: HTMLElement | null): void {
+function scrollIntoView(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: "nearest" });
 }
 
 function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry[] {
-  const go = useNavigateTo();
+  const navigateTo = useNavigateTo();
   const signOut = useSignOut();
   return useMemo(() => {
     const entry = (
@@ -152,54 +150,61 @@ function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry
     });
     const linked = linksFor(me, workspace).flatMap(({ group, links }) =>
       links.map(({ screen, to }) =>
-        entry(`screen-${to}`, screen.title, group, screen.nav?.icon ?? "arrow", () => go(to), screen.searchTerms),
+        entry(
+          `screen-${to}`,
+          screen.title,
+          group,
+          screen.nav?.icon ?? "arrow",
+          () => navigateTo(to),
+          screen.searchTerms,
+        ),
       ),
     );
-    // Screens that others lead to, where an address alone is enough.
+    // Screens without a sidebar entry that need no further parameters.
     const inner = SCREENS.flatMap((screen) => {
-      const to = placeOf(screen, workspace);
+      const to = screenPath(screen, workspace);
       const isInner =
-        screen.nav === undefined && screen.searchTerms !== undefined && mayView(screen.visibleTo, me, workspace);
+        screen.nav === undefined && screen.searchTerms !== undefined && canView(screen.visibleTo, me, workspace);
       if (!isInner || to === undefined) return [];
-      return [entry(`screen-${to}`, screen.title, "Screen", "arrow", () => go(to), screen.searchTerms)];
+      return [entry(`screen-${to}`, screen.title, "Screen", "arrow", () => navigateTo(to), screen.searchTerms)];
     });
     const screens = [...linked, ...inner];
     const commands = COMMANDS.filter(
-      (one) => mayView(one.visibleTo, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
+      (one) => canView(one.visibleTo, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
     ).map((one) => {
       const to = one.to.replace("/app/w/$workspace", pathIn(workspace));
-      return entry(`command-${one.to}`, one.label, "Command", one.icon, () => go(to), one.searchTerms ?? "");
+      return entry(`command-${one.to}`, one.label, "Command", one.icon, () => navigateTo(to), one.searchTerms ?? "");
     });
     const workspaces = (me?.workspaces ?? []).map((one) =>
-      entry(`workspace-${one.slug}`, one.name, "Workspace", "grid", () => go(pathIn(one.slug)), one.slug),
+      entry(`workspace-${one.slug}`, one.name, "Workspace", "grid", () => navigateTo(pathIn(one.slug)), one.slug),
     );
-    const own = [
+    const general = [
       entry("theme-light", "Light theme", "Theme", "sun", () => setTheme("light")),
       entry("theme-dark", "Dark theme", "Theme", "moon", () => setTheme("dark")),
-      entry("theme-system", "Theme as the system", "Theme", "screen", () => setTheme("system")),
+      entry("theme-system", "System theme", "Theme", "screen", () => setTheme("system")),
       entry("help", "Help and shortcuts", "Help", "help", onHelp, "keyboard"),
       entry("docs", "API reference", "Document", "scroll", () => location.assign("/docs"), "openapi"),
       me === null
-        ? entry("sign-in", "Sign in", "Account", "person", () => go("/app/sign-in"))
+        ? entry("sign-in", "Sign in", "Account", "person", () => navigateTo("/app/sign-in"))
         : entry("sign-out", "Sign out", "Account", "out", signOut, "log out"),
     ];
-    return [...screens, ...commands, ...workspaces, ...own];
-  }, [me, workspace, go, onHelp, signOut]);
+    return [...screens, ...commands, ...workspaces, ...general];
+  }, [me, workspace, navigateTo, onHelp, signOut]);
 }
 
-/** What is typed looks like the id of a request. */
+/** An entry for input that looks like a request ID. */
 function useRequestEntry(typed: string, workspace: string): Entry | undefined {
-  const go = useNavigateTo();
+  const navigateTo = useNavigateTo();
   const id = typed.trim();
   return useMemo(() => {
     if (!/^(?:req_|chatcmpl-|msg_|resp_)[A-Za-z0-9]{6,}$/.test(id) || workspace === "") return undefined;
-    const act = () => go(pathIn(workspace, `requests/${encodeURIComponent(id)}`));
-    return { id: "request", label: id, hint: "Open the request", icon: "list", searchTerms: "", act };
-  }, [id, workspace, go]);
+    const act = () => navigateTo(pathIn(workspace, `requests/${encodeURIComponent(id)}`));
+    return { id: "request", label: id, hint: "Open request", icon: "list", searchTerms: "", act };
+  }, [id, workspace, navigateTo]);
 }
 
-/** Every word that was typed has to begin a word of the entry; what begins the label comes first. */
-function matching(all: readonly Entry[], typed: string): Entry[] {
+/** Every typed word must be a prefix of a word of the entry; label matches come first. */
+function matchEntries(all: readonly Entry[], typed: string): Entry[] {
   const searchTerms = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (searchTerms.length === 0) return [...all];
   const text = (entry: Entry) => ` ${entry.label} ${entry.hint} ${entry.searchTerms}`.toLowerCase();

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 
 const SHOWN_AFTER_MS = 150;
 
-/** A line at the top while the next screen takes longer than a moment. */
+/** Shown when loading a screen takes noticeably long. */
 export function ProgressBar() {
   const isLoading = useRouterState({ select: (state) => state.isLoading });
   const [isShown, setIsShown] = useState(false);

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "react";
-import { pathIn, useNavigateTo } from "../address.ts";
+import { pathIn, useNavigateTo } from "../url-state.ts";
 
-/** Two keys, one after the other: `g` and then one of these. */
-export const GO_KEYS: Readonly<Record<string, { readonly path: string; readonly title: string }>> = {
+/** Key sequences: `g`, then one of these keys. */
+export const SHORTCUT_SCREENS: Readonly<Record<string, { readonly path: string; readonly title: string }>> = {
   h: { path: "", title: "Home" },
   p: { path: "playground", title: "Playground" },
   r: { path: "requests", title: "Requests" },
@@ -14,14 +14,14 @@ export const GO_KEYS: Readonly<Record<string, { readonly path: string; readonly 
 
 const SECOND_KEY_MS = 1200;
 
-type Doings = { readonly onPalette: () => void; readonly onHelp: () => void; readonly workspace: string };
+type ShortcutHandlers = { readonly onPalette: () => void; readonly onHelp: () => void; readonly workspace: string };
 
-export function useShortcuts(doings: Doings): void {
-  const go = useNavigateTo();
-  const latest = useRef(doings);
-  latest.current = doings;
+export function useShortcuts(handlers: ShortcutHandlers): void {
+  const navigateTo = useNavigateTo();
+  const latest = useRef(handlers);
+  latest.current = handlers;
   useEffect(() => {
-    let wasG = 0;
+    let gPressedAt = 0;
     const onKeyDown = (event: KeyboardEvent) => {
       const { onPalette, onHelp, workspace } = latest.current;
       if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey) {
@@ -30,14 +30,14 @@ export function useShortcuts(doings: Doings): void {
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const second = event.timeStamp - wasG < SECOND_KEY_MS ? GO_KEYS[event.key] : undefined;
-      wasG = event.key === "g" ? event.timeStamp : 0;
-      if (second !== undefined && workspace !== "") go(pathIn(workspace, second.path));
+      const second = event.timeStamp - gPressedAt < SECOND_KEY_MS ? SHORTCUT_SCREENS[event.key] : undefined;
+      gPressedAt = event.key === "g" ? event.timeStamp : 0;
+      if (second !== undefined && workspace !== "") navigateTo(pathIn(workspace, second.path));
       else if (event.key === "?") onHelp();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
-  }, [go]);
+  }, [navigateTo]);
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -1,56 +1,56 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { useCurrentPath, useParam } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Link, LinkButton } from "../ui/link.tsx";
+import { useCurrentPath, useParam } from "../url-state.ts";
 import { AccountMenu } from "./account-menu.tsx";
-import { Away } from "./away.tsx";
+import { ConnectionNotice } from "./connection-notice.tsx";
 import { Help } from "./help.tsx";
 import { useLastWorkspace } from "./last-workspace.ts";
-import { Mark } from "./mark.tsx";
+import { Logo } from "./logo.tsx";
 import { Navigation } from "./navigation.tsx";
 import { Palette } from "./palette.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 import { SkipLink } from "./skip-link.tsx";
-import { Switcher } from "./switcher.tsx";
-import { ThemeSwitch } from "./theme-switch.tsx";
+import { ThemeMenu } from "./theme-menu.tsx";
+import { WorkspaceSwitcher } from "./workspace-switcher.tsx";
 
-type Open = "palette" | "help" | "drawer" | null;
+type OpenOverlay = "palette" | "help" | "drawer" | null;
 
-/** The sidebar with the screen beside it; on a phone the sidebar is a drawer. */
+/** Sidebar layout; on phones the sidebar is a drawer. */
 export function SideFrame({ me, children }: { readonly me: Me | null; readonly children: ReactNode }) {
-  const [open, setOpen] = useState<Open>(null);
-  const here = useCurrentPath();
+  const [open, setOpen] = useState<OpenOverlay>(null);
+  const currentPath = useCurrentPath();
   const workspace = useLastWorkspace(useParam("workspace"), me);
   const close = () => setOpen(null);
   useShortcuts({ onPalette: () => setOpen("palette"), onHelp: () => setOpen("help"), workspace });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever went somewhere wants to see it
-  useEffect(() => setOpen((now) => (now === "drawer" ? null : now)), [here]);
-  const side = (
-    <Side me={me} workspace={workspace} onPalette={() => setOpen("palette")} onHelp={() => setOpen("help")} />
+  // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes the drawer
+  useEffect(() => setOpen((now) => (now === "drawer" ? null : now)), [currentPath]);
+  const sidebar = (
+    <Sidebar me={me} workspace={workspace} onPalette={() => setOpen("palette")} onHelp={() => setOpen("help")} />
   );
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] print:block">
       <SkipLink />
       <aside data-print="no" className="sticky top-0 hidden h-dvh border-r bg-card lg:block">
-        {side}
+        {sidebar}
       </aside>
       <header
         data-print="no"
         className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b bg-card px-2 py-2 lg:hidden"
       >
-        <IconButton icon="menu" label="Open the navigation" onClick={() => setOpen("drawer")} />
+        <IconButton icon="menu" label="Open navigation" onClick={() => setOpen("drawer")} />
         <Link plain to="/" className="rounded-sm">
-          <Mark />
+          <Logo />
         </Link>
         <IconButton icon="search" label="Search and commands" onClick={() => setOpen("palette")} />
       </header>
-      <DrawerSide isOpen={open === "drawer"} onClose={close}>
-        {side}
-      </DrawerSide>
+      <SidebarDrawer isOpen={open === "drawer"} onClose={close}>
+        {sidebar}
+      </SidebarDrawer>
       <main id="main" tabIndex={-1} className="mx-auto w-full max-w-7xl min-w-0 px-4 py-6 outline-none sm:px-8 lg:py-8">
-        <Away />
+        <ConnectionNotice />
         {children}
       </main>
       <Palette
@@ -65,21 +65,21 @@ export function SideFrame({ me, children }: { readonly me: Me | null; readonly c
   );
 }
 
-type SideProps = {
+type SidebarProps = {
   readonly me: Me | null;
   readonly workspace: string;
   readonly onPalette: () => void;
   readonly onHelp: () => void;
 };
 
-function Side({ me, workspace, onPalette, onHelp }: SideProps) {
+function Sidebar({ me, workspace, onPalette, onHelp }: SidebarProps) {
   return (
     <div className="grid h-full grid-cols-[minmax(0,1fr)] grid-rows-[auto_1fr_auto]">
       <div className="grid grid-cols-[minmax(0,1fr)] gap-3 px-3 pt-4 pb-3">
         <Link plain to="/" className="w-fit rounded-sm px-2">
-          <Mark />
+          <Logo />
         </Link>
-        {me !== null && <Switcher me={me} workspace={workspace} />}
+        {me !== null && <WorkspaceSwitcher me={me} workspace={workspace} />}
         <button
           type="button"
           onClick={onPalette}
@@ -93,13 +93,13 @@ function Side({ me, workspace, onPalette, onHelp }: SideProps) {
       <Navigation me={me} workspace={workspace} />
       <div className="flex min-w-0 items-center gap-1 border-t px-3 py-2.5">
         {me === null ? (
-          <LinkButton to="/app/sign-in" look="primary" size="small" className="mr-auto">
+          <LinkButton to="/app/sign-in" variant="primary" size="small" className="mr-auto">
             Sign in
           </LinkButton>
         ) : (
           <AccountMenu me={me} />
         )}
-        <ThemeSwitch />
+        <ThemeMenu />
         <IconButton icon="help" label="Help and shortcuts" onClick={onHelp} />
       </div>
     </div>
@@ -110,7 +110,7 @@ function isApple(): boolean {
   return /Mac|iPhone|iPad/.test(navigator.platform);
 }
 
-function DrawerSide({
+function SidebarDrawer({
   isOpen,
   onClose,
   children,
@@ -125,7 +125,7 @@ function DrawerSide({
     else ref.current?.close();
   }, [isOpen]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser handles Escape
     <dialog
       ref={ref}
       aria-label="Navigation"

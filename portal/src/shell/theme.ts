@@ -5,7 +5,7 @@ export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
 const listeners = new Set<() => void>();
 
-/** The choice is on the document, where theme-first.js has put it before the first line was drawn. */
+/** theme-first.js sets the attribute before the first paint. */
 function current(): Theme {
   const { theme } = document.documentElement.dataset;
   return theme === "light" || theme === "dark" ? theme : "system";

@@ -12,7 +12,7 @@ const TONES: Readonly<Record<Tone, string>> = {
   accent: "bg-accent-soft text-accent-strong",
 };
 
-/** A state in a word. `dot` marks states that change by themselves. */
+/** `dot` marks states that can change without user action. */
 export function Badge({
   tone = "neutral",
   dot = false,
@@ -40,19 +40,21 @@ export function Badge({
 
 export type Level = "L0" | "L1" | "L2" | "L3" | "L4";
 
-const LEVELS: Readonly<Record<Level, { readonly look: string; readonly bars: number; readonly says: string }>> = {
-  L0: { look: "bg-l0-soft text-l0", bars: 0, says: "Sovereignty level 0: no commitment" },
-  L1: { look: "bg-l1-soft text-l1", bars: 1, says: "Sovereignty level 1" },
-  L2: { look: "bg-l2-soft text-l2", bars: 2, says: "Sovereignty level 2" },
-  L3: { look: "bg-l3-soft text-l3", bars: 3, says: "Sovereignty level 3" },
-  L4: { look: "bg-l4-soft text-l4", bars: 4, says: "Sovereignty level 4: the highest" },
+const LEVELS: Readonly<
+  Record<Level, { readonly classes: string; readonly bars: number; readonly description: string }>
+> = {
+  L0: { classes: "bg-l0-soft text-l0", bars: 0, description: "Sovereignty level 0 (lowest)" },
+  L1: { classes: "bg-l1-soft text-l1", bars: 1, description: "Sovereignty level 1" },
+  L2: { classes: "bg-l2-soft text-l2", bars: 2, description: "Sovereignty level 2" },
+  L3: { classes: "bg-l3-soft text-l3", bars: 3, description: "Sovereignty level 3" },
+  L4: { classes: "bg-l4-soft text-l4", bars: 4, description: "Sovereignty level 4 (highest)" },
 };
 
 function isLevel(text: string | null | undefined): text is Level {
   return text !== null && text !== undefined && text in LEVELS;
 }
 
-/** The level as letters, colour and a gauge of four bars: any one of them is enough to read it. */
+/** Text, colour and bars each convey the level. */
 export function LevelBadge({
   level,
   name,
@@ -60,14 +62,14 @@ export function LevelBadge({
   readonly level: string | null | undefined;
   readonly name?: string | undefined;
 }) {
-  if (!isLevel(level)) return <Badge title="No level is known">no level</Badge>;
-  const { look, bars, says } = LEVELS[level];
+  if (!isLevel(level)) return <Badge title="Unclassified">Unclassified</Badge>;
+  const { classes, bars, description } = LEVELS[level];
   return (
     <span
-      title={says}
+      title={description}
       className={cx(
         "inline-flex h-5 items-center gap-1.5 rounded-sm px-1.5 font-mono text-xs font-semibold whitespace-nowrap",
-        look,
+        classes,
       )}
     >
       <svg aria-hidden="true" viewBox="0 0 14 10" className="h-2.5 w-3.5">
@@ -86,7 +88,7 @@ export function LevelBadge({
       </svg>
       {level}
       {name !== undefined && <span className="font-sans font-medium">{name}</span>}
-      <span className="sr-only">, {says}</span>
+      <span className="sr-only">, {description}</span>
     </span>
   );
 }

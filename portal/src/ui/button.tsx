@@ -2,37 +2,37 @@ import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { cx } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
-export type ButtonLook = "primary" | "plain" | "quiet" | "danger";
+export type ButtonVariant = "primary" | "plain" | "quiet" | "danger";
 
-const LOOKS: Readonly<Record<ButtonLook, string>> = {
+const VARIANT_CLASSES: Readonly<Record<ButtonVariant, string>> = {
   primary: "bg-accent text-on-accent border-accent hover:bg-accent-strong hover:border-accent-strong",
   plain: "bg-card text-ink border-line-strong/60 hover:bg-hover hover:border-line-strong",
   quiet: "bg-transparent text-soft border-transparent hover:bg-hover hover:text-ink",
   danger: "bg-card text-bad border-bad/50 hover:bg-bad hover:text-on-bad hover:border-bad",
 };
 
-/** The classes of a button, for links that look like one. */
-export function buttonClass(look: ButtonLook = "plain", size: "small" | "normal" = "normal"): string {
+/** Button classes for links. */
+export function buttonClass(variant: ButtonVariant = "plain", size: "small" | "normal" = "normal"): string {
   return cx(
     "inline-flex items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium transition-colors select-none",
     "disabled:opacity-50 disabled:pointer-events-none aria-disabled:opacity-50",
     size === "small" ? "h-7 px-2 text-xs" : "h-9 px-3.5 text-sm",
-    LOOKS[look],
+    VARIANT_CLASSES[variant],
   );
 }
 
 type Props = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "className"> & {
-  readonly look?: ButtonLook | undefined;
+  readonly variant?: ButtonVariant | undefined;
   readonly size?: "small" | "normal" | undefined;
   readonly icon?: IconName | undefined;
-  /** Work is under way: the button waits and says so. */
+  /** Shows a spinner and disables the button. */
   readonly busy?: boolean | undefined;
   readonly className?: string | undefined;
   readonly children?: ReactNode | undefined;
 };
 
 export function Button({
-  look = "plain",
+  variant = "plain",
   size = "normal",
   icon,
   busy = false,
@@ -48,7 +48,7 @@ export function Button({
       type={type}
       disabled={disabled === true || busy}
       aria-busy={busy || undefined}
-      className={cx(buttonClass(look, size), className)}
+      className={cx(buttonClass(variant, size), className)}
     >
       {busy ? (
         <Spinner />
@@ -60,14 +60,14 @@ export function Button({
   );
 }
 
-/** A button that is only an icon; `label` is what it does. */
+/** `label` is the accessible name. */
 export function IconButton({
   icon,
   label,
   className,
   type = "button",
   ...rest
-}: Omit<Props, "children" | "look" | "size"> & { readonly icon: IconName; readonly label: string }) {
+}: Omit<Props, "children" | "variant" | "size"> & { readonly icon: IconName; readonly label: string }) {
   const { busy = false, ...own } = rest;
   return (
     <button

@@ -3,23 +3,23 @@ import { area, line } from "d3-shape";
 export type Series = {
   readonly id: string;
   readonly label: string;
-  /** `null`: nothing is known there, and the line has a gap. As many as there are `x`. */
+  /** One value per `x`; null: gap in the line. */
   readonly values: readonly (number | null)[];
 };
 
-/** A series with its colour. Beyond eight colours the line is dashed, so that two never look the same. */
-export type Shown = Series & { readonly colour: string; readonly dash: string | undefined };
+/** A series with its colour; beyond eight colours lines are dashed. */
+export type ColouredSeries = Series & { readonly colour: string; readonly dash: string | undefined };
 
 export type Bounds = readonly (readonly [low: number, high: number])[];
 
 export type Layout = {
   readonly y: (value: number) => number;
   readonly ticks: readonly number[];
-  /** Where the axis stands: its figures are left of it. */
+  /** The x position of the y axis. */
   readonly left: number;
   readonly centre: (index: number) => number;
   readonly bandWidth: number;
-  /** For each series its lower and upper bound at each point. */
+  /** Lower and upper bounds per series and point. */
   readonly stack: readonly Bounds[];
   readonly isStacked: boolean;
 };
@@ -27,8 +27,8 @@ export type Layout = {
 const COLOURS = 8;
 const DASHES = [undefined, "6 3", "2 3"] as const;
 
-/** Colours stay with their series when others are hidden. */
-export function drawn(series: readonly Series[], hidden: ReadonlySet<string>): Shown[] {
+/** A series keeps its colour when others are hidden. */
+export function visibleSeries(series: readonly Series[], hidden: ReadonlySet<string>): ColouredSeries[] {
   return series
     .map((one, index) => ({
       ...one,
@@ -38,7 +38,7 @@ export function drawn(series: readonly Series[], hidden: ReadonlySet<string>): S
     .filter(({ id }) => !hidden.has(id));
 }
 
-export function stackOf(shown: readonly Shown[], count: number): Bounds[] {
+export function stackOf(shown: readonly ColouredSeries[], count: number): Bounds[] {
   const tops = new Array<number>(count).fill(0);
   return shown.map(({ values }) =>
     tops.map((low, index) => {

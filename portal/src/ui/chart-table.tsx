@@ -9,16 +9,14 @@ type Props = {
   readonly format: (value: number) => string;
 };
 
-/** The figures of a chart for whoever does not see it, or wants them exactly. */
+/** The chart's values as an accessible table. */
 export function ChartTable({ label, x, series, format }: Props) {
   return (
     <details className="text-xs">
-      <summary className="inline-flex min-h-6 items-center rounded-sm text-soft hover:text-ink">
-        Show the figures
-      </summary>
+      <summary className="inline-flex min-h-6 items-center rounded-sm text-soft hover:text-ink">Show values</summary>
       <section
-        aria-label={`Figures: ${label}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
+        aria-label={`Values: ${label}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scroll areas must be reachable by keyboard
         tabIndex={0}
         className="mt-2 max-h-72 overflow-auto rounded-md border"
       >
@@ -36,7 +34,7 @@ export function ChartTable({ label, x, series, format }: Props) {
           </thead>
           <tbody>
             {x.map((name, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a line is its place on the axis
+              // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other identity
               <tr key={index} className="border-b last:border-0">
                 <th scope="row" className="px-3 py-1 font-normal whitespace-nowrap">
                   {name}

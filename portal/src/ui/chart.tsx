@@ -1,48 +1,56 @@
 import { scaleBand, scaleLinear, scaleUtc } from "d3-scale";
 import { type KeyboardEvent, type PointerEvent, useId, useMemo, useState } from "react";
 import { compactText } from "../format/number.ts";
-import { areaPath, drawn, type Layout, linePath, type Series, type Shown, stackOf } from "./chart-shapes.ts";
+import {
+  areaPath,
+  type ColouredSeries,
+  type Layout,
+  linePath,
+  type Series,
+  stackOf,
+  visibleSeries,
+} from "./chart-shapes.ts";
 import { ChartTable } from "./chart-table.tsx";
 import { cx } from "./class-names.ts";
 import { EmptyState } from "./empty-state.tsx";
 import { useWidth } from "./use-width.ts";
 
 export type ChartProps = {
-  /** What the chart shows; its name for screen readers. */
+  /** The accessible name. */
   readonly label: string;
   readonly kind?: "line" | "area" | "bars" | undefined;
-  /** Times in milliseconds (in order), or names. */
+  /** Ascending times in milliseconds, or names. */
   readonly x: readonly number[] | readonly string[];
   readonly series: readonly Series[];
-  /** How values are said: money, tokens, milliseconds. */
+  /** Formats values: money, tokens, milliseconds. */
   readonly format?: ((value: number) => string) | undefined;
-  /** How a time or name is said. */
+  /** Formats times and names. */
   readonly formatX?: ((x: number | string) => string) | undefined;
   readonly height?: number | undefined;
 };
 
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const NO_DATA = "There is nothing to draw in this period yet.";
+const NO_DATA = "No data in this period";
 
-/** Lines, areas or stacked bars. Arrow keys move from point to point; the same figures are in a table below it. */
+/** Lines, areas or stacked bars, with keyboard navigation and a table of values. */
 export function Chart({ label, kind = "line", x, series, format = compactText, formatX, height = 220 }: ChartProps) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const [at, setAt] = useState<number | null>(null);
   const [ref, width] = useWidth();
-  const shown = useMemo(() => drawn(series, hidden), [series, hidden]);
-  const sayX = formatX ?? ((value: number | string) => (typeof value === "number" ? DAY.format(value) : value));
+  const shown = useMemo(() => visibleSeries(series, hidden), [series, hidden]);
+  const labelX = formatX ?? ((value: number | string) => (typeof value === "number" ? DAY.format(value) : value));
   if (x.length === 0 || series.length === 0) return <EmptyState icon="chart" title={NO_DATA} />;
   const toggle = (id: string) =>
     setHidden(hidden.has(id) ? new Set([...hidden].filter((one) => one !== id)) : new Set([...hidden, id]));
   return (
-    // The column may be narrower than the drawing: what is drawn follows it, and would hold it open otherwise.
+    // Without minmax(0,1fr) the drawing would keep the column from shrinking.
     <figure className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-2">
       <div ref={ref} className="relative">
-        {width > 0 && <Plot {...{ label, kind, x, format, sayX, height, width, at, setAt }} shown={shown} />}
-        {at !== null && <Tip {...{ at, x, sayX, format, width }} shown={shown} />}
+        {width > 0 && <Plot {...{ label, kind, x, format, labelX, height, width, at, setAt }} shown={shown} />}
+        {at !== null && <Tooltip {...{ at, x, labelX, format, width }} shown={shown} />}
       </div>
       {series.length > 1 && <Legend series={series} hidden={hidden} toggle={toggle} />}
-      <ChartTable label={label} x={x.map(sayX)} series={series} format={format} />
+      <ChartTable label={label} x={x.map(labelX)} series={series} format={format} />
     </figure>
   );
 }
@@ -51,9 +59,9 @@ type PlotProps = {
   readonly label: string;
   readonly kind: "line" | "area" | "bars";
   readonly x: readonly number[] | readonly string[];
-  readonly shown: readonly Shown[];
+  readonly shown: readonly ColouredSeries[];
   readonly format: (value: number) => string;
-  readonly sayX: (x: number | string) => string;
+  readonly labelX: (x: number | string) => string;
   readonly height: number;
   readonly width: number;
   readonly at: number | null;
@@ -61,7 +69,7 @@ type PlotProps = {
 };
 
 const PAD = { top: 8, right: 8, bottom: 24 } as const;
-const SIGN_WIDTH = 6.6;
+const CHARACTER_WIDTH = 6.6;
 
 function layoutOf({ kind, x, shown, format, width, height }: PlotProps): Layout {
   const isStacked = kind !== "line";
@@ -74,8 +82,8 @@ function layoutOf({ kind, x, shown, format, width, height }: PlotProps): Layout 
     .nice(4)
     .range([height - PAD.bottom, PAD.top]);
   const ticks = y.ticks(4);
-  // As wide as the longest figure on the axis.
-  const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length), 2) * SIGN_WIDTH) + 12;
+  // Wide enough for the longest axis label.
+  const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length), 2) * CHARACTER_WIDTH) + 12;
   const range: [number, number] = [left, width - PAD.right];
   const times = x.filter((one) => typeof one === "number");
   const names = x.map(String);
@@ -102,7 +110,7 @@ function layoutOf({ kind, x, shown, format, width, height }: PlotProps): Layout 
 }
 
 function Plot(props: PlotProps) {
-  const { label, kind, x, shown, format, sayX, height, width, at, setAt } = props;
+  const { label, kind, x, shown, format, labelX, height, width, at, setAt } = props;
   const layout = layoutOf(props);
   const hintId = useId();
   const near = (event: PointerEvent<SVGSVGElement>) => {
@@ -126,7 +134,7 @@ function Plot(props: PlotProps) {
         role="img"
         aria-label={label}
         aria-describedby={hintId}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: the points are read by arrow keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: points are reached with the arrow keys
         tabIndex={0}
         onPointerMove={near}
         onPointerLeave={() => setAt(null)}
@@ -134,7 +142,7 @@ function Plot(props: PlotProps) {
         onBlur={() => setAt(null)}
         className="block rounded-sm"
       >
-        <Axes layout={layout} x={x} sayX={sayX} format={format} width={width} height={height} />
+        <Axes layout={layout} x={x} labelX={labelX} format={format} width={width} height={height} />
         {at !== null && (
           <line
             x1={layout.centre(at)}
@@ -150,16 +158,16 @@ function Plot(props: PlotProps) {
         ))}
       </svg>
       <span id={hintId} className="sr-only">
-        Arrow keys read the points; all figures are in the table below.
+        Use the arrow keys to move between points. All values are in the table below.
       </span>
     </>
   );
 }
 
-type AxesProps = Pick<PlotProps, "x" | "sayX" | "format" | "width" | "height"> & { readonly layout: Layout };
+type AxesProps = Pick<PlotProps, "x" | "labelX" | "format" | "width" | "height"> & { readonly layout: Layout };
 const TICK_WIDTH = 72;
 
-function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
+function Axes({ layout, x, labelX, format, width, height }: AxesProps) {
   const every = Math.max(1, Math.ceil((x.length * TICK_WIDTH) / Math.max(1, width - layout.left)));
   return (
     <g className="fill-faint text-2xs">
@@ -185,7 +193,7 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
             y={height - 6}
             textAnchor={anchorOf(layout.centre(index), layout.left, width)}
           >
-            {sayX(value)}
+            {labelX(value)}
           </text>
         ) : null,
       )}
@@ -193,7 +201,7 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
   );
 }
 
-/** A name at the edge stays inside. */
+/** Keeps labels at the edges inside the chart. */
 function anchorOf(at: number, left: number, width: number): "start" | "middle" | "end" {
   if (at < left + 20) return "start";
   return at > width - PAD.right - 20 ? "end" : "middle";
@@ -201,7 +209,7 @@ function anchorOf(at: number, left: number, width: number): "start" | "middle" |
 
 type MarksProps = {
   readonly kind: PlotProps["kind"];
-  readonly one: Shown;
+  readonly one: ColouredSeries;
   readonly index: number;
   readonly layout: Layout;
   readonly at: number | null;
@@ -212,7 +220,7 @@ function Marks({ kind, one, index, layout, at }: MarksProps) {
   if (kind === "bars")
     return bounds.map(([low, high], point) => (
       <rect
-        // biome-ignore lint/suspicious/noArrayIndexKey: a bar is its place on the axis
+        // biome-ignore lint/suspicious/noArrayIndexKey: bars have no other identity
         key={point}
         x={layout.centre(point) - layout.bandWidth / 2}
         width={layout.bandWidth}
@@ -255,17 +263,17 @@ function Marks({ kind, one, index, layout, at }: MarksProps) {
   );
 }
 
-type TipProps = {
+type TooltipProps = {
   readonly at: number;
   readonly x: ChartProps["x"];
-  readonly shown: readonly Shown[];
-  readonly sayX: PlotProps["sayX"];
+  readonly shown: readonly ColouredSeries[];
+  readonly labelX: PlotProps["labelX"];
   readonly format: PlotProps["format"];
   readonly width: number;
 };
 
-/** The figures at one point, said politely as the keyboard moves. */
-function Tip({ at, x, shown, sayX, format, width }: TipProps) {
+/** The values at one point, announced on keyboard navigation. */
+function Tooltip({ at, x, shown, labelX, format, width }: TooltipProps) {
   const isRight = x.length > 1 && at / (x.length - 1) > 0.5;
   const value = x[at];
   return (
@@ -277,7 +285,7 @@ function Tip({ at, x, shown, sayX, format, width }: TipProps) {
         width < 420 && "max-w-48",
       )}
     >
-      <p className="font-semibold">{value === undefined ? "" : sayX(value)}</p>
+      <p className="font-semibold">{value === undefined ? "" : labelX(value)}</p>
       {shown.map((one) => {
         const figure = one.values[at];
         return (
@@ -303,7 +311,7 @@ function Legend({
   readonly hidden: ReadonlySet<string>;
   readonly toggle: (id: string) => void;
 }) {
-  const all = drawn(series, new Set());
+  const all = visibleSeries(series, new Set());
   return (
     <ul className="flex flex-wrap gap-x-1 gap-y-0.5">
       {all.map((one) => (

@@ -4,7 +4,7 @@ import { Input } from "./field.tsx";
 
 export type Choice = { readonly value: string; readonly label: string; readonly note?: ReactNode | undefined };
 
-/** Many choices with a search over them: chosen ones first, the rest below. Bounded in height. */
+/** A searchable multi-select; initially selected options come first. */
 export function ChoiceList({
   label,
   choices,
@@ -19,14 +19,14 @@ export function ChoiceList({
   readonly disabled?: boolean | undefined;
 }) {
   const id = useId();
-  const [words, setWords] = useState("");
-  // What is chosen when it opens stands first; the order does not jump while one chooses.
+  const [searchText, setSearchText] = useState("");
+  // The initial selection stays on top, so that the order does not change while selecting.
   const [first] = useState(() => new Set(value));
-  const chosen = new Set(value);
+  const selected = new Set(value);
   const known = new Set(choices.map((one) => one.value));
-  const gone = value.filter((one) => !known.has(one)).map((one) => ({ value: one, label: one, note: "not known" }));
-  const all = [...gone, ...choices].toSorted((a, b) => Number(first.has(b.value)) - Number(first.has(a.value)));
-  const shown = all.filter((one) => matches(one, words));
+  const unknown = value.filter((one) => !known.has(one)).map((one) => ({ value: one, label: one, note: "Unknown" }));
+  const all = [...unknown, ...choices].toSorted((a, b) => Number(first.has(b.value)) - Number(first.has(a.value)));
+  const shown = all.filter((one) => matches(one, searchText));
   const toggle = (one: string, isOn: boolean) =>
     onChange(isOn ? [...value, one] : value.filter((known) => known !== one));
   return (
@@ -36,23 +36,23 @@ export function ChoiceList({
         <div className="min-w-40 flex-1">
           <Input
             type="search"
-            value={words}
-            onChange={(event) => setWords(event.target.value)}
+            value={searchText}
+            onChange={(event) => setSearchText(event.target.value)}
             placeholder="Search"
             aria-label={`Search: ${label}`}
           />
         </div>
         <span className="text-xs text-soft">
-          {value.length} of {all.length} chosen
+          {value.length} of {all.length} selected
         </span>
-        {words !== "" && shown.length > 0 && (
+        {searchText !== "" && shown.length > 0 && (
           <Button size="small" onClick={() => onChange([...new Set([...value, ...shown.map((one) => one.value)])])}>
-            Choose these {shown.length}
+            Select these {shown.length}
           </Button>
         )}
         {value.length > 0 && (
-          <Button size="small" look="quiet" onClick={() => onChange([])}>
-            Clear
+          <Button size="small" variant="quiet" onClick={() => onChange([])}>
+            Clear{" "}
           </Button>
         )}
       </div>
@@ -66,7 +66,7 @@ export function ChoiceList({
             <input
               id={`${id}-${one.value}`}
               type="checkbox"
-              checked={chosen.has(one.value)}
+              checked={selected.has(one.value)}
               onChange={(event) => toggle(one.value, event.target.checked)}
               className="size-4 shrink-0"
             />
@@ -76,15 +76,15 @@ export function ChoiceList({
             {one.note !== undefined && <span className="shrink-0 text-xs text-soft">{one.note}</span>}
           </label>
         ))}
-        {shown.length === 0 && <p className="px-3 py-2 text-soft">Nothing matches “{words}”.</p>}
+        {shown.length === 0 && <p className="px-3 py-2 text-soft">No matches for “{searchText}”.</p>}
       </div>
     </fieldset>
   );
 }
 
-function matches({ value, label }: Choice, words: string): boolean {
+function matches({ value, label }: Choice, searchText: string): boolean {
   const text = `${value} ${label}`.toLowerCase();
-  return words
+  return searchText
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.includes(word));

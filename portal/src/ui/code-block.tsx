@@ -4,12 +4,11 @@ import { TabRow } from "./tabs.tsx";
 
 export type Snippet = { readonly id: string; readonly label: string; readonly code: string };
 
-/** A text to copy: one, or the same in several languages. */
 export function CodeBlock({ code, label = "Code" }: { readonly code: string; readonly label?: string | undefined }) {
   return (
     <div className="flex min-w-0 items-start rounded-md border bg-sunken">
       <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scroll areas must be reachable by keyboard
         tabIndex={0}
         aria-label={label}
         className="max-h-112 min-w-0 flex-1 overflow-auto py-3 pr-2 pl-4"
@@ -23,7 +22,7 @@ export function CodeBlock({ code, label = "Code" }: { readonly code: string; rea
   );
 }
 
-/** Language tabs over one block. The choice is kept, so that the next snippet opens in the same language. */
+/** Language tabs; the selected language is remembered for the next snippet. */
 export function CodeTabs({ snippets, label }: { readonly snippets: readonly Snippet[]; readonly label: string }) {
   const id = useId();
   const [chosen, setChosen] = useState(() => localStorage.getItem("language") ?? "");

@@ -8,17 +8,17 @@ type Props = {
   readonly onClose: () => void;
   readonly onConfirm: () => void;
   readonly title: string;
-  /** What the button does, as a verb: "Revoke the key". */
+  /** The button label, a verb with its object: "Revoke key". */
   readonly action: string;
   readonly children: ReactNode;
   readonly danger?: boolean | undefined;
-  /** For what cannot be undone: this name has to be typed. */
+  /** For irreversible actions: the name that must be typed. */
   readonly name?: string | undefined;
   readonly busy?: boolean | undefined;
   readonly error?: unknown | undefined;
 };
 
-/** Asks before something is done. What happens is said inside, the button says it again. */
+/** A confirmation dialog; the children explain the consequences. */
 export function Confirm({
   open,
   onClose,
@@ -50,7 +50,7 @@ export function Confirm({
     >
       <div className="grid gap-2 text-soft">{children}</div>
       {name !== undefined && (
-        <Field label={`Type ${name} to go on`}>
+        <Field label={`Type ${name} to confirm`}>
           <Input
             value={typed}
             onChange={(event) => setTyped(event.target.value)}

@@ -3,9 +3,9 @@ import { buttonClass } from "./button.tsx";
 import { cx } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 
-const SAID_MS = 1600;
+const FEEDBACK_MS = 1600;
 
-/** Copies a text and says so. Without `children` it is an icon. */
+/** Without `children` it is an icon button. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -20,7 +20,7 @@ export function CopyButton({
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
   useEffect(() => {
     if (state === "idle") return;
-    const timer = setTimeout(() => setState("idle"), SAID_MS);
+    const timer = setTimeout(() => setState("idle"), FEEDBACK_MS);
     return () => clearTimeout(timer);
   }, [state]);
   const copy = () => {
@@ -29,7 +29,7 @@ export function CopyButton({
       () => setState("failed"),
     );
   };
-  const look =
+  const classes =
     children === undefined
       ? "inline-flex size-6 items-center justify-center rounded-sm text-soft hover:bg-hover hover:text-ink"
       : buttonClass("plain", "small");
@@ -39,22 +39,18 @@ export function CopyButton({
       onClick={copy}
       aria-label={children === undefined ? label : undefined}
       title={label}
-      className={cx(look, state === "copied" && "text-good", className)}
+      className={cx(classes, state === "copied" && "text-good", className)}
     >
       <Icon name={state === "copied" ? "check" : "copy"} className="size-3.5" />
       {children !== undefined && (state === "copied" ? "Copied" : children)}
       <span role="status" className="sr-only">
-        {state === "copied"
-          ? "Copied"
-          : state === "failed"
-            ? "Copying failed: select the text and copy it by hand"
-            : ""}
+        {state === "copied" ? "Copied" : state === "failed" ? "Copy failed. Select the text and copy it manually." : ""}
       </span>
     </button>
   );
 }
 
-/** Pages on plain HTTP have no clipboard of the browser's; a hidden field does it there. */
+/** Falls back to a hidden field, as the clipboard API requires HTTPS. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");
@@ -63,7 +59,7 @@ async function copyText(text: string): Promise<void> {
   field.className = "fixed opacity-0";
   (document.querySelector("dialog[open]") ?? document.body).append(field);
   field.select();
-  const isDone = document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
-  if (!isDone) throw new Error("copying is not allowed here");
+  if (!isCopied) throw new Error("Copying is not allowed here");
 }

@@ -3,7 +3,6 @@ import { countryName } from "../format/country.ts";
 const EU = "AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE".split(" ");
 const EEA_ONLY = ["IS", "LI", "NO"];
 
-/** The European Union, and the European Economic Area around it. */
 export const EU_COUNTRIES: readonly string[] = EU;
 export const EEA_COUNTRIES: readonly string[] = [...EU, ...EEA_ONLY];
 
@@ -22,11 +21,11 @@ const REGIONS: readonly Region[] = [
   { id: "africa", name: "Middle East and Africa", countries: "AE BH EG IL KE MA NG QA SA ZA".split(" ") },
 ];
 
-/** Countries by region, each region by name; codes that no region knows stand at the end. */
+/** Countries sorted by name per region; unknown codes come last. */
 export function regionsWith(more: readonly string[]): readonly Region[] {
   const known = new Set(REGIONS.flatMap(({ countries }) => countries));
   const others = [...new Set(more)].filter((code) => !known.has(code));
-  const all = others.length === 0 ? REGIONS : [...REGIONS, { id: "more", name: "Elsewhere", countries: others }];
+  const all = others.length === 0 ? REGIONS : [...REGIONS, { id: "more", name: "Other", countries: others }];
   return all.map((region) => ({
     ...region,
     countries: region.countries.toSorted((a, b) => countryName(a).localeCompare(countryName(b))),

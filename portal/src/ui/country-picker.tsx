@@ -6,19 +6,19 @@ import { EEA_COUNTRIES, EU_COUNTRIES, type Region, regionsWith } from "./countri
 import { Icon } from "./icon.tsx";
 
 type Props = {
-  /** Null: every country. */
+  /** Null: all countries. */
   readonly value: readonly string[] | null;
   readonly onChange: (countries: readonly string[] | null) => void;
   readonly disabled?: boolean | undefined;
   readonly error?: string | undefined;
 };
 
-/** Every country, or only chosen ones: by region, with the EU and the EEA at hand. */
+/** All countries or a selection by region, with presets for EU and EEA. */
 export function CountryPicker({ value, onChange, disabled = false, error }: Props) {
   const name = useId();
-  const chosen = new Set(value ?? []);
-  const put = (codes: readonly string[], isOn: boolean) => {
-    const next = new Set(chosen);
+  const selected = new Set(value ?? []);
+  const setSelected = (codes: readonly string[], isOn: boolean) => {
+    const next = new Set(selected);
     for (const code of codes) isOn ? next.add(code) : next.delete(code);
     onChange([...next].toSorted());
   };
@@ -27,8 +27,8 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
       <legend className="sr-only">Compute countries</legend>
       <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
         <label className="flex min-h-6 items-center gap-2">
-          <input type="radio" name={name} checked={value === null} onChange={() => onChange(null)} className="size-4" />
-          Every country
+          <input type="radio" name={name} checked={value === null} onChange={() => onChange(null)} className="size-4" />{" "}
+          All countries{" "}
         </label>
         <label className="flex min-h-6 items-center gap-2">
           <input
@@ -37,23 +37,25 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
             checked={value !== null}
             onChange={() => onChange(value ?? [...EEA_COUNTRIES].toSorted())}
             className="size-4"
-          />
-          Only these countries
+          />{" "}
+          Selected countries{" "}
         </label>
       </div>
       {value !== null && (
         <>
           <div className="flex flex-wrap items-center gap-2">
             <Button size="small" onClick={() => onChange([...EU_COUNTRIES].toSorted())}>
-              Set to EU
+              Select EU
             </Button>
             <Button size="small" onClick={() => onChange([...EEA_COUNTRIES].toSorted())}>
-              Set to EEA
+              Select EEA
             </Button>
-            <Button size="small" look="quiet" onClick={() => onChange([])}>
+            <Button size="small" variant="quiet" onClick={() => onChange([])}>
               Clear
             </Button>
-            <span className="text-xs text-soft">{chosen.size === 1 ? "1 country" : `${chosen.size} countries`}</span>
+            <span className="text-xs text-soft">
+              {selected.size === 1 ? "1 country" : `${selected.size} countries`}
+            </span>
           </div>
           {error !== undefined && (
             <p role="alert" className="flex items-center gap-1 text-xs text-bad">
@@ -63,7 +65,7 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
           )}
           <div className="grid gap-1.5">
             {regionsWith(value).map((region) => (
-              <RegionRow key={region.id} region={region} chosen={chosen} put={put} />
+              <RegionRow key={region.id} region={region} selected={selected} setSelected={setSelected} />
             ))}
           </div>
         </>
@@ -74,14 +76,14 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
 
 function RegionRow({
   region,
-  chosen,
-  put,
+  selected,
+  setSelected,
 }: {
   readonly region: Region;
-  readonly chosen: ReadonlySet<string>;
-  readonly put: (codes: readonly string[], isOn: boolean) => void;
+  readonly selected: ReadonlySet<string>;
+  readonly setSelected: (codes: readonly string[], isOn: boolean) => void;
 }) {
-  const on = region.countries.filter((code) => chosen.has(code)).length;
+  const on = region.countries.filter((code) => selected.has(code)).length;
   const isAll = on === region.countries.length;
   return (
     <details className="group rounded-md border bg-card">
@@ -95,20 +97,20 @@ function RegionRow({
       <div className="grid gap-2 border-t px-3 py-2.5">
         <Button
           size="small"
-          look="quiet"
+          variant="quiet"
           className="justify-self-start"
-          onClick={() => put(region.countries, !isAll)}
-          aria-label={`${isAll ? "Clear" : "Choose all of"} ${region.name}`}
+          onClick={() => setSelected(region.countries, !isAll)}
+          aria-label={`${isAll ? "Clear" : "Select all of"} ${region.name}`}
         >
-          {isAll ? "Clear all" : "Choose all"}
+          {isAll ? "Clear all" : "Select all"}
         </Button>
         <div className="grid grid-cols-[repeat(auto-fill,minmax(9.5rem,1fr))] gap-x-3 gap-y-1">
           {region.countries.map((code) => (
             <label key={code} className="flex min-h-6 items-center gap-2">
               <input
                 type="checkbox"
-                checked={chosen.has(code)}
-                onChange={(event) => put([code], event.target.checked)}
+                checked={selected.has(code)}
+                onChange={(event) => setSelected([code], event.target.checked)}
                 className="size-4"
               />
               <span className="min-w-0 truncate">{countryName(code)}</span>

@@ -2,15 +2,15 @@ import { DECIMAL_PATTERN } from "../format/decimal.ts";
 import { Input } from "./field.tsx";
 
 type Props = {
-  /** As it was typed; `decimalOf` reads it. */
+  /** The typed text, parsed with `decimalOf`. */
   readonly value: string;
   readonly onChange: (typed: string) => void;
   readonly example?: string | undefined;
-  /** What it means that nothing was typed; absent: something must be. */
+  /** Placeholder that explains an empty field; absent: required. */
   readonly empty?: string | undefined;
 };
 
-/** A positive number; what may be meant in two ways is refused, never guessed. */
+/** A positive number; ambiguous separators are rejected. */
 export function DecimalInput({ value, onChange, example = "1250.00", empty }: Props) {
   return (
     <Input
@@ -18,7 +18,7 @@ export function DecimalInput({ value, onChange, example = "1250.00", empty }: Pr
       inputMode="decimal"
       placeholder={empty ?? example}
       pattern={DECIMAL_PATTERN}
-      title={`A positive number with at most 9 places and nothing between thousands, such as ${example}`}
+      title={`Enter a positive number with at most 9 decimals and no thousands separators, for example ${example}`}
       value={value}
       onChange={(event) => onChange(event.target.value.trim())}
       className="figures"

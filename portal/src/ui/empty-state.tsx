@@ -4,13 +4,13 @@ import { Icon, type IconName } from "./icon.tsx";
 type Props = {
   readonly icon?: IconName | undefined;
   readonly title: string;
-  /** `h1` where it is the whole page. */
+  /** `h1` if it is the whole page. */
   readonly heading?: "h1" | "p" | undefined;
   readonly hint?: ReactNode | undefined;
   readonly children?: ReactNode | undefined;
 };
 
-/** Nothing here yet: says so and what the next step is, as a button or a command inside. */
+/** An empty list or page with the next step. */
 export function EmptyState({ icon = "list", title, heading: Heading = "p", hint, children }: Props) {
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] justify-items-center gap-3 px-6 py-12 text-center">

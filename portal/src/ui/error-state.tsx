@@ -3,7 +3,7 @@ import { apiErrorOf } from "../api/error.ts";
 import { Button } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { Icon } from "./icon.tsx";
-import { intoSight } from "./into-sight.ts";
+import { scrollIntoView } from "./scroll-into-view.ts";
 
 type Props = {
   readonly error: unknown;
@@ -12,8 +12,8 @@ type Props = {
   readonly children?: ReactNode | undefined;
 };
 
-/** What went wrong in the gateway's own words, the id to tell the operator, and a way to try again. */
-export function ErrorState({ error, title = "This could not be loaded", onRetry, children }: Props) {
+/** The API's error message with request ID and retry. */
+export function ErrorState({ error, title = "Couldn't load this page", onRetry, children }: Props) {
   const { message, code, requestId } = apiErrorOf(error);
   return (
     <div role="alert" className="grid justify-items-center gap-3 px-6 py-10 text-center">
@@ -37,15 +37,15 @@ export function ErrorState({ error, title = "This could not be loaded", onRetry,
   );
 }
 
-/** The same inside a form or a dialog: one quiet line. */
+/** A compact error for forms and dialogs. */
 export function ErrorNote({ error }: { readonly error: unknown }) {
   if (error === null || error === undefined) return null;
   const { message, code, requestId } = apiErrorOf(error);
   return (
     <div
-      ref={intoSight}
+      ref={scrollIntoView}
       role="alert"
-      // The buttons of a long dialog stand on top of its end.
+      // Sticky dialog buttons cover the end of the form.
       className="grid scroll-mb-20 gap-1 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad"
     >
       <p className="flex gap-2">
@@ -63,7 +63,7 @@ function RequestId({ code, requestId }: { readonly code: string; readonly reques
     <p className="flex flex-wrap items-center justify-center gap-x-2 text-xs text-soft">
       <span className="font-mono">{code}</span>
       <span className="font-mono">{requestId}</span>
-      <CopyButton text={requestId} label="Copy the request id" />
+      <CopyButton text={requestId} label="Copy request ID" />
     </p>
   );
 }

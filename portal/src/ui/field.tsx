@@ -9,36 +9,36 @@ import {
 } from "react";
 import { cx } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
-import { intoSight } from "./into-sight.ts";
+import { scrollIntoView } from "./scroll-into-view.ts";
 
-type FieldIds = { readonly id: string; readonly describedBy: string | undefined; readonly isWrong: boolean };
+type FieldIds = { readonly id: string; readonly describedBy: string | undefined; readonly hasError: boolean };
 const FieldContext = createContext<FieldIds | undefined>(undefined);
 
 type FieldProps = {
   readonly label: ReactNode;
   readonly hint?: ReactNode | undefined;
-  /** What is wrong and what to do; read out at once. */
+  /** The error message, announced immediately. */
   readonly error?: ReactNode | undefined;
   readonly optional?: boolean | undefined;
-  /** The label is for screen readers only. */
+  /** Visually hides the label. */
   readonly hideLabel?: boolean | undefined;
   readonly className?: string | undefined;
   readonly children: ReactNode;
 };
 
-/** A label, one control inside (Input, Select, Textarea find their ids here), a hint and an error. */
+/** Label, hint and error around one control, which gets its IDs from the context. */
 export function Field({ label, hint, error, optional = false, hideLabel = false, className, children }: FieldProps) {
   const id = useId();
   const hasHint = hint !== undefined && hint !== null;
-  const isWrong = error !== undefined && error !== null && error !== "";
-  const describedBy = cx(hasHint && `${id}-hint`, isWrong && `${id}-error`) || undefined;
+  const hasError = error !== undefined && error !== null && error !== "";
+  const describedBy = cx(hasHint && `${id}-hint`, hasError && `${id}-error`) || undefined;
   return (
     <div className={cx("grid min-w-0 content-start gap-1", className)}>
       <label htmlFor={id} className={cx("font-medium text-ink", hideLabel && "sr-only")}>
         {label}
-        {optional && <span className="font-normal text-faint"> optional</span>}
+        {optional && <span className="font-normal text-faint"> (optional)</span>}
       </label>
-      <FieldContext value={{ id, describedBy, isWrong }}>{children}</FieldContext>
+      <FieldContext value={{ id, describedBy, hasError }}>{children}</FieldContext>
       {hasHint && (
         <p id={`${id}-hint`} className="text-xs text-soft">
           {hint}
@@ -47,12 +47,12 @@ export function Field({ label, hint, error, optional = false, hideLabel = false,
       <p
         id={`${id}-error`}
         role="alert"
-        className={cx("flex items-start gap-1 text-xs text-bad", !isWrong && "hidden")}
+        className={cx("flex items-start gap-1 text-xs text-bad", !hasError && "hidden")}
       >
-        {isWrong && (
+        {hasError && (
           <>
             <Icon name="warning" className="mt-px size-3.5" />
-            <span ref={intoSight} className="scroll-mt-20 scroll-mb-20">
+            <span ref={scrollIntoView} className="scroll-mt-20 scroll-mb-20">
               {error}
             </span>
           </>
@@ -62,14 +62,14 @@ export function Field({ label, hint, error, optional = false, hideLabel = false,
   );
 }
 
-/** The ids of the field around a control; empty outside of one. */
+/** The ID attributes of the surrounding field. */
 function useFieldIds() {
   const field = useContext(FieldContext);
   if (field === undefined) return {};
   return {
     id: field.id,
     ...(field.describedBy === undefined ? {} : { "aria-describedby": field.describedBy }),
-    ...(field.isWrong ? { "aria-invalid": true } : {}),
+    ...(field.hasError ? { "aria-invalid": true } : {}),
   };
 }
 
@@ -158,7 +158,7 @@ export function Checkbox({ label, hint, onChange, className, ...rest }: CheckPro
   );
 }
 
-/** On or off, at once: for settings that take effect without a save. */
+/** For settings that take effect immediately. */
 export function Switch({ label, hint, onChange, className, ...rest }: CheckProps) {
   const id = useId();
   return (
@@ -175,7 +175,7 @@ export function Switch({ label, hint, onChange, className, ...rest }: CheckProps
         {...rest}
         id={id}
         type="checkbox"
-        // biome-ignore lint/a11y/useAriaPropsForRole: a checkbox says by itself whether it is checked
+        // biome-ignore lint/a11y/useAriaPropsForRole: a checkbox has an implicit checked state
         role="switch"
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onChange={(event) => onChange?.(event.target.checked)}
@@ -188,11 +188,11 @@ export function Switch({ label, hint, onChange, className, ...rest }: CheckProps
 type SliderProps = Omit<InputHTMLAttributes<HTMLInputElement>, "type" | "onChange" | "value"> & {
   readonly value: number;
   readonly onChange: (value: number) => void;
-  /** How the value is said: "40 %". */
-  readonly said?: string | undefined;
+  /** The value as text, such as "40%". */
+  readonly valueText?: string | undefined;
 };
 
-export function Slider({ value, onChange, said, className, ...rest }: SliderProps) {
+export function Slider({ value, onChange, valueText, className, ...rest }: SliderProps) {
   return (
     <span className={cx("flex items-center gap-3", className)}>
       <input
@@ -200,11 +200,11 @@ export function Slider({ value, onChange, said, className, ...rest }: SliderProp
         {...rest}
         type="range"
         value={value}
-        aria-valuetext={said}
+        aria-valuetext={valueText}
         onChange={(event) => onChange(event.target.valueAsNumber)}
         className="h-6 min-w-0 flex-1"
       />
-      <output className="figures w-12 text-right text-soft">{said ?? value}</output>
+      <output className="figures w-12 text-right text-soft">{valueText ?? value}</output>
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import { cx } from "./class-names.ts";
 
-/** Drawn for a 16 × 16 field with a line of 1.5; each is one path. */
+/** One path each, for a 16 × 16 grid and a stroke of 1.5. */
 const PATHS = {
   home: "M2.5 7.5 8 3l5.5 4.5V13h-4V9.5h-3V13h-4z",
   play: "M4.5 3v10l8-5z",
@@ -29,7 +29,7 @@ const PATHS = {
   token: "M2.5 4.5h11v7h-11zM5 8h.01M8 8h.01M11 8h.01",
   settings:
     "M2.5 4.5h6M11.5 4.5h2M2.5 11.5h2M7.5 11.5h6M10 6a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3M6 13a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3",
-  pulse: "M1.5 8.5h3l2-5 3 9 2-4h3",
+  activity: "M1.5 8.5h3l2-5 3 9 2-4h3",
   grid: "M2.5 2.5h4.5v4.5H2.5zM9 2.5h4.5v4.5H9zM2.5 9h4.5v4.5H2.5zM9 9h4.5v4.5H9z",
   clock: "M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11M8 5v3.2l2 1.3",
   search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9M10.3 10.3l3.2 3.2",
@@ -69,7 +69,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A decoration: what it means is said beside it or in the label of its button. */
+/** Decorative: the meaning is in the text next to it or in the button's label. */
 export function Icon({ name, className }: { readonly name: IconName; readonly className?: string | undefined }) {
   const isDotted = name === "dots" || name === "list";
   return (

@@ -5,15 +5,15 @@ import { Icon, type IconName } from "./icon.tsx";
 
 type HeaderProps = {
   readonly title: ReactNode;
-  /** One sentence: what the screen is for. */
+  /** One sentence about the purpose of the screen. */
   readonly about?: ReactNode | undefined;
-  /** Beside the title: a state, an id. */
+  /** Badges next to the title. */
   readonly mark?: ReactNode | undefined;
-  /** Buttons; the main one last. */
+  /** Buttons, the primary one last. */
   readonly actions?: ReactNode | undefined;
 };
 
-/** The head of a screen: its only h1. */
+/** Contains the only h1 of the screen. */
 export function PageHeader({ title, about, mark, actions }: HeaderProps) {
   return (
     <header className="mb-6 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
@@ -42,7 +42,7 @@ type CardProps = {
   readonly flush?: boolean | undefined;
 };
 
-/** A part of a screen with a title of its own. `flush`: without padding, for tables and charts that reach the edge. */
+/** `flush` removes the padding, for tables and charts. */
 export function Card({ title, about, actions, children, className, flush = false }: CardProps) {
   const hasBody = children !== undefined && children !== null && children !== false;
   return (
@@ -63,7 +63,7 @@ export function Card({ title, about, actions, children, className, flush = false
   );
 }
 
-/** A figure with its name. */
+/** A labelled value. */
 export function Stat({
   label,
   value,
@@ -96,7 +96,7 @@ export function StatRow({ children }: { readonly children: ReactNode }) {
   return <div className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,9rem),1fr))] gap-3">{children}</div>;
 }
 
-/** Names and values, one under the other. */
+/** A description list. */
 export function KeyValue({ rows }: { readonly rows: readonly { readonly name: string; readonly value: ReactNode }[] }) {
   return (
     <dl className="grid grid-cols-[minmax(7rem,max-content)_minmax(0,1fr)] gap-x-6 gap-y-2 max-sm:grid-cols-1 max-sm:gap-y-0.5">
@@ -111,15 +111,15 @@ export function KeyValue({ rows }: { readonly rows: readonly { readonly name: st
 }
 
 const CALLOUTS: Readonly<
-  Record<Exclude<Tone, "neutral" | "accent">, { readonly look: string; readonly icon: IconName }>
+  Record<Exclude<Tone, "neutral" | "accent">, { readonly classes: string; readonly icon: IconName }>
 > = {
-  info: { look: "border-info/35 bg-info-soft text-info", icon: "info" },
-  good: { look: "border-good/35 bg-good-soft text-good", icon: "check" },
-  warn: { look: "border-warn/35 bg-warn-soft text-warn", icon: "warning" },
-  bad: { look: "border-bad/35 bg-bad-soft text-bad", icon: "warning" },
+  info: { classes: "border-info/35 bg-info-soft text-info", icon: "info" },
+  good: { classes: "border-good/35 bg-good-soft text-good", icon: "check" },
+  warn: { classes: "border-warn/35 bg-warn-soft text-warn", icon: "warning" },
+  bad: { classes: "border-bad/35 bg-bad-soft text-bad", icon: "warning" },
 };
 
-/** A remark that one should not miss. */
+/** A highlighted notice. */
 export function Callout({
   tone = "info",
   title,
@@ -131,9 +131,9 @@ export function Callout({
   readonly children?: ReactNode | undefined;
   readonly action?: ReactNode | undefined;
 }) {
-  const { look, icon } = CALLOUTS[tone];
+  const { classes, icon } = CALLOUTS[tone];
   return (
-    <div className={cx("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border px-4 py-3", look)}>
+    <div className={cx("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border px-4 py-3", classes)}>
       <div className="flex min-w-0 flex-1 basis-60 items-start gap-3">
         <Icon name={icon} className="mt-0.5" />
         <div className="min-w-0 flex-1">
@@ -146,7 +146,7 @@ export function Callout({
   );
 }
 
-/** How much of something is used; `label` is said to screen readers. */
+/** `label` is the accessible name. */
 export function Progress({
   share,
   label,
@@ -172,7 +172,7 @@ export function Progress({
   );
 }
 
-/** Parts of a screen under each other, with the screen's own distance. */
+/** Vertical layout with the screen's standard gap. */
 export function Stack({
   children,
   className,
@@ -183,7 +183,7 @@ export function Stack({
   return <div className={cx("grid min-w-0 grid-cols-[minmax(0,1fr)] gap-5", className)}>{children}</div>;
 }
 
-/** Filters over a table: they wrap on a phone. */
+/** Filters above a table. */
 export function Toolbar({ children }: { readonly children: ReactNode }) {
   return <div className="mb-4 flex flex-wrap items-end gap-2">{children}</div>;
 }

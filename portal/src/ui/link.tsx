@@ -1,7 +1,7 @@
 import { Link as RouterLink } from "@tanstack/react-router";
 import type { AnchorHTMLAttributes } from "react";
-import { parseSearch } from "../address.ts";
-import { type ButtonLook, buttonClass } from "./button.tsx";
+import { parseSearch } from "../url-state.ts";
+import { type ButtonVariant, buttonClass } from "./button.tsx";
 import { cx } from "./class-names.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -9,48 +9,48 @@ type Props = Pick<
   AnchorHTMLAttributes<HTMLAnchorElement>,
   "className" | "children" | "onClick" | "title" | "role" | "tabIndex" | "id" | "aria-label" | "aria-current"
 > & {
-  /** An address of the portal, query and all. */
+  /** A path of the portal with its query. */
   readonly to: string;
-  /** Without colour and underline: for rows, cards and the sidebar. */
+  /** Without link styling, for rows, cards and the sidebar. */
   readonly plain?: boolean | undefined;
 };
 
 const EXACT = { exact: true } as const;
 
-/** A link inside the portal: the page stays, its part is loaded when the pointer comes near. */
+/** A client-side link that preloads its screen on hover. */
 export function Link({ to, plain = false, className, ...rest }: Props) {
   const [path = "", query = ""] = to.split("?");
-  const look = plain
+  const classes = plain
     ? className
     : cx("text-accent underline decoration-accent/35 underline-offset-2 hover:decoration-current", className);
-  // Otherwise every link to a part of the path would be the current page as well.
-  return <RouterLink {...rest} to={path} search={parseSearch(query)} activeOptions={EXACT} className={look ?? ""} />;
+  // Otherwise links to parent paths would also count as the current page.
+  return <RouterLink {...rest} to={path} search={parseSearch(query)} activeOptions={EXACT} className={classes ?? ""} />;
 }
 
-/** A link that looks like a button: for going somewhere, where a button does something. */
+/** A link styled as a button, for navigation. */
 export function LinkButton({
   to,
-  look = "plain",
+  variant = "plain",
   size = "normal",
   icon,
   className,
   children,
   ...rest
 }: Omit<Props, "plain"> & {
-  readonly look?: ButtonLook | undefined;
+  readonly variant?: ButtonVariant | undefined;
   readonly size?: "small" | "normal" | undefined;
   readonly icon?: IconName | undefined;
 }) {
   return (
-    <Link {...rest} to={to} plain className={cx(buttonClass(look, size), className)}>
+    <Link {...rest} to={to} plain className={cx(buttonClass(variant, size), className)}>
       {icon !== undefined && <Icon name={icon} />}
       {children}
     </Link>
   );
 }
 
-/** A link that leaves the portal: documents, files, other sites. Loads nothing by itself. */
-export function OutLink({
+/** A link to documents, files and other sites. */
+export function ExternalLink({
   className,
   children,
   ...rest

@@ -22,21 +22,21 @@ export type MenuItem =
     };
 
 type Props = {
-  /** What the button says to a screen reader. */
+  /** The accessible name of the button. */
   readonly label: string;
   readonly items: readonly MenuItem[];
-  /** What the button shows; absent: three dots. */
+  /** The button content; default: three dots. */
   readonly children?: ReactNode | undefined;
   readonly className?: string | undefined;
   readonly align?: "start" | "end" | undefined;
 };
 
-/** A button with a list of actions, in the browser's own popover: Escape and a click elsewhere close it. */
+/** A menu button based on the native popover. */
 export function Menu({ label, items, children, className, align = "end" }: Props) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
-  const place = () => {
+  const positionMenu = () => {
     const [from, to] = [button.current?.getBoundingClientRect(), list.current];
     if (from === undefined || to === null) return;
     const width = Math.max(to.offsetWidth, from.width);
@@ -49,7 +49,7 @@ export function Menu({ label, items, children, className, align = "end" }: Props
   const onToggle = (isOpen: boolean) => {
     button.current?.setAttribute("aria-expanded", String(isOpen));
     if (!isOpen) return;
-    place();
+    positionMenu();
     itemsIn(list.current)[0]?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -90,7 +90,7 @@ export function Menu({ label, items, children, className, align = "end" }: Props
         className="fixed max-h-[70dvh] max-w-[calc(100vw-1rem)] overflow-auto rounded-md border bg-raised p-1 shadow-pop"
       >
         {items.map((item) => (
-          <Entry key={item.label} item={item} close={() => list.current?.hidePopover()} />
+          <MenuEntry key={item.label} item={item} close={() => list.current?.hidePopover()} />
         ))}
       </div>
     </>
@@ -104,7 +104,7 @@ function itemsIn(list: HTMLElement | null): HTMLElement[] {
 const ENTRY =
   "flex w-full items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-left whitespace-nowrap outline-offset-[-2px] hover:bg-hover focus:bg-hover disabled:opacity-50";
 
-function Entry({ item, close }: { readonly item: MenuItem; readonly close: () => void }) {
+function MenuEntry({ item, close }: { readonly item: MenuItem; readonly close: () => void }) {
   const inside = (
     <>
       {item.icon !== undefined && <Icon name={item.icon} className="text-soft" />}

@@ -9,15 +9,15 @@ type Props = {
   readonly empty: string;
 };
 
-/** An order that is changed by dragging or by buttons. */
+/** Reorderable by drag and drop or buttons. */
 export function OrderedList({ label, items, onChange, empty }: Props) {
   const [dragged, setDragged] = useState<number | undefined>();
-  const [said, setSaid] = useState("");
+  const [announcement, setAnnouncement] = useState("");
   const move = (from: number, to: number) => {
     const item = items[from];
     if (item === undefined || to < 0 || to >= items.length) return;
     onChange(items.toSpliced(from, 1).toSpliced(to, 0, item));
-    setSaid(`${item} is now number ${to + 1}`);
+    setAnnouncement(`${item} moved to position ${to + 1}`);
   };
   const over = (event: DragEvent, at: number) => {
     event.preventDefault();
@@ -53,14 +53,14 @@ export function OrderedList({ label, items, onChange, empty }: Props) {
             />
             <IconButton
               icon="close"
-              label={`Take ${item} out`}
+              label={`Remove ${item}`}
               onClick={() => onChange(items.filter((one) => one !== item))}
             />
           </li>
         ))}
       </ol>
       <p role="status" className="sr-only">
-        {said}
+        {announcement}
       </p>
     </>
   );

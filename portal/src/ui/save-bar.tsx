@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** What is not saved yet, at the lower edge while one scrolls. Buttons inside; the main one last. */
+/** A sticky bar for unsaved changes; the primary button comes last. */
 export function SaveBar({
   title,
   note,

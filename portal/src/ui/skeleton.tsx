@@ -1,6 +1,6 @@
 import { cx } from "./class-names.ts";
 
-/** Where something will be, in its size. */
+/** A placeholder while loading. */
 export function Skeleton({ className }: { readonly className?: string | undefined }) {
   return (
     <span
@@ -10,13 +10,12 @@ export function Skeleton({ className }: { readonly className?: string | undefine
   );
 }
 
-/** Lines of text that are on their way. */
 export function SkeletonLines({ count = 3 }: { readonly count?: number | undefined }) {
   return (
     <div role="status" className="grid w-full max-w-3xl gap-2.5">
       <span className="sr-only">Loading</span>
       {Array.from({ length: count }, (_, line) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines without content have no other name
+        // biome-ignore lint/suspicious/noArrayIndexKey: placeholder lines have no other identity
         <Skeleton key={line} className={line % 3 === 2 ? "w-2/5" : line % 3 === 1 ? "w-4/5" : "w-3/5"} />
       ))}
     </div>

@@ -11,16 +11,16 @@ export type Column<T> = {
   readonly header: ReactNode;
   readonly cell: (row: T) => ReactNode;
   readonly align?: "start" | "end" | undefined;
-  /** Its header is a button that sorts. Rows have to be sorted by whoever has them all; see `sortRows`. */
+  /** Makes the header a sort button. The caller sorts the rows; see `sortRows`. */
   readonly sortable?: boolean | undefined;
-  /** On a phone: the first line of the card, or left out. */
+  /** On phones: the title of the card, or hidden. */
   readonly phone?: "title" | "hide" | undefined;
   readonly className?: string | undefined;
 };
 
 export type Sort = { readonly by: string; readonly order: "asc" | "desc" };
 
-/** Whether the rows are on their way, what went wrong, and whether there are more: what `usePages` and `useManage` answer. */
+/** The loading state of the rows, as returned by `usePages` and `useManage`. */
 export type RowsQuery = {
   readonly isPending: boolean;
   readonly error?: unknown;
@@ -31,22 +31,22 @@ export type RowsQuery = {
 };
 
 type Props<T> = {
-  /** What the table shows; for screen readers. */
+  /** The accessible name. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
-  /** The row leads there; the first column carries the link. */
+  /** The row's link, placed in the first column. */
   readonly linkOf?: ((row: T) => string) | undefined;
-  /** How the rows were query for; absent: they are all here. */
+  /** The loading state; absent: all rows are loaded. */
   readonly query?: RowsQuery | undefined;
-  /** Shown in the place of rows when there are none. */
+  /** Shown without rows. */
   readonly empty: ReactNode;
   readonly sort?: Sort | undefined;
   readonly onSort?: ((sort: Sort) => void) | undefined;
 };
 
-/** Rows of the server: states of loading, error and emptiness inside; on a phone each row is a card. */
+/** A table with loading, error and empty states; on phones each row is a card. */
 export function Table<T>(props: Props<T>) {
   const { label, columns, rows, query, empty } = props;
   const { isPending, error, refetch, hasMore = false, isLoadingMore = false, loadMore } = query ?? { isPending: false };
@@ -60,19 +60,19 @@ export function Table<T>(props: Props<T>) {
   return (
     <div className="grid gap-3">
       <div className="relative overflow-x-auto rounded-lg border scroll-hint">
-        {/* On a phone rows are drawn as blocks, which takes the table's roles away: they are given again. */}
+        {/* Rows are blocks on phones, which removes the implicit table roles, so they are set explicitly. */}
         <table
           role="table"
           aria-label={label}
           aria-busy={isPending}
           className="w-full border-collapse text-left max-md:block"
         >
-          <Head {...props} />
+          <TableHead {...props} />
           <tbody role="rowgroup" className="max-md:block">
             {isPending ? (
-              <Ghosts count={columns.length} />
+              <PlaceholderRows count={columns.length} />
             ) : (
-              rows.map((row) => <Line key={props.keyOf(row)} row={row} {...props} />)
+              rows.map((row) => <TableRow key={props.keyOf(row)} row={row} {...props} />)
             )}
           </tbody>
         </table>
@@ -86,7 +86,7 @@ export function Table<T>(props: Props<T>) {
   );
 }
 
-function Head<T>({ columns, sort, onSort }: Props<T>) {
+function TableHead<T>({ columns, sort, onSort }: Props<T>) {
   return (
     <thead role="rowgroup" className="max-md:sr-only">
       <tr role="row" className="border-b bg-sunken/60">
@@ -116,7 +116,7 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
                   )}
                 >
                   {column.header}
-                  {/* In the space between two columns: figures stand under the end of their header. */}
+                  {/* Between two columns, so that values stay aligned with their header. */}
                   <Icon
                     name={order === "asc" ? "up" : "down"}
                     className={cx(
@@ -137,7 +137,7 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
   );
 }
 
-function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
+function TableRow<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
   return (
     <tr
       role="row"
@@ -168,7 +168,7 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
               </span>
             )}
             {index === 0 && linkOf !== undefined ? (
-              // The link covers its row; what else can be clicked in it stands above (`relative z-1`).
+              // The link covers the row; other controls need `relative z-1`.
               <Link
                 plain
                 to={linkOf(row)}
@@ -186,16 +186,16 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
   );
 }
 
-/** What can be done with a row stays in sight however wide the rest is. */
+/** Row actions stay visible when the table scrolls. */
 function isPinned<T>({ id }: Column<T>): boolean {
   return id === "actions";
 }
 
-const GHOSTS = ["a", "b", "c", "d", "e"] as const;
+const PLACEHOLDER_ROWS = ["a", "b", "c", "d", "e"] as const;
 
-function Ghosts({ count }: { readonly count: number }) {
-  return GHOSTS.map((ghost) => (
-    <tr key={ghost} role="row" className="border-b last:border-0">
+function PlaceholderRows({ count }: { readonly count: number }) {
+  return PLACEHOLDER_ROWS.map((row) => (
+    <tr key={row} role="row" className="border-b last:border-0">
       <td role="cell" colSpan={count} className="px-4 py-3.5">
         <span className="sr-only">Loading</span>
         <Skeleton className="w-full" />
@@ -204,7 +204,7 @@ function Ghosts({ count }: { readonly count: number }) {
   ));
 }
 
-/** Sorts rows that are all here. `sortValueOf` gives what a column sorts by; unknown goes last. */
+/** Sorts fully loaded rows; unknown values come last. */
 export function sortRows<T>(
   rows: readonly T[],
   sort: Sort,
@@ -221,7 +221,7 @@ export function sortRows<T>(
   });
 }
 
-/** The order in the address: `?sort=-spend`. */
+/** Parses the query parameter `?sort=-spend`. */
 export function sortOf(text: string): Sort {
   return text.startsWith("-") ? { by: text.slice(1), order: "desc" } : { by: text, order: "asc" };
 }

@@ -1,10 +1,10 @@
 import { type KeyboardEvent, type ReactNode, useId } from "react";
-import { useSearchParam } from "../address.ts";
+import { useSearchParam } from "../url-state.ts";
 import { cx } from "./class-names.ts";
 
 export type Tab = { readonly id: string; readonly label: ReactNode; readonly content: () => ReactNode };
 
-/** Tabs whose choice stands in the address as `?tab=…`; the first one needs no word there. */
+/** Tabs with their selection in the URL as `?tab=…`; the first tab is the default. */
 export function Tabs({
   tabs,
   label,
@@ -44,7 +44,7 @@ type RowProps = {
   readonly panelId: string;
 };
 
-/** The row alone, for panels of one's own: arrow keys move, the chosen one is the only stop of the Tab key. */
+/** The tab list alone, with arrow key navigation. */
 export function TabRow({ tabs, label, chosen, choose, idOf, panelId }: RowProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex((tab) => tab.id === chosen);
@@ -88,8 +88,8 @@ export function TabRow({ tabs, label, chosen, choose, idOf, panelId }: RowProps)
   );
 }
 
-/** A few choices side by side, as radio buttons: for a period or a view. */
-export function Segments({
+/** A segmented control. */
+export function SegmentedControl({
   label,
   options,
   value,

@@ -17,7 +17,7 @@ function change(next: readonly Toast[]): void {
   for (const listener of listeners) listener();
 }
 
-/** Says in a corner that something was done (or was not). The text is plain: it may come from anywhere. */
+/** Shows a short notification. The text is rendered as plain text. */
 export function toast(text: string, tone: Toast["tone"] = "good"): void {
   last += 1;
   const id = last;
@@ -33,8 +33,8 @@ function subscribe(listener: () => void): () => void {
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   const ref = useRef<HTMLDivElement>(null);
-  // Whatever comes last into the top layer is on top: a dialog that is open does not hide what is said now.
-  // It is never away, so that screen readers know the place.
+  // Reopening moves the popover to the top of the top layer, above an open dialog.
+  // It stays open without toasts, so that screen readers observe the live region.
   useEffect(() => {
     if (shown.length > 0 && ref.current?.matches(":popover-open")) ref.current.hidePopover();
     ref.current?.showPopover();

@@ -3,7 +3,7 @@ import type { Choice } from "./choice-list.tsx";
 
 type PublicModel = { readonly id: string; readonly name: string; readonly surfaces: readonly string[] };
 
-/** Every model of the catalogue, to choose from; or those on any of these surfaces. */
+/** Options for all catalogue models, or for those of the given surfaces. */
 export function useModelChoices(surfaces?: readonly string[]): readonly Choice[] {
   const models = usePublic<{ readonly data: readonly PublicModel[] }>("/v1/public/models?limit=1000");
   const fits = (model: PublicModel) => surfaces === undefined || model.surfaces.some((one) => surfaces.includes(one));

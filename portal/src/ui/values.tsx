@@ -5,12 +5,12 @@ import { compactText, numberText } from "../format/number.ts";
 import { dayText, exactText, relativeText, shortText } from "../format/time.ts";
 import { cx } from "./class-names.ts";
 
-/** What is not known is a dash, never a zero. */
+/** Unknown values are shown as a dash, never as zero. */
 export function Unknown() {
   return (
     <span className="text-faint">
       <span aria-hidden="true">–</span>
-      <span className="sr-only">unknown</span>
+      <span className="sr-only">Unknown</span>
     </span>
   );
 }
@@ -23,10 +23,10 @@ type MoneyProps = {
   readonly className?: string | undefined;
 };
 
-/** From here on a tile sets an amount smaller, and may put its currency on a line of its own. */
+/** Longer amounts use a smaller font in tiles and may wrap before the currency. */
 const LONG_MONEY = 12;
 
-/** An exact decimal string in the reader's locale; the exact amount is its title. */
+/** A localised amount with the exact value as its title. */
 export function Money({ amount, currency, as, signed = false, className }: MoneyProps) {
   if (amount === null || amount === undefined) return <Unknown />;
   const isNegative = amount.startsWith("-");
@@ -72,13 +72,13 @@ type TimeProps = {
   readonly none?: string | undefined;
 };
 
-/** A time in the reader's zone; relative by default, with the exact time as its title. */
-export function Time({ at, as = "relative", none = "never" }: TimeProps) {
+/** A time in the reader's time zone; relative by default, with the exact time as its title. */
+export function Time({ at, as = "relative", none = "Never" }: TimeProps) {
   const nowMs = useNow(as === "relative");
   if (at === null || at === undefined) return <span className="text-faint">{none}</span>;
   const atMs = new Date(at).getTime();
   if (Number.isNaN(atMs)) return <Unknown />;
-  const words = {
+  const formatters = {
     relative: () => relativeText(atMs, Math.max(nowMs, Date.now())),
     exact: () => exactText(atMs),
     short: () => shortText(atMs),
@@ -86,21 +86,21 @@ export function Time({ at, as = "relative", none = "never" }: TimeProps) {
   };
   return (
     <time dateTime={new Date(atMs).toISOString()} title={exactText(atMs)} className="figures whitespace-nowrap">
-      {words[as]()}
+      {formatters[as]()}
     </time>
   );
 }
 
 const TICK_MS = 15_000;
 
-/** The time by which relative words are said; moves on while it is looked at. */
-export function useNow(isMoving = true, refetchMs = TICK_MS): number {
+/** The current time for relative texts, updated periodically. */
+export function useNow(isUpdating = true, intervalMs = TICK_MS): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {
-    if (!isMoving) return;
-    const timer = setInterval(() => setNowMs(Date.now()), refetchMs);
+    if (!isUpdating) return;
+    const timer = setInterval(() => setNowMs(Date.now()), intervalMs);
     return () => clearInterval(timer);
-  }, [isMoving, refetchMs]);
+  }, [isUpdating, intervalMs]);
   return nowMs;
 }
 

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useReauthentication } from "../../api/fresh.ts";
 import { addPasskey, listPasskeys, type Passkey, removePasskey, renamePasskey } from "../../api/people.ts";
+import { useReauthentication } from "../../api/reauthentication.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
@@ -14,7 +14,7 @@ import { Menu } from "../../ui/menu.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { passkeyError } from "../sign-in/ways.tsx";
+import { passkeyError } from "../sign-in/sign-in-form.tsx";
 
 type PasskeyAction = { readonly kind: "add" } | { readonly kind: "rename" | "remove"; readonly passkey: Passkey };
 

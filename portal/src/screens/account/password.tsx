@@ -1,15 +1,15 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { apiErrorOf } from "../../api/error.ts";
-import { useReauthentication } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
 import { changePassword } from "../../api/people.ts";
+import { useReauthentication } from "../../api/reauthentication.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { NewPassword, OwnPassword } from "../sign-in/passwords.tsx";
+import { CurrentPasswordField, NewPasswordField } from "../sign-in/password-fields.tsx";
 
 export function Password({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -54,8 +54,13 @@ function ChangePasswordDialog({ onClose }: { readonly onClose: () => void }) {
       onSubmit={change.mutate}
     >
       {!isNew && <ErrorNote error={error} />}
-      <OwnPassword label="Current password" value={current} onChange={setCurrent} />
-      <NewPassword label="New password" value={next} onChange={setNext} error={isNew ? error?.message : undefined} />
+      <CurrentPasswordField label="Current password" value={current} onChange={setCurrent} />
+      <NewPasswordField
+        label="New password"
+        value={next}
+        onChange={setNext}
+        error={isNew ? error?.message : undefined}
+      />
     </FormDialog>
   );
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { apiErrorOf } from "../../api/error.ts";
-import { useReauthentication } from "../../api/fresh.ts";
 import { endOtherSessions, endSession, listSessions, type Session } from "../../api/people.ts";
+import { useReauthentication } from "../../api/reauthentication.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -81,7 +81,7 @@ function SessionRow({
         </span>
       </span>
       {!session.current && (
-        <Button look="quiet" size="small" onClick={onEnd} busy={isBusy}>
+        <Button variant="quiet" size="small" onClick={onEnd} busy={isBusy}>
           Sign out
         </Button>
       )}

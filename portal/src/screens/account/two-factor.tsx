@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { retryAfterReauthentication, useReauthentication } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
 import { beginTotp, endTotp, newBackupCodes, reauthenticateByPassword, verifySecondFactor } from "../../api/people.ts";
+import { retryAfterReauthentication, useReauthentication } from "../../api/reauthentication.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -11,7 +11,7 @@ import { Field } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CodeInput } from "../sign-in/code-step.tsx";
-import { OwnPassword } from "../sign-in/passwords.tsx";
+import { CurrentPasswordField } from "../sign-in/password-fields.tsx";
 import { BackupCodes } from "./backup-codes.tsx";
 import { TotpKey } from "./totp-key.tsx";
 
@@ -31,7 +31,7 @@ export function TwoFactor({ me }: { readonly me: Me }) {
   const actions = me.two_factor ? (
     <>
       <Button onClick={begin("codes")}>Generate backup codes</Button>
-      <Button look="danger" onClick={begin("off")}>
+      <Button variant="danger" onClick={begin("off")}>
         Turn off
       </Button>
     </>
@@ -122,7 +122,7 @@ function PasswordDialog({
       {purpose === "off" && <p className="text-soft">Your password alone is then enough to sign in to your account.</p>}
       {purpose === "codes" && <p className="text-soft">Your existing backup codes stop working.</p>}
       <ErrorNote error={submit.error} />
-      <OwnPassword value={password} onChange={setPassword} />
+      <CurrentPasswordField value={password} onChange={setPassword} />
     </FormDialog>
   );
 }

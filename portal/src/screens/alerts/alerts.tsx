@@ -1,22 +1,22 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Callout, Card, PageHeader, Stack } from "../../ui/layout.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
+import type { AlertRules } from "./alert-draft.ts";
 import { Deliveries } from "./deliveries.tsx";
-import type { AlertRules } from "./draft.ts";
 import { RulesForm } from "./rules-form.tsx";
-import { SendTestAlert } from "./try-alerts.tsx";
+import { SendTestAlert } from "./send-test-alert.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
@@ -33,11 +33,11 @@ export function Screen() {
         mark={rules.data !== undefined && <Badge tone={isOn ? "good" : "neutral"}>{isOn ? "On" : "Off"}</Badge>}
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageShowAlerts", args: { params }, says: "Show alert rules" },
-                { id: "manageTestAlerts", args: { params }, says: "Send a test alert" },
-                { id: "manageListAlertDeliveries", args: { params }, says: "List deliveries" },
+                { id: "manageShowAlerts", args: { params }, description: "Show alert rules" },
+                { id: "manageTestAlerts", args: { params }, description: "Send a test alert" },
+                { id: "manageListAlertDeliveries", args: { params }, description: "List deliveries" },
               ]}
             />
             {isOn && <TurnOffAlerts />}
@@ -113,17 +113,17 @@ function SecretDialog({ secret, onClose }: SecretProps) {
       onClose={onClose}
       title="Webhook secret"
       footer={
-        <Button look="primary" onClick={onClose}>
+        <Button variant="primary" onClick={onClose}>
           I saved it
         </Button>
       }
     >
-      <ShownOnce secret={secret ?? ""} label="Webhook secret">
+      <OneTimeSecret secret={secret ?? ""} label="Webhook secret">
         <p className="text-soft">
           Use it to verify each message: HMAC-SHA-256 over <code className="font-mono">x-svc-timestamp</code>, a dot and
           the body equals one of the signatures in <code className="font-mono">x-svc-signature</code>.
         </p>
-      </ShownOnce>
+      </OneTimeSecret>
     </Dialog>
   );
 }
@@ -168,7 +168,7 @@ function TurnOffAlerts() {
   });
   return (
     <>
-      <Button look="danger" onClick={() => setIsConfirming(true)}>
+      <Button variant="danger" onClick={() => setIsConfirming(true)}>
         Turn off{" "}
       </Button>
       <Confirm

@@ -1,10 +1,10 @@
-import { useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 
 type Delivery = Row<"manageListAlertDeliveries">;
 

@@ -1,5 +1,4 @@
 import { type ReactNode, type SyntheticEvent, useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
@@ -7,9 +6,10 @@ import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input, Textarea } from "../../ui/field.tsx";
 import { Callout, Card, Stack } from "../../ui/layout.tsx";
-import { Segments } from "../../ui/tabs.tsx";
+import { SegmentedControl } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { type AlertDraft, type AlertRules, alertRulesBody, draftOf, type MailTo } from "./draft.ts";
+import { useWorkspace } from "../../url-state.ts";
+import { type AlertDraft, type AlertRules, alertRulesBody, draftOf, type MailTo } from "./alert-draft.ts";
 
 type SavedAlerts = ApiResponse<"managePutAlerts">;
 
@@ -56,7 +56,7 @@ export function RulesForm({ rules, onSecret, webhookActions }: Props) {
         </div>
         {!hasFieldError && <ErrorNote error={save.error} />}
         <div>
-          <Button type="submit" look="primary" busy={save.isPending}>
+          <Button type="submit" variant="primary" busy={save.isPending}>
             {rules.enabled ? "Save alerts" : "Turn on alerts"}
           </Button>
         </div>
@@ -121,7 +121,7 @@ function AlertDestinations({ draft, change, fieldError, rules, webhookActions }:
         <div className="grid gap-2">
           <p className="font-medium">Email</p>
           <div className="overflow-x-auto">
-            <Segments
+            <SegmentedControl
               label="Email"
               options={MAIL_OPTIONS}
               value={draft.mailTo}

@@ -1,15 +1,15 @@
 import { useMemo } from "react";
-import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage, usePages } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { useDebounced } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-debounced.ts";
 import { Time } from "../../ui/values.tsx";
+import { stringifySearch, useSearchParams, useWorkspace } from "../../url-state.ts";
 import { type Entry, type Filters, iconOf, KINDS, queryOf, targetNameOf } from "./entry.ts";
 import { EntryDetail } from "./entry-detail.tsx";
 import { ExportButton } from "./export.tsx";
@@ -76,7 +76,7 @@ export function Screen() {
         about="Every management action with actor, target and time. Contains no secrets and no request content."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListAudit", args: { query }, says: "List these entries" }]} />
+            <ApiButton calls={[{ id: "manageListAudit", args: { query }, description: "List these entries" }]} />
             <ExportButton workspace={workspace} query={query} />
           </>
         }
@@ -148,7 +148,7 @@ function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
         <Input type="date" value={filters.to} onChange={(event) => search.set({ to: event.target.value })} />
       </Field>
       {isFiltered && (
-        <Button look="quiet" icon="close" onClick={clear}>
+        <Button variant="quiet" icon="close" onClick={clear}>
           Clear filters{" "}
         </Button>
       )}

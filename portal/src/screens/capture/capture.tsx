@@ -1,20 +1,20 @@
 import { useState } from "react";
-import { useSearchParam, useWorkspace } from "../../address.ts";
 import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
 import { bytesText, counted } from "../../format/number.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Callout, PageHeader, Stack } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Num, Time } from "../../ui/values.tsx";
-import { OpenWindowDialog } from "./open-window.tsx";
-import { type CaptureWindow, OpenWindowCard, ScopeText } from "./running-window.tsx";
+import { useSearchParam, useWorkspace } from "../../url-state.ts";
+import { type CaptureWindow, OpenWindowCard, ScopeText } from "./open-window-card.tsx";
+import { OpenWindowDialog } from "./open-window-dialog.tsx";
 
 const REFETCH_MS = 4000;
 
@@ -33,14 +33,14 @@ export function Screen() {
         about="Store encrypted request and response content for a limited time to debug a problem. Outside a window, no content is stored."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
                 { id: "manageListCaptures", args: { query } },
                 { id: "manageOpenCapture", args: { params: { workspace }, body: { minutes: 30 } } },
               ]}
             />
             {!requiresZeroRetention && (
-              <Button look="primary" icon="record" onClick={() => setIsNew("1")}>
+              <Button variant="primary" icon="record" onClick={() => setIsNew("1")}>
                 Open window{" "}
               </Button>
             )}
@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<CaptureWindow>[] = [
       <span className="grid">
         <Time at={row.opened_at} as="short" />
         <span className="text-xs font-normal text-soft">
-          by <Logged text={row.opened_by} className="max-w-40" />
+          by <UntrustedText text={row.opened_by} className="max-w-40" />
         </span>
       </span>
     ),
@@ -112,7 +112,7 @@ const COLUMNS: readonly Column<CaptureWindow>[] = [
     id: "reason",
     header: "Reason",
     className: "md:min-w-40",
-    cell: (row) => <Logged text={row.reason} wrap />,
+    cell: (row) => <UntrustedText text={row.reason} wrap />,
   },
   {
     id: "items",
@@ -158,7 +158,7 @@ function Purge({ window }: { readonly window: CaptureWindow }) {
   if (window.purged_at !== null || (window.items === 0 && window.state !== "open")) return null;
   return (
     <>
-      <Button size="small" look="danger" icon="trash" onClick={() => setIsConfirming(true)}>
+      <Button size="small" variant="danger" icon="trash" onClick={() => setIsConfirming(true)}>
         Purge
       </Button>
       <Confirm

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import { countryName } from "../../format/country.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { useDebounced } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-debounced.ts";
+import { useSearchParams } from "../../url-state.ts";
 import { useCapabilities, useCatalogueContext, useCreators, useCurrencies, useProviders } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 
@@ -168,7 +168,7 @@ export function ModelFilters() {
       </details>
       {isFiltered && (
         <div>
-          <Button size="small" look="quiet" icon="close" onClick={() => set(NO_FILTERS)}>
+          <Button size="small" variant="quiet" icon="close" onClick={() => set(NO_FILTERS)}>
             Clear all filters
           </Button>
         </div>

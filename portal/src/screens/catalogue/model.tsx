@@ -1,5 +1,4 @@
 import { useEffect } from "react";
-import { pathIn, useParam, useSearchParam, useSearchParams } from "../../address.ts";
 import { usePublic } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -7,9 +6,10 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Callout, Card, PageHeader, Stack, Stat, StatRow } from "../../ui/layout.tsx";
-import { Link, LinkButton, OutLink } from "../../ui/link.tsx";
+import { ExternalLink, Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num } from "../../ui/values.tsx";
+import { pathIn, useParam, useSearchParam, useSearchParams } from "../../url-state.ts";
 import {
   type PublicEndpoint,
   type PublicModel,
@@ -81,7 +81,7 @@ function Page({ model, path, currency, workspace }: PageProps) {
         actions={
           <>
             <PublicApiButton paths={[{ path, description: "Show this model and its endpoints" }]} />
-            <LinkButton to={playgroundPath(model, workspace)} look="primary" icon="play">
+            <LinkButton to={playgroundPath(model, workspace)} variant="primary" icon="play">
               {workspace === "" ? "Sign in to try" : "Try in playground"}
             </LinkButton>
           </>
@@ -164,9 +164,9 @@ function About({ model }: { readonly model: PublicModel }) {
             Sources:
             {model.sources.map((source) =>
               source.startsWith("http") ? (
-                <OutLink key={source} href={source} target="_blank" className="break-all">
+                <ExternalLink key={source} href={source} target="_blank" className="break-all">
                   {source.replace(/^https?:\/\//, "")}
-                </OutLink>
+                </ExternalLink>
               ) : (
                 <span key={source}>{source}</span>
               ),

@@ -1,4 +1,3 @@
-import { useSearchParams } from "../../address.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -6,6 +5,7 @@ import { PageHeader } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 import {
   modelPath,
   modelsPath,

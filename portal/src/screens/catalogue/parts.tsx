@@ -6,7 +6,7 @@ import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { OutLink } from "../../ui/link.tsx";
+import { ExternalLink } from "../../ui/link.tsx";
 import { Country, Money, Time, Unknown } from "../../ui/values.tsx";
 import type { PublicEndpoint } from "./catalogue.ts";
 import { mainUnits, statedUnits } from "./prices.ts";
@@ -20,7 +20,7 @@ export function PublicApiButton({
   const [isOpen, setIsOpen] = useState(false);
   return (
     <>
-      <Button look="quiet" icon="terminal" onClick={() => setIsOpen(true)}>
+      <Button variant="quiet" icon="terminal" onClick={() => setIsOpen(true)}>
         API
       </Button>
       <Dialog open={isOpen} onClose={() => setIsOpen(false)} title="API calls" size="wide">
@@ -147,9 +147,9 @@ export function EvidenceList({ evidence }: { readonly evidence: readonly Evidenc
         <li key={`${one.url} ${one.claim}`} className="grid gap-0.5 border-l-2 pl-3">
           {one.claim !== null && <p className="text-pretty">{one.claim}</p>}
           <p className="flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-soft">
-            <OutLink href={one.url} target="_blank" className="break-all">
+            <ExternalLink href={one.url} target="_blank" className="break-all">
               {hostOf(one.url)}
-            </OutLink>
+            </ExternalLink>
             <span>
               Read <Time at={one.read} as="day" />
             </span>

@@ -1,13 +1,13 @@
 import { useEffect } from "react";
-import { useParam, useSearchParams } from "../../address.ts";
 import { usePublic } from "../../api/hooks.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Input, Select } from "../../ui/field.tsx";
 import { Callout, Card, KeyValue, PageHeader, Stack } from "../../ui/layout.tsx";
-import { Link, LinkButton, OutLink } from "../../ui/link.tsx";
+import { ExternalLink, Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Country } from "../../ui/values.tsx";
+import { useParam, useSearchParams } from "../../url-state.ts";
 import { type ProviderDetail, useCatalogueContext, useCurrencies, useVerdicts } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
 import { LISTED_CURRENCY } from "./model-filters.tsx";
@@ -115,9 +115,9 @@ function AboutProvider({ provider }: { readonly provider: ProviderDetail }) {
           {links.map(
             ({ href, text }) =>
               href !== null && (
-                <OutLink key={text} href={href} target="_blank">
+                <ExternalLink key={text} href={href} target="_blank">
                   {text}
-                </OutLink>
+                </ExternalLink>
               ),
           )}
         </p>

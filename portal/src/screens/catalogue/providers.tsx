@@ -1,5 +1,4 @@
 import { useEffect, useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import { countryName } from "../../format/country.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -8,8 +7,9 @@ import { Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
-import { useDebounced } from "../../ui/use-calm.ts";
+import { useDebounced } from "../../ui/use-debounced.ts";
 import { Country, Num } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 import { type PublicProvider, providerPath, useProviders } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 import { Countries, DataHandling, Levels, PublicApiButton } from "./parts.tsx";

@@ -2,7 +2,8 @@ import type { Client, Target } from "./client-kind.ts";
 
 const command = (name: string, { origin, key }: Target) => ({
   title: "Or run the connect command",
-  says: "Keeps existing settings and sends one test request. Use --dry-run to preview the changes and --undo to revert them.",
+  description:
+    "Keeps existing settings and sends one test request. Use --dry-run to preview the changes and --undo to revert them.",
   code: `GATEWAY_URL=${origin} GATEWAY_KEY=${key} bin/gateway connect ${name}`,
 });
 
@@ -109,7 +110,7 @@ export const AGENTS: readonly Client[] = [
     steps: ({ origin, model, key }) => [
       {
         title: "Override the base URL",
-        says: "Under Settings > Models > API Keys, turn on “Override OpenAI Base URL” and fill in both fields.",
+        description: "Under Settings > Models > API Keys, turn on “Override OpenAI Base URL” and fill in both fields.",
         file: "Override OpenAI Base URL",
         code: `${origin}/v1`,
       },

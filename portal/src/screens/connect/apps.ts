@@ -47,14 +47,15 @@ endpoints:
     steps: ({ origin, model, key }) => [
       {
         title: "Create a credential",
-        says: "Under Credentials > New > OpenAI, fill in these two fields and save. n8n tests the credential by listing the models.",
+        description:
+          "Under Credentials > New > OpenAI, fill in these two fields and save. n8n tests the credential by listing the models.",
         file: "Base URL",
         code: `${origin}/v1`,
       },
       { title: "Enter the key", file: "API Key", code: key },
       {
         title: "Use it in an OpenAI Chat Model node",
-        says: "Select the model by ID.",
+        description: "Select the model by ID.",
         file: "Model, by ID",
         code: model,
       },

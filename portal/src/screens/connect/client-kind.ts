@@ -11,7 +11,7 @@ export type Target = {
 
 export type Step = {
   readonly title: string;
-  readonly says?: string;
+  readonly description?: string;
   /** The file or field that `code` goes into. */
   readonly file?: string;
   readonly code?: string;

@@ -1,11 +1,10 @@
 import { useEffect, useId, useState } from "react";
-import { useParam, useSearchParam, useWorkspace } from "../../address.ts";
 import { useManageMutation, usePublic } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -13,8 +12,9 @@ import { Field, Input } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
-import { useCallable } from "../playground/models.ts";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
+import { useParam, useSearchParam, useWorkspace } from "../../url-state.ts";
+import { useCallableModels } from "../playground/callable-models.ts";
 import type { Client, Step } from "./client-kind.ts";
 import { CLIENTS } from "./clients.ts";
 import { LiveCheck } from "./live-check.tsx";
@@ -41,7 +41,7 @@ export function Screen() {
 
 function ClientPage({ client }: { readonly client: Client }) {
   const { workspace, at } = useWorkspace();
-  const { models } = useCallable(workspace, "chat");
+  const { models } = useCallableModels(workspace, "chat");
   const [chosen, choose] = useSearchParam("model");
   const [key, setKey] = useState<string>();
   const model = chosen || (models[0]?.id ?? "auto");
@@ -58,16 +58,16 @@ function ClientPage({ client }: { readonly client: Client }) {
         about={`${client.about} Use the base URL ${client.base}.`}
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
                 {
                   id: "manageListRequests",
                   args: { params: { workspace }, query: { limit: 20 } },
-                  says: "List recent requests",
+                  description: "List recent requests",
                 },
               ]}
             />
-            <LinkButton to={at("connect")} look="quiet">
+            <LinkButton to={at("connect")} variant="quiet">
               All clients
             </LinkButton>
           </>
@@ -112,11 +112,17 @@ function useContextTokens(model: string): number | null {
   return catalogueModel.data?.context_tokens ?? null;
 }
 
-function StepCard({ step: { title, says, file, code }, number }: { readonly step: Step; readonly number: number }) {
+function StepCard({
+  step: { title, description, file, code },
+  number,
+}: {
+  readonly step: Step;
+  readonly number: number;
+}) {
   return (
     <Card title={`${number}. ${title}`} about={file}>
       <div className="grid gap-2">
-        {says !== undefined && <p className="text-soft text-pretty">{says}</p>}
+        {description !== undefined && <p className="text-soft text-pretty">{description}</p>}
         {code !== undefined && <CodeBlock code={code} label={file ?? title} />}
       </div>
     </Card>
@@ -145,9 +151,9 @@ function KeyStep({ client, createdKey, onCreated }: KeyStepProps) {
     });
   if (createdKey !== undefined)
     return (
-      <ShownOnce secret={createdKey} label={`Key for ${client.title}`}>
+      <OneTimeSecret secret={createdKey} label={`Key for ${client.title}`}>
         <p className="text-xs">It is filled in below while this page is open.</p>
-      </ShownOnce>
+      </OneTimeSecret>
     );
   return (
     <div className="grid gap-2">

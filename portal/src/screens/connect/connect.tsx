@@ -1,15 +1,15 @@
-import { useWorkspace } from "../../address.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
+import { useWorkspace } from "../../url-state.ts";
 import { CLIENTS, KINDS } from "./clients.ts";
 
 export function Screen() {
   const { at } = useWorkspace();
   const addresses = [
-    { says: "Most clients", text: `${location.origin}/v1` },
-    { says: "Claude Code, Anthropic SDK", text: location.origin },
+    { description: "Most clients", text: `${location.origin}/v1` },
+    { description: "Claude Code, Anthropic SDK", text: location.origin },
   ];
   return (
     <>
@@ -20,12 +20,12 @@ export function Screen() {
       <Stack>
         <Card title="Base URL">
           <div className="grid gap-3 sm:grid-cols-2">
-            {addresses.map(({ says, text }) => (
+            {addresses.map(({ description, text }) => (
               <div key={text} className="grid gap-0.5">
-                <p className="text-xs text-soft">{says}</p>
+                <p className="text-xs text-soft">{description}</p>
                 <p className="flex items-center gap-1.5">
                   <code className="min-w-0 font-mono break-all">{text}</code>
-                  <CopyButton text={text} label={`Copy base URL for ${says}`} />
+                  <CopyButton text={text} label={`Copy base URL for ${description}`} />
                 </p>
               </div>
             ))}

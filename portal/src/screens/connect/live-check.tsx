@@ -5,7 +5,7 @@ import { LevelBadge } from "../../ui/badge.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Country, Time } from "../../ui/values.tsx";
 import type { Client } from "./client-kind.ts";
 
@@ -65,7 +65,7 @@ export function LiveCheck({
           )}
           {other !== undefined && (
             <p className="text-xs text-soft">
-              Received a request from <Logged text={other.app ?? "another client"} />.{" "}
+              Received a request from <UntrustedText text={other.app ?? "another client"} />.{" "}
               <Link to={requestPath(other.id)}>View request</Link>
             </p>
           )}
@@ -94,7 +94,7 @@ function FirstRequestResult({
         {isSuccess ? `${title} is connected` : `A request from ${title} was rejected (${request.status})`}
       </p>
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <Logged text={request.model ?? request.model_requested} mono />
+        <UntrustedText text={request.model ?? request.model_requested} mono />
         {request.provider !== null && <span>Served by {request.provider}</span>}
         {request.level !== null && <LevelBadge level={request.level} />}
         {request.countries?.map((code) => (

@@ -1,15 +1,15 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import { apiErrorOf } from "../../api/error.ts";
-import { useReauthentication } from "../../api/fresh.ts";
 import { useMe } from "../../api/me.ts";
 import { decideDevice, deviceCode } from "../../api/people.ts";
+import { useReauthentication } from "../../api/reauthentication.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { useSearchParams } from "../../url-state.ts";
 import { AuthCard } from "../sign-in/auth-card.tsx";
 
 /** Device authorization: approves the code that the CLI or another client shows. */
@@ -47,7 +47,7 @@ function CodeEntry({ onCode }: { readonly onCode: (code: string) => void }) {
             className="text-center text-lg tracking-[0.2em] uppercase"
           />
         </Field>
-        <Button type="submit" look="primary">
+        <Button type="submit" variant="primary">
           Continue{" "}
         </Button>
       </form>
@@ -65,7 +65,7 @@ function DeviceDecision({ code, onOther }: { readonly code: string; readonly onO
   });
   if (deviceStatus.isPending) return <SkeletonLines count={4} />;
   const other = (
-    <Button look="quiet" size="small" onClick={onOther}>
+    <Button variant="quiet" size="small" onClick={onOther}>
       Enter another code
     </Button>
   );
@@ -100,7 +100,7 @@ function DeviceDecision({ code, onOther }: { readonly code: string; readonly onO
         <Button onClick={() => decide.mutate("deny")} disabled={decide.isPending}>
           Reject{" "}
         </Button>
-        <Button look="primary" onClick={() => decide.mutate("approve")} busy={decide.isPending}>
+        <Button variant="primary" onClick={() => decide.mutate("approve")} busy={decide.isPending}>
           Connect device{" "}
         </Button>
       </div>

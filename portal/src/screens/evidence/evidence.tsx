@@ -1,8 +1,7 @@
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import { urlOf } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button, buttonClass } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
@@ -11,10 +10,11 @@ import { Callout, Card, PageHeader, Stack, Stat, StatRow, Toolbar } from "../../
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
-import { PolicyRejections, PolicyVersions, Routers, StoredContent } from "./in-force.tsx";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { PERIODS, type Span, usePeriod } from "./period.ts";
+import { PolicyRejections, PolicyVersions, Routers, StoredContent } from "./policy-versions.tsx";
 import type { Report } from "./report.ts";
-import { Groups, ServedEndpoints } from "./served.tsx";
+import { Groups, ServedEndpoints } from "./served-endpoints.tsx";
 import { Sources } from "./sources.tsx";
 
 export function Screen() {
@@ -30,7 +30,7 @@ export function Screen() {
         about="Which endpoints served this workspace, where and under which policy, with sources."
         actions={
           <>
-            <CallButton calls={[{ id: "manageShowEvidence", args }]} />
+            <ApiButton calls={[{ id: "manageShowEvidence", args }]} />
             <Downloads span={span} />
           </>
         }
@@ -65,7 +65,7 @@ function Downloads({ span }: { readonly span: Span }) {
         <Icon name="download" />
         HTML
       </a>
-      <Button look="primary" icon="printer" onClick={() => window.print()}>
+      <Button variant="primary" icon="printer" onClick={() => window.print()}>
         Print
       </Button>
     </>

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
-import { useSearchParams } from "../../address.ts";
 import { DAY_MS } from "../../format/time.ts";
+import { useSearchParams } from "../../url-state.ts";
 
 export const PERIODS = [
   { value: "", label: "Last 30 days" },

@@ -1,7 +1,7 @@
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
-import { OutLink } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
+import { ExternalLink } from "../../ui/link.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Country, Unknown } from "../../ui/values.tsx";
 import type { Report } from "./report.ts";
 
@@ -43,7 +43,7 @@ function Endpoint({ evidence }: { readonly evidence: Evidence }) {
         ]
       : [served, { name: "Status", value: evidence.own_node === true ? REMOVED_NODE : NOT_LISTED }];
   return (
-    <Card title={<Logged text={evidence.endpoint} mono wrap />}>
+    <Card title={<UntrustedText text={evidence.endpoint} mono wrap />}>
       <div className="grid gap-4">
         <KeyValue rows={rows} />
         {evidence.sources !== undefined && evidence.sources.length > 0 && (
@@ -97,10 +97,10 @@ function SourceLine({ source }: { readonly source: Source }) {
 
 /** Only HTTP URLs become links. */
 function SourceLink({ url }: { readonly url: string }) {
-  if (!/^https?:\/\//.test(url)) return <Logged text={url} wrap mono />;
+  if (!/^https?:\/\//.test(url)) return <UntrustedText text={url} wrap mono />;
   return (
-    <OutLink href={url} target="_blank" className="min-w-0 [overflow-wrap:anywhere]">
+    <ExternalLink href={url} target="_blank" className="min-w-0 [overflow-wrap:anywhere]">
       {url.replace(/^https?:\/\//, "")}
-    </OutLink>
+    </ExternalLink>
   );
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { useState } from "react";
 import type { Row } from "../../api/client.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { CodeTabs } from "../../ui/code-block.tsx";
@@ -10,7 +10,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { FirstRequest } from "./first-request.tsx";
 import { firstRequestSnippets } from "./snippets.ts";
@@ -171,7 +171,7 @@ function FirstKey({ workspace, permissions, at, secret, onCreated }: KeyProps) {
   if (secret !== undefined)
     return (
       <>
-        <ShownOnce secret={secret} label="Onboarding key" />
+        <OneTimeSecret secret={secret} label="Onboarding key" />
         {!permissions.isAdmin && policy?.approval === true && (
           <Callout tone="warn" title="Waiting for approval">
             An admin or owner needs to approve this key before it works.
@@ -196,7 +196,7 @@ function FirstKey({ workspace, permissions, at, secret, onCreated }: KeyProps) {
       </p>
       <div className="flex flex-wrap gap-2">
         <Button
-          look="primary"
+          variant="primary"
           icon="key"
           busy={create.isPending}
           onClick={() => create.mutate({ params: { workspace }, body })}

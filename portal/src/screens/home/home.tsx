@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { Guide } from "./guide.tsx";
 import { Overview } from "./overview.tsx";
 
@@ -41,10 +41,10 @@ export function Screen() {
         about={isGuide ? "Three steps, about a minute. You can change everything later." : undefined}
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageListRequests", args: requestArgs, says: "List recent requests" },
-                { id: "manageShowUsage", args: { params: { workspace } }, says: "Show usage by day" },
+                { id: "manageListRequests", args: requestArgs, description: "List recent requests" },
+                { id: "manageShowUsage", args: { params: { workspace } }, description: "Show usage by day" },
               ]}
             />
             {!isGuide && rows !== undefined && (

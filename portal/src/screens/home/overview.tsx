@@ -1,9 +1,8 @@
 import { useMemo } from "react";
-import { useSearchParam } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { moneyText } from "../../format/money.ts";
 import { numberText, percentText } from "../../format/number.ts";
 import { DAY_MS } from "../../format/time.ts";
@@ -14,11 +13,12 @@ import { Icon } from "../../ui/icon.tsx";
 import { Card, Stack, Stat } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Skeleton, SkeletonLines } from "../../ui/skeleton.tsx";
-import { Segments } from "../../ui/tabs.tsx";
+import { SegmentedControl } from "../../ui/tabs.tsx";
 import { Money, useNow } from "../../ui/values.tsx";
-import { collectNotices } from "./attention.ts";
-import { byDay, DAYS, sumOf } from "./figures.ts";
-import { RecentRequests } from "./last-requests.tsx";
+import { useSearchParam } from "../../url-state.ts";
+import { byDay, DAYS, sumOf } from "./daily-sums.ts";
+import { collectNotices } from "./notices.ts";
+import { RecentRequests } from "./recent-requests.tsx";
 
 type Props = {
   readonly workspace: string;
@@ -121,7 +121,7 @@ function DailyChart({
       title={label}
       actions={
         <>
-          <Segments
+          <SegmentedControl
             label="Metric"
             value={isSpend ? "spend" : "requests"}
             onChange={show}

@@ -1,17 +1,17 @@
 import { useState } from "react";
-import { pathIn } from "../../address.ts";
 import type { ApiResponse } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
-import { createBody, type KeyDraft, NEW_KEY } from "./draft.ts";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
+import { pathIn } from "../../url-state.ts";
+import { createBody, type KeyDraft, NEW_KEY } from "./key-draft.ts";
 import { fieldErrorOf, KeySettingsFields, NEW_EXPIRIES } from "./key-fields.tsx";
 
 type Props = {
@@ -165,14 +165,14 @@ function KeyCreated({
   const footer = (
     <>
       <LinkButton to={pathIn(workspace, "connect")}>Connect client</LinkButton>
-      <Button look="primary" onClick={close}>
+      <Button variant="primary" onClick={close}>
         I copied the key
       </Button>
     </>
   );
   return (
     <Dialog open={open} onClose={close} title={`Key created: ${createdKey.name}`} footer={footer}>
-      <ShownOnce secret={createdKey.key} label={createdKey.name} />
+      <OneTimeSecret secret={createdKey.key} label={createdKey.name} />
       {needsApproval && (
         <Callout tone="warn" title="Waiting for approval">
           Requests with this key are rejected until an admin or owner approves it under Keys.

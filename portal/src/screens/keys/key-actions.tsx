@@ -5,9 +5,9 @@ import { Icon } from "../../ui/icon.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { EditKey } from "./change-key.tsx";
-import { RevokeKey, RotateKey } from "./end-key.tsx";
+import { EditKey } from "./edit-key.tsx";
 import { isInactive, type Key } from "./key.ts";
+import { RevokeKey, RotateKey } from "./revoke-rotate-key.tsx";
 
 /** The open dialog of a key. */
 export type KeyAction = { readonly kind: "change" | "rotate" | "revoke"; readonly subject: Key };
@@ -81,7 +81,7 @@ export function PendingKeys({
                 >
                   Approve
                 </Button>
-                <Button size="small" look="danger" onClick={() => act({ kind: "revoke", subject })}>
+                <Button size="small" variant="danger" onClick={() => act({ kind: "revoke", subject })}>
                   Decline
                 </Button>
               </span>

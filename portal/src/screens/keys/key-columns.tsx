@@ -72,7 +72,7 @@ export function keyColumns({
 }
 
 function Name({ subject }: { readonly subject: Key }) {
-  const { label, tone, says } = STATES[subject.state];
+  const { label, tone, description } = STATES[subject.state];
   return (
     <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
       <span className="max-w-44 truncate max-md:max-w-full" title={subject.name}>
@@ -80,7 +80,7 @@ function Name({ subject }: { readonly subject: Key }) {
       </span>
       {subject.environment === "test" && <Badge>Test</Badge>}
       {subject.state !== "active" && (
-        <Badge tone={tone} title={says}>
+        <Badge tone={tone} title={description}>
           {label}
         </Badge>
       )}

@@ -21,7 +21,7 @@ type Props = {
 };
 
 export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props) {
-  const { label, tone, says } = STATES[subject.state];
+  const { label, tone, description } = STATES[subject.state];
   const footer = isInactive(subject) ? undefined : (
     <>
       <Button icon="edit" onClick={() => act({ kind: "change", subject })}>
@@ -32,7 +32,7 @@ export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props)
           Rotate
         </Button>
       )}
-      <Button look="danger" icon="trash" onClick={() => act({ kind: "revoke", subject })}>
+      <Button variant="danger" icon="trash" onClick={() => act({ kind: "revoke", subject })}>
         Revoke
       </Button>
     </>
@@ -43,7 +43,7 @@ export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props)
         <Badge tone={tone} dot>
           {label}
         </Badge>
-        <span className="text-soft">{says}</span>
+        <span className="text-soft">{description}</span>
       </p>
       {subject.state === "deprecated" && subject.grace_until !== null && (
         <Callout tone="warn" title="Grace period">

@@ -1,7 +1,7 @@
 import type { ApiError } from "../../api/error.ts";
 import { Checkbox, Field, Input, Select, Textarea } from "../../ui/field.tsx";
-import type { KeyDraft, PolicyDraft } from "./draft.ts";
 import { SCOPES } from "./key.ts";
+import type { KeyDraft, PolicyDraft } from "./key-draft.ts";
 
 type Props = {
   readonly draft: KeyDraft;

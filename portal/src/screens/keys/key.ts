@@ -9,13 +9,17 @@ export type Limits = ApiResponse<"manageShowLimits">;
 type KeyState = Key["state"];
 
 export const STATES: Readonly<
-  Record<KeyState, { readonly label: string; readonly tone: Tone; readonly says: string }>
+  Record<KeyState, { readonly label: string; readonly tone: Tone; readonly description: string }>
 > = {
-  active: { label: "Active", tone: "good", says: "This key works." },
-  pending: { label: "Pending", tone: "warn", says: "An admin or owner needs to approve this key." },
-  deprecated: { label: "Rotated", tone: "info", says: "Replaced by a new key. Works until its grace period ends." },
-  expired: { label: "Expired", tone: "neutral", says: "This key has expired and no longer works." },
-  revoked: { label: "Revoked", tone: "bad", says: "This key was revoked and no longer works." },
+  active: { label: "Active", tone: "good", description: "This key works." },
+  pending: { label: "Pending", tone: "warn", description: "An admin or owner needs to approve this key." },
+  deprecated: {
+    label: "Rotated",
+    tone: "info",
+    description: "Replaced by a new key. Works until its grace period ends.",
+  },
+  expired: { label: "Expired", tone: "neutral", description: "This key has expired and no longer works." },
+  revoked: { label: "Revoked", tone: "bad", description: "This key was revoked and no longer works." },
 };
 
 export const SCOPES = [

@@ -1,15 +1,15 @@
 import { useEffect, useMemo, useState } from "react";
-import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { useKeyLimits } from "../../api/key-limits.ts";
-import { type Permissions, usePermissions } from "../../api/powers.ts";
+import { type Permissions, usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
-import { Segments } from "../../ui/tabs.tsx";
+import { SegmentedControl } from "../../ui/tabs.tsx";
+import { stringifySearch, useSearchParams, useWorkspace } from "../../url-state.ts";
 import { CreateKey } from "./create-key.tsx";
 import { isView, type Key, matchesSearch, sortValueOf, VIEWS } from "./key.ts";
 import { type KeyAction, KeyDialog, PendingKeys } from "./key-actions.tsx";
@@ -116,17 +116,17 @@ function KeysHeader({
       }
       actions={
         <>
-          <CallButton
+          <ApiButton
             calls={[
-              { id: "manageListKeys", args: { params: { workspace } }, says: "List keys" },
+              { id: "manageListKeys", args: { params: { workspace } }, description: "List keys" },
               {
                 id: "manageCreateKey",
                 args: { params: { workspace }, body: { name: "backend", environment: "live" } },
-                says: "Create key",
+                description: "Create key",
               },
             ]}
           />
-          <Button look="primary" icon="plus" onClick={onCreate}>
+          <Button variant="primary" icon="plus" onClick={onCreate}>
             Create key{" "}
           </Button>
         </>
@@ -154,7 +154,7 @@ function KeyFilters({
           onChange={(event) => search.set({ q: event.target.value })}
         />
       </Field>
-      <Segments
+      <SegmentedControl
         label="Status"
         value={isView(view) ? view : "current"}
         onChange={(next) => search.set({ view: next === "current" ? null : next })}
@@ -181,7 +181,7 @@ function NoKeys({
     );
   return (
     <EmptyState icon="key" title="No keys yet" hint="API keys authenticate requests to the gateway.">
-      <Button look="primary" icon="plus" onClick={onCreate}>
+      <Button variant="primary" icon="plus" onClick={onCreate}>
         Create key{" "}
       </Button>
     </EmptyState>

@@ -1,18 +1,18 @@
 import { useQueries } from "@tanstack/react-query";
-import { useSearchParam, useWorkspace } from "../../address.ts";
 import { call } from "../../api/client.ts";
 import { queryKeyOf, useManage, usePages } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Callout, Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
-import { AddLimit } from "./add.tsx";
-import { type Limits, sortByUsage } from "./share.ts";
-import { SpendLimitRow } from "./spender.tsx";
+import { useSearchParam, useWorkspace } from "../../url-state.ts";
+import { AddLimit } from "./add-limit.tsx";
+import { type Limits, sortByUsage } from "./limit-usage.ts";
+import { SpendLimitRow } from "./spend-limit-row.tsx";
 
 const REFETCH_MS = 15_000;
 
@@ -46,13 +46,17 @@ function AllLimits() {
         about="Daily and monthly spend limits of the workspace, its members and its keys, sorted by usage."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageListLimits", args: { params }, says: "List limits" },
-                { id: "managePutLimits", args: { params, body: { day: "5.00" } }, says: "Set a workspace limit" },
+                { id: "manageListLimits", args: { params }, description: "List limits" },
+                {
+                  id: "managePutLimits",
+                  args: { params, body: { day: "5.00" } },
+                  description: "Set a workspace limit",
+                },
               ]}
             />
-            <Button look="primary" icon="plus" onClick={() => setOpen("1")}>
+            <Button variant="primary" icon="plus" onClick={() => setOpen("1")}>
               Set limit{" "}
             </Button>
           </>
@@ -128,7 +132,9 @@ function OwnLimits() {
       <PageHeader
         title="Limits"
         about="Daily and monthly spend limits for you and your keys, set by workspace admins."
-        actions={<CallButton calls={[{ id: "manageShowLimits", args: { params, query }, says: "Show your limits" }]} />}
+        actions={
+          <ApiButton calls={[{ id: "manageShowLimits", args: { params, query }, description: "Show your limits" }]} />
+        }
       />
       <Stack>
         <LimitsNotice />

@@ -1,7 +1,7 @@
 import { percentText } from "../../format/number.ts";
 import { Progress } from "../../ui/layout.tsx";
 import { Money, Time } from "../../ui/values.tsx";
-import { type Period, toneOf, usageOf } from "./share.ts";
+import { type Period, toneOf, usageOf } from "./limit-usage.ts";
 
 /** A higher percentage is shown as "Over": the limit was set far below the spend. */
 const SHOWN_MAX = 9.99;

@@ -2,12 +2,12 @@ import { useState } from "react";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import type { Role } from "../../api/me.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { Time } from "../../ui/values.tsx";
 import { ROLES, roleOf, rolesFor } from "./member.ts";
 
@@ -37,7 +37,7 @@ export function Invite({ workspace, permissions, open, onClose }: Props) {
         onClose={close}
         title={`Invitation for ${invitation.email}`}
         footer={
-          <Button look="primary" onClick={close}>
+          <Button variant="primary" onClick={close}>
             Done
           </Button>
         }
@@ -47,11 +47,11 @@ export function Invite({ workspace, permissions, open, onClose }: Props) {
             ? "The invitation was sent by email. You can also share the link:"
             : "Email isn't set up on this gateway. Share the link yourself."}
         </p>
-        <ShownOnce secret={invitation.link} label="Invitation link">
+        <OneTimeSecret secret={invitation.link} label="Invitation link">
           <p className="text-soft">
             The link works once, only for this email, until <Time at={invitation.expires_at} as="short" />.
           </p>
-        </ShownOnce>
+        </OneTimeSecret>
       </Dialog>
     );
   return (

@@ -1,4 +1,4 @@
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Menu, type MenuItem } from "../../ui/menu.tsx";

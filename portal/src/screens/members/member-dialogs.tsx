@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { useManageMutation } from "../../api/hooks.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { type MemberRow, ROLES, roleOf, rolesFor } from "./member.ts";
@@ -111,17 +111,17 @@ function ResetLink({ workspace, subject, onClose }: Props) {
         onClose={onClose}
         title={`Password reset link for ${subject.email}`}
         footer={
-          <Button look="primary" onClick={onClose}>
+          <Button variant="primary" onClick={onClose}>
             Done
           </Button>
         }
       >
-        <ShownOnce secret={reset.data.link} label="Password reset link">
+        <OneTimeSecret secret={reset.data.link} label="Password reset link">
           <p className="text-soft">
             The link works once, until <Time at={reset.data.expires_at} as="short" />. Anyone with the link can sign in
             as this member.
           </p>
-        </ShownOnce>
+        </OneTimeSecret>
       </Dialog>
     );
   return (

@@ -1,6 +1,6 @@
 import type { Row } from "../../api/client.ts";
 import type { Role } from "../../api/me.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
 import type { Key } from "../keys/key.ts";
 

@@ -1,13 +1,13 @@
 import { useMemo, useState } from "react";
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage, usePages } from "../../api/hooks.ts";
-import { type Permissions, useCurrency, usePermissions } from "../../api/powers.ts";
+import { type Permissions, useCurrency, usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Stack, Toolbar } from "../../ui/layout.tsx";
 import { sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { KeyPolicyCard } from "../settings/key-policy.tsx";
 import { Invitations } from "./invitations.tsx";
 import { Invite } from "./invite.tsx";
@@ -106,18 +106,18 @@ function MembersHeader({
       about="Members of this workspace and their roles."
       actions={
         <>
-          <CallButton
+          <ApiButton
             calls={[
-              { id: "manageListMembers", args: { params: { workspace } }, says: "List members" },
+              { id: "manageListMembers", args: { params: { workspace } }, description: "List members" },
               {
                 id: "peopleInvite",
                 args: { params: { workspace }, body: { email: "ada@example.eu", role: "member" } },
-                says: "Invite member",
+                description: "Invite member",
               },
             ]}
           />
           {permissions.isAdmin && (
-            <Button look="primary" icon="plus" onClick={onInvite}>
+            <Button variant="primary" icon="plus" onClick={onInvite}>
               Invite member{" "}
             </Button>
           )}
@@ -145,7 +145,7 @@ function NoMembers({
   return (
     <EmptyState icon="people" title="No members yet" hint="Invite people to this workspace.">
       {permissions.isAdmin && (
-        <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
+        <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
           Invite member{" "}
         </Button>
       )}

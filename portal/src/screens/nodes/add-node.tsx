@@ -3,31 +3,30 @@ import { useManageMutation } from "../../api/hooks.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
-import { Install } from "./install.tsx";
+import { ConnectNode } from "./connect-node.tsx";
 import type { IssuedNode } from "./node.ts";
-import { CountryField } from "./place.tsx";
+import { CountryField } from "./node-country.tsx";
 
-/** A name, and a country if it is to be declared; then the token and the command. */
 export function AddNode({ workspace, close }: { readonly workspace: string; readonly close: () => void }) {
   const [name, setName] = useState("");
   const [country, setCountry] = useState("");
-  const [made, setMade] = useState<IssuedNode>();
-  const create = useManageMutation("manageCreateNode", { onDone: setMade });
-  if (made !== undefined) return <Install workspace={workspace} node={made} close={close} />;
-  const wrong = create.error?.param === "name" ? create.error.message : undefined;
+  const [createdNode, setCreatedNode] = useState<IssuedNode>();
+  const create = useManageMutation("manageCreateNode", { onDone: setCreatedNode });
+  if (createdNode !== undefined) return <ConnectNode workspace={workspace} node={createdNode} close={close} />;
+  const nameError = create.error?.param === "name" ? create.error.message : undefined;
   return (
     <FormDialog
       open
       onClose={close}
-      title="Add a node"
+      title="Add node"
       onSubmit={() => create.mutate({ params: { workspace }, body: { name, country: country || null } })}
-      action="Add the node"
+      action="Add node"
       busy={create.isPending}
     >
       <Field
         label="Name"
-        hint={`Lower-case letters, digits and hyphens. Its models are called node/${name || "name"}/…; the name stays.`}
-        error={wrong}
+        hint={`Lowercase letters, digits and hyphens. Models are named node/${name || "name"}/…. The name can't be changed.`}
+        error={nameError}
       >
         <Input
           autoFocus
@@ -41,7 +40,7 @@ export function AddNode({ workspace, close }: { readonly workspace: string; read
         />
       </Field>
       <CountryField value={country} choose={setCountry} />
-      {wrong === undefined && <ErrorNote error={create.error} />}
+      {nameError === undefined && <ErrorNote error={create.error} />}
     </FormDialog>
   );
 }

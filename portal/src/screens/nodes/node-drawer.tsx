@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -12,35 +11,35 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
-import { Install } from "./install.tsx";
-import { Mapping } from "./mapping.tsx";
-import { type IssuedNode, LOOK_EVERY_MS, type NodeDetail, STATES } from "./node.ts";
-import { Declare, Place } from "./place.tsx";
+import { useWorkspace } from "../../url-state.ts";
+import { ConnectNode } from "./connect-node.tsx";
+import { ModelMapping } from "./model-mapping.tsx";
+import { type IssuedNode, type NodeDetail, REFETCH_MS, STATES } from "./node.ts";
+import { CountryForm, NodeCountry } from "./node-country.tsx";
 
 type Props = { readonly name: string; readonly isAdmin: boolean; readonly close: () => void };
 
-/** One node: how it is, its models, and what can be done with it. */
 export function NodeDrawer({ name, isAdmin, close }: Props) {
   const { workspace, at } = useWorkspace();
-  const asked = useManage("manageShowNode", { params: { workspace, node: name } }, { refetchMs: LOOK_EVERY_MS });
-  const node = asked.data;
+  const query = useManage("manageShowNode", { params: { workspace, node: name } }, { refetchMs: REFETCH_MS });
+  const node = query.data;
   return (
     <Drawer open onClose={close} title={name}>
       {node === undefined ? (
-        asked.error === null ? (
+        query.error === null ? (
           <SkeletonLines />
         ) : (
-          <ErrorState error={asked.error} onRetry={() => void asked.refetch()} />
+          <ErrorState error={query.error} onRetry={() => void query.refetch()} />
         )
       ) : (
         <>
-          <Standing node={node} />
+          <NodeStatus node={node} />
           <Models node={node} />
-          <Mapping workspace={workspace} node={node} isAdmin={isAdmin} />
-          {isAdmin && <Declare workspace={workspace} node={node} />}
+          <ModelMapping workspace={workspace} node={node} isAdmin={isAdmin} />
+          {isAdmin && <CountryForm workspace={workspace} node={node} />}
           {isAdmin && <Actions workspace={workspace} node={node} close={close} />}
           <p className="text-xs text-soft">
-            <Link to={at(`requests?provider=node-${name}`)}>Its requests</Link>
+            <Link to={at(`requests?provider=node-${name}`)}>View requests</Link>
           </p>
         </>
       )}
@@ -48,28 +47,27 @@ export function NodeDrawer({ name, isAdmin, close }: Props) {
   );
 }
 
-function Standing({ node }: { readonly node: NodeDetail }) {
-  const { word, tone } = STATES[node.state];
+function NodeStatus({ node }: { readonly node: NodeDetail }) {
+  const { label, tone } = STATES[node.state];
   return (
     <>
       {node.set_aside !== null && (
-        <Callout tone="warn" title="It is not asked for now">
-          {node.set_aside.reason}. It is tried again <Time at={node.set_aside.until} as="exact" />. Look after its
-          server.
+        <Callout tone="warn" title="Circuit open">
+          {node.set_aside.reason}. Next attempt <Time at={node.set_aside.until} as="exact" />. Check the local server.
         </Callout>
       )}
       <KeyValue
         rows={[
           {
-            name: "State",
+            name: "Status",
             value: (
               <span className="inline-flex flex-wrap items-center gap-2">
                 <Badge tone={tone} dot>
-                  {word}
+                  {label}
                 </Badge>
                 {node.connected_at === null ? (
                   <>
-                    last seen <Time at={node.last_seen_at} />
+                    Last seen <Time at={node.last_seen_at} />
                   </>
                 ) : (
                   <Time at={node.connected_at} />
@@ -77,10 +75,10 @@ function Standing({ node }: { readonly node: NodeDetail }) {
               </span>
             ),
           },
-          { name: "Country", value: <Place country={node.country} /> },
-          { name: "Called", value: <code className="font-mono text-xs">node/{node.name}/…</code> },
-          { name: "Connects from", value: node.address ?? <Unknown /> },
-          { name: "Connected to", value: node.instance === null ? <Unknown /> : `instance ${node.instance}` },
+          { name: "Country", value: <NodeCountry country={node.country} /> },
+          { name: "Model prefix", value: <code className="font-mono text-xs">node/{node.name}/…</code> },
+          { name: "IP address", value: node.address ?? <Unknown /> },
+          { name: "Gateway instance", value: node.instance === null ? <Unknown /> : node.instance },
           { name: "Agent", value: node.agent ?? <Unknown /> },
           { name: "Local server", value: node.server || <Unknown /> },
           { name: "Load", value: <Load node={node} /> },
@@ -89,7 +87,7 @@ function Standing({ node }: { readonly node: NodeDetail }) {
             name: "Last error",
             value:
               node.last_error === null ? (
-                "none"
+                "None"
               ) : (
                 <>
                   {node.last_error.message}, <Time at={node.last_error.at} />
@@ -119,18 +117,18 @@ export function Load({ node }: { readonly node: Pick<NodeDetail, "running" | "ca
   );
 }
 
-type Served = NodeDetail["served"][number];
+type ServedModel = NodeDetail["served"][number];
 
-const COLUMNS: readonly Column<Served>[] = [
+const COLUMNS: readonly Column<ServedModel>[] = [
   { id: "model", header: "Model", cell: ({ model }) => <span className="font-mono text-xs break-all">{model}</span> },
-  { id: "surfaces", header: "For", cell: ({ surfaces }) => surfaces.join(", ") },
+  { id: "surfaces", header: "Surfaces", cell: ({ surfaces }) => surfaces.join(", ") },
   { id: "context", header: "Context", align: "end", cell: ({ context_tokens }) => <Num value={context_tokens} /> },
   {
     id: "mapped",
-    header: "Also behind",
+    header: "Catalogue model",
     cell: ({ mapped_to }) =>
       mapped_to === null ? (
-        <span className="text-faint">none</span>
+        <span className="text-faint">None</span>
       ) : (
         <span className="font-mono text-xs break-all">{mapped_to}</span>
       ),
@@ -142,15 +140,15 @@ function Models({ node }: { readonly node: NodeDetail }) {
     <section className="grid gap-3 border-t pt-4">
       <h3>Models</h3>
       <Table
-        label="Models of the node"
+        label="Node models"
         columns={COLUMNS}
         rows={node.served}
         keyOf={({ id }) => id}
         empty={
           <p className="px-4 py-3 text-soft">
             {node.state === "offline"
-              ? "Its models are seen when it is connected."
-              : "Its local server has no model: load one there. It is asked again by itself."}
+              ? "Models are listed when the node is connected."
+              : "The local server has no models. Load a model there; the list updates automatically."}
           </p>
         }
       />
@@ -167,56 +165,57 @@ function Actions({
   readonly node: NodeDetail;
   readonly close: () => void;
 }) {
-  const [asking, setAsking] = useState<"rotate" | "remove">();
-  const [issued, setIssued] = useState<IssuedNode>();
+  const [confirming, setConfirming] = useState<"rotate" | "remove">();
+  const [rotatedNode, setRotatedNode] = useState<IssuedNode>();
   const params = { workspace, node: node.name };
   const rotate = useManageMutation("manageRotateNode", {
     onDone: (made) => {
-      setAsking(undefined);
-      setIssued(made);
+      setConfirming(undefined);
+      setRotatedNode(made);
     },
   });
   const remove = useManageMutation("manageRemoveNode", {
     stale: ["manageListNodes"],
     onDone: () => {
       close();
-      toast(`${node.name} was removed.`);
+      toast(`${node.name} removed`);
     },
   });
-  if (issued !== undefined) return <Install workspace={workspace} node={issued} close={() => setIssued(undefined)} />;
+  if (rotatedNode !== undefined)
+    return <ConnectNode workspace={workspace} node={rotatedNode} close={() => setRotatedNode(undefined)} />;
   return (
     <section className="flex flex-wrap gap-2 border-t pt-4">
-      <Button icon="refresh" onClick={() => setAsking("rotate")}>
-        New token
+      <Button icon="refresh" onClick={() => setConfirming("rotate")}>
+        Rotate token{" "}
       </Button>
-      <Button look="danger" icon="trash" onClick={() => setAsking("remove")}>
-        Remove
+      <Button variant="danger" icon="trash" onClick={() => setConfirming("remove")}>
+        Remove node{" "}
       </Button>
       <Confirm
-        open={asking === "rotate"}
-        onClose={() => setAsking(undefined)}
+        open={confirming === "rotate"}
+        onClose={() => setConfirming(undefined)}
         onConfirm={() => rotate.mutate({ params })}
-        title={`A new token for ${node.name}?`}
-        action="Make a new token"
+        title={`Rotate token of ${node.name}?`}
+        action="Rotate token"
         danger
         busy={rotate.isPending}
         error={rotate.error}
       >
-        <p>The old token ends at once, and so does the connection that was made with it.</p>
-        <p>You see the new one this once, and connect the machine with it again.</p>
+        <p>The old token stops working immediately and its connection is closed.</p>
+        <p>The new token is shown once. Use it to reconnect the node.</p>
       </Confirm>
       <Confirm
-        open={asking === "remove"}
-        onClose={() => setAsking(undefined)}
+        open={confirming === "remove"}
+        onClose={() => setConfirming(undefined)}
         onConfirm={() => remove.mutate({ params })}
         title={`Remove ${node.name}?`}
-        action="Remove the node"
+        action="Remove node"
         danger
         busy={remove.isPending}
         error={remove.error}
       >
-        <p>Its connection ends at once. Requests that it serves now go elsewhere, or fail.</p>
-        <p>Its requests stay in the log.</p>
+        <p>The connection is closed immediately. Running requests fail over to another endpoint or fail.</p>
+        <p>Past requests stay in the log.</p>
       </Confirm>
     </section>
   );

@@ -1,5 +1,5 @@
 import type { ApiResponse, Row } from "../../api/client.ts";
-import { baseUrl } from "../../base-address.ts";
+import { baseUrl } from "../../base-url.ts";
 import type { Tone } from "../../ui/badge.tsx";
 import type { Snippet } from "../../ui/code-block.tsx";
 
@@ -7,13 +7,13 @@ export type NodeRow = Row<"manageListNodes">;
 export type NodeDetail = ApiResponse<"manageShowNode">;
 export type IssuedNode = ApiResponse<"manageCreateNode">;
 
-/** How often the screen looks again: nodes come and go by themselves. */
-export const LOOK_EVERY_MS = 4_000;
+/** Nodes connect and disconnect at any time. */
+export const REFETCH_MS = 4_000;
 
-export const STATES: Readonly<Record<NodeRow["state"], { readonly word: string; readonly tone: Tone }>> = {
-  connected: { word: "connected", tone: "good" },
-  set_aside: { word: "set aside", tone: "warn" },
-  offline: { word: "offline", tone: "neutral" },
+export const STATES: Readonly<Record<NodeRow["state"], { readonly label: string; readonly tone: Tone }>> = {
+  connected: { label: "Connected", tone: "good" },
+  set_aside: { label: "Circuit open", tone: "warn" },
+  offline: { label: "Offline", tone: "neutral" },
 };
 
 const SERVERS = [
@@ -23,7 +23,7 @@ const SERVERS = [
   { id: "lm-studio", label: "LM Studio", upstream: "http://127.0.0.1:1234/v1" },
 ] as const;
 
-/** What is typed on the machine, for each local server; the token is pasted, so that no history keeps it. */
+/** Connect commands per local server. The token is read from stdin to keep it out of the shell history. */
 export function installSnippets(): readonly Snippet[] {
   const url = baseUrl().replace(/\/v1$/, "");
   return SERVERS.map(({ id, label, upstream }) => ({

@@ -1,24 +1,24 @@
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { CodeTabs } from "../../ui/code-block.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num, Time } from "../../ui/values.tsx";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { AddNode } from "./add-node.tsx";
-import { installSnippets, LOOK_EVERY_MS, type NodeRow, STATES } from "./node.ts";
+import { installSnippets, type NodeRow, REFETCH_MS, STATES } from "./node.ts";
+import { NodeCountry } from "./node-country.tsx";
 import { Load, NodeDrawer } from "./node-drawer.tsx";
-import { Place } from "./place.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
   const { isAdmin } = usePermissions(workspace);
   const { get, set } = useSearchParams();
-  const nodes = usePages("manageListNodes", { params: { workspace } }, { refetchMs: LOOK_EVERY_MS });
+  const nodes = usePages("manageListNodes", { params: { workspace } }, { refetchMs: REFETCH_MS });
   const open = (name: string | null) => set({ node: name }, name === null ? "replace" : "push");
   const add = () => set({ new: "1" }, "push");
   const chosen = get("node");
@@ -26,13 +26,13 @@ export function Screen() {
     <>
       <PageHeader
         title="Nodes"
-        about="Machines of your own, with a model server on them. They connect out to the gateway and serve this workspace alone, at no cost."
+        about="Your own machines with a model server. Nodes open a connection to the gateway and serve only this workspace, at no cost."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListNodes", args: { params: { workspace } } }]} />
+            <ApiButton calls={[{ id: "manageListNodes", args: { params: { workspace } } }]} />
             {isAdmin && (
-              <Button look="primary" icon="plus" onClick={add}>
-                Add a node
+              <Button variant="primary" icon="plus" onClick={add}>
+                Add node{" "}
               </Button>
             )}
           </>
@@ -56,17 +56,17 @@ function NoNodes({ isAdmin, add }: { readonly isAdmin: boolean; readonly add: ()
   return (
     <EmptyState
       icon="server"
-      title="No machine of your own is here yet"
-      hint="A node runs beside vLLM, Ollama, llama.cpp or LM Studio. It connects out, so no port is opened and NAT is no matter. What it serves costs nothing and counts as your own resource."
+      title="No nodes yet"
+      hint="A node runs next to vLLM, Ollama, llama.cpp or LM Studio. It opens the connection itself, so it needs no open port and works behind NAT. Requests served by a node are free."
     >
       <div className="grid w-xl max-w-full gap-4 text-left">
         <CodeTabs snippets={installSnippets()} label="Local server" />
         {isAdmin ? (
-          <Button look="primary" icon="plus" className="justify-self-center" onClick={add}>
-            Add a node for its token
+          <Button variant="primary" icon="plus" className="justify-self-center" onClick={add}>
+            Add node
           </Button>
         ) : (
-          <p className="text-center text-soft">An admin adds it and gets its token.</p>
+          <p className="text-center text-soft">Ask an admin to add a node.</p>
         )}
       </div>
     </EmptyState>
@@ -88,8 +88,8 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
         </button>
       ),
     },
-    { id: "state", header: "State", cell: (row) => <StateOf row={row} /> },
-    { id: "country", header: "Country", cell: ({ country }) => <Place country={country} short /> },
+    { id: "state", header: "Status", cell: (row) => <NodeStatusBadge row={row} /> },
+    { id: "country", header: "Country", cell: ({ country }) => <NodeCountry country={country} short /> },
     { id: "models", header: "Models", className: "md:min-w-52", cell: ({ models }) => <Models ids={models} /> },
     { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
     {
@@ -110,7 +110,7 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
       header: "Last error",
       cell: ({ last_error }) =>
         last_error === null ? (
-          <span className="text-faint">none</span>
+          <span className="text-faint">None</span>
         ) : (
           <span className="line-clamp-2 text-xs text-soft" title={last_error.message}>
             {last_error.message}, <Time at={last_error.at} />
@@ -120,16 +120,16 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
   ];
 }
 
-function StateOf({ row }: { readonly row: NodeRow }) {
-  const { word, tone } = STATES[row.state];
+function NodeStatusBadge({ row }: { readonly row: NodeRow }) {
+  const { label, tone } = STATES[row.state];
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
       <Badge tone={tone} dot title={row.set_aside?.reason}>
-        {word}
+        {label}
       </Badge>
       {row.state === "offline" && (
         <span className="text-xs text-soft">
-          <Time at={row.last_seen_at} none="never seen" />
+          <Time at={row.last_seen_at} none="Never connected" />
         </span>
       )}
     </span>
@@ -139,7 +139,7 @@ function StateOf({ row }: { readonly row: NodeRow }) {
 const SHOWN_MODELS = 2;
 
 function Models({ ids }: { readonly ids: readonly string[] }) {
-  if (ids.length === 0) return <span className="text-faint">none</span>;
+  if (ids.length === 0) return <span className="text-faint">None</span>;
   const rest = ids.length - SHOWN_MODELS;
   return (
     <span className="font-mono text-xs break-all" title={ids.join(", ")}>

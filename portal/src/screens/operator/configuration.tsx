@@ -1,16 +1,16 @@
-import { useSearchParams } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Callout, PageHeader, Stack, Stat, StatRow, Toolbar } from "../../ui/layout.tsx";
-import { OutLink } from "../../ui/link.tsx";
+import { ExternalLink } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num, Time } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 
 type Setting = Row<"manageListSettings">;
 
@@ -32,81 +32,78 @@ const COLUMNS: readonly Column<Setting>[] = [
       </>
     ),
   },
-  { id: "value", header: "In force", cell: (row) => <Value row={row} />, className: "md:max-w-64" },
+  { id: "value", header: "Value", cell: (row) => <SettingValue row={row} />, className: "md:max-w-64" },
   {
     id: "source",
-    header: "From",
+    header: "Source",
     cell: (row) => (
       <span className="inline-flex flex-wrap items-center justify-end gap-x-2">
         <Badge tone={row.source === "default" ? "neutral" : "accent"}>{SOURCES[row.source]}</Badge>
         {row.source !== "default" && row.default !== null && row.default !== row.value && (
-          <span className="text-xs break-all text-soft">default {row.default}</span>
+          <span className="text-xs break-all text-soft">Default {row.default}</span>
         )}
       </span>
     ),
   },
 ];
 
-function Value({ row }: { readonly row: Setting }) {
-  if (row.secret) return <Badge tone={row.set ? "good" : "neutral"}>{row.set ? "set, never shown" : "not set"}</Badge>;
-  if (row.value === null) return <span className="text-faint">{row.set ? "set" : "nothing"}</span>;
+function SettingValue({ row }: { readonly row: Setting }) {
+  if (row.secret) return <Badge tone={row.set ? "good" : "neutral"}>{row.set ? "Set (hidden)" : "Not set"}</Badge>;
+  if (row.value === null) return <span className="text-faint">{row.set ? "Set" : "Not set"}</span>;
   return <code className="font-mono text-[0.8125rem] break-all">{row.value}</code>;
 }
 
-/** Every setting as it is in force. */
 export function Screen() {
   const search = useSearchParams();
-  const asked = useManage("manageListSettings", {});
-  const all = asked.data?.data ?? [];
-  const words = search.get("q").toLowerCase();
+  const settings = useManage("manageListSettings", {});
+  const all = settings.data?.data ?? [];
+  const searchText = search.get("q").toLowerCase();
   const from = search.get("from");
   const rows = all.filter(
     (row) =>
       (from === "" || (from === "set" ? row.source !== "default" : row.source === from)) &&
-      (words === "" || `${row.name} ${row.says}`.toLowerCase().includes(words)),
+      (searchText === "" || `${row.name} ${row.says}`.toLowerCase().includes(searchText)),
   );
   return (
     <>
       <PageHeader
-        title="Configuration in force"
+        title="Configuration"
         about={
           <>
-            What the gateway was started with. Settings are environment variables; a change holds after a restart.{" "}
-            <OutLink href="/docs">The documents</OutLink> say more.
+            The settings that the gateway was started with. Settings are environment variables; changes apply after a
+            restart. <ExternalLink href="/docs">View documentation</ExternalLink>
           </>
         }
-        actions={
-          <CallButton calls={[{ id: "manageListSettings", args: {}, says: "Show the configuration in force" }]} />
-        }
+        actions={<ApiButton calls={[{ id: "manageListSettings", args: {}, description: "List settings" }]} />}
       />
       <Stack>
-        {asked.data !== undefined && (
+        {settings.data !== undefined && (
           <StatRow>
             <Stat
               label="Version"
-              value={asked.data.version}
+              value={settings.data.version}
               note={
                 <>
-                  started <Time at={asked.data.started_at} />
+                  Started <Time at={settings.data.started_at} />
                 </>
               }
             />
             <Stat
-              label="Set here"
+              label="Changed"
               value={<Num value={all.filter(({ source }) => source !== "default").length} />}
               note={`of ${all.length} settings`}
             />
             <Stat
-              label="To look at"
-              value={<Num value={asked.data.warnings.length} />}
-              tone={asked.data.warnings.length > 0 ? "warn" : "good"}
+              label="Warnings"
+              value={<Num value={settings.data.warnings.length} />}
+              tone={settings.data.warnings.length > 0 ? "warn" : "good"}
             />
           </StatRow>
         )}
-        {asked.data !== undefined && asked.data.warnings.length > 0 && (
-          <Callout tone="warn" title="Settings to look at">
+        {settings.data !== undefined && settings.data.warnings.length > 0 && (
+          <Callout tone="warn" title="Warnings">
             <ul className="list-inside list-disc">
-              {asked.data.warnings.map((warning) => (
+              {settings.data.warnings.map((warning) => (
                 <li key={warning} className="break-words">
                   {warning}
                 </li>
@@ -119,21 +116,21 @@ export function Screen() {
             <Field label="Search" hideLabel className="w-64 max-sm:w-full">
               <Input
                 type="search"
-                placeholder="Search names and meanings"
+                placeholder="Search settings"
                 value={search.get("q")}
                 onChange={(event) => search.set({ q: event.target.value })}
               />
             </Field>
-            <Field label="Where it comes from" hideLabel className="w-48 max-sm:w-full">
+            <Field label="Source" hideLabel className="w-48 max-sm:w-full">
               <Select
                 value={from}
                 onChange={(event) => search.set({ from: event.target.value })}
                 options={[
                   { value: "", label: "All settings" },
-                  { value: "set", label: "Set by somebody" },
-                  { value: "environment", label: "From the environment" },
-                  { value: "file", label: "From a file" },
-                  { value: "default", label: "Defaults" },
+                  { value: "set", label: "Changed from default" },
+                  { value: "environment", label: "Environment" },
+                  { value: "file", label: "File" },
+                  { value: "default", label: "Default" },
                 ]}
               />
             </Field>
@@ -143,10 +140,10 @@ export function Screen() {
             columns={COLUMNS}
             rows={rows}
             keyOf={(row) => row.name}
-            query={asked}
+            query={settings}
             empty={
-              <EmptyState icon="settings" title="No setting fits" hint="Search for another word, or show all of them.">
-                <Button onClick={() => search.set({ q: null, from: null })}>Show all</Button>
+              <EmptyState icon="settings" title="No settings match" hint="Try another search or clear the filters.">
+                <Button onClick={() => search.set({ q: null, from: null })}>Clear filters</Button>
               </EmptyState>
             }
           />

@@ -1,14 +1,14 @@
 import { useState } from "react";
-import { pathIn, useNavigateTo } from "../../address.ts";
 import { useManageMutation, usePublic } from "../../api/hooks.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { pathIn, useNavigateTo } from "../../url-state.ts";
 
 type Currencies = { readonly data: readonly { readonly code: string; readonly name: string }[] };
 
-/** What a name becomes in addresses. */
+/** The default slug for a name. */
 function slugOf(name: string): string {
   return name
     .normalize("NFKD")
@@ -22,21 +22,21 @@ function slugOf(name: string): string {
 type Props = {
   readonly open: boolean;
   readonly onClose: () => void;
-  /** Absent: on to its members, because whoever runs the gateway makes it for somebody else. */
-  readonly onMade?: (slug: string) => void;
+  /** Default: opens the member list, as operators create workspaces for others. */
+  readonly onCreated?: (slug: string) => void;
 };
 
-export function CreateWorkspace({ open, onClose, onMade }: Props) {
-  const go = useNavigateTo();
+export function CreateWorkspace({ open, onClose, onCreated }: Props) {
+  const navigateTo = useNavigateTo();
   const [name, setName] = useState("");
   const [slug, setSlug] = useState<string>();
   const [currency, setCurrency] = useState("EUR");
   const currencies = usePublic<Currencies>("/v1/public/currencies", { enabled: open }).data?.data ?? [];
   const create = useManageMutation("manageCreateWorkspace", {
-    onDone: (made) => {
-      if (onMade !== undefined) return onMade(made.slug);
-      toast(`${made.name} is there. Invite its owner next.`);
-      go(pathIn(made.slug, "members?new=1"));
+    onDone: (created) => {
+      if (onCreated !== undefined) return onCreated(created.slug);
+      toast(`${created.name} created. Invite its owner next.`);
+      navigateTo(pathIn(created.slug, "members?new=1"));
     },
   });
   const close = () => {
@@ -45,24 +45,28 @@ export function CreateWorkspace({ open, onClose, onMade }: Props) {
     create.reset();
     onClose();
   };
-  const said = slug ?? slugOf(name);
-  const wrong = (param: string) => (create.error?.param === param ? create.error.message : undefined);
+  const chosenSlug = slug ?? slugOf(name);
+  const fieldError = (param: string) => (create.error?.param === param ? create.error.message : undefined);
   return (
     <FormDialog
       open={open}
       onClose={close}
-      title="Create a workspace"
-      onSubmit={() => create.mutate({ body: { slug: said, name, currency } })}
-      action="Create"
+      title="Create workspace"
+      onSubmit={() => create.mutate({ body: { slug: chosenSlug, name, currency } })}
+      action="Create workspace"
       busy={create.isPending}
     >
-      <Field label="Name" error={wrong("name")}>
+      <Field label="Name" error={fieldError("name")}>
         <Input required value={name} onChange={(event) => setName(event.target.value)} maxLength={100} />
       </Field>
-      <Field label="Slug" hint="Its name in addresses and calls. It cannot be changed later." error={wrong("slug")}>
-        <Input required mono value={said} onChange={(event) => setSlug(event.target.value)} maxLength={63} />
+      <Field
+        label="Slug"
+        hint="Identifies the workspace in URLs and API calls. It can't be changed later."
+        error={fieldError("slug")}
+      >
+        <Input required mono value={chosenSlug} onChange={(event) => setSlug(event.target.value)} maxLength={63} />
       </Field>
-      <Field label="Currency of the wallet" hint="It cannot be changed later." error={wrong("currency")}>
+      <Field label="Wallet currency" hint="It can't be changed later." error={fieldError("currency")}>
         <Select value={currency} onChange={(event) => setCurrency(event.target.value)}>
           {currencies.length === 0 && <option value="EUR">EUR</option>}
           {currencies.map((one) => (

@@ -1,10 +1,9 @@
 import { Fragment, useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -13,17 +12,17 @@ import { Callout, PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Country, Num, Unknown } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 import { CredentialDrawer } from "./credential-drawer.tsx";
 import type { Provider } from "./rows.ts";
 
-type Tested = ApiResponse<"manageTestProvider">;
+type CredentialTestResult = ApiResponse<"manageTestProvider">;
 
-/** Asks the provider whether it accepts the operator's credential. */
 function TestButton({ provider }: { readonly provider: Provider }) {
-  const [tested, setTested] = useState<Tested | null>(null);
-  const test = useManageMutation("manageTestProvider", { stale: [], onDone: setTested });
+  const [testResult, setTestResult] = useState<CredentialTestResult | null>(null);
+  const test = useManageMutation("manageTestProvider", { stale: [], onDone: setTestResult });
   const close = () => {
-    setTested(null);
+    setTestResult(null);
     test.reset();
   };
   return (
@@ -32,22 +31,22 @@ function TestButton({ provider }: { readonly provider: Provider }) {
         size="small"
         busy={test.isPending}
         onClick={() => test.mutate({ params: { provider: provider.slug }, body: {} })}
-        aria-label={`Test now: ${provider.name}`}
+        aria-label={`Test ${provider.name}`}
       >
-        Test now
+        Test{" "}
       </Button>
       <Dialog
-        open={tested !== null || test.error !== null}
+        open={testResult !== null || test.error !== null}
         onClose={close}
-        title={`Test of ${provider.name}`}
+        title={`Test result for ${provider.name}`}
         footer={<Button onClick={close}>Done</Button>}
       >
-        {tested !== null && (
+        {testResult !== null && (
           <Callout
-            tone={tested.result === "accepted" ? "good" : tested.result === "refused" ? "bad" : "warn"}
-            title={{ accepted: "Accepted", refused: "Refused", unclear: "Not clear" }[tested.result]}
+            tone={testResult.result === "accepted" ? "good" : testResult.result === "refused" ? "bad" : "warn"}
+            title={{ accepted: "Accepted", refused: "Rejected", unclear: "Inconclusive" }[testResult.result]}
           >
-            {tested.detail}
+            {testResult.detail}
           </Callout>
         )}
         <ErrorNote error={test.error} />
@@ -56,10 +55,10 @@ function TestButton({ provider }: { readonly provider: Provider }) {
   );
 }
 
-/** A name of words and underscores breaks behind one of them, never inside a word. */
+/** Allows line breaks after underscores only. */
 function breakable(name: string) {
   return name.split(/(?<=_)/).map((part, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the name
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
     <Fragment key={at}>
       {part}
       <wbr />
@@ -67,20 +66,25 @@ function breakable(name: string) {
   ));
 }
 
-/** What the operator has there, and where it comes from. */
-function StateOf({ row }: { readonly row: Provider }) {
-  if (row.sandbox) return <Badge tone="info">simulated</Badge>;
+function CredentialStatus({ row }: { readonly row: Provider }) {
+  if (row.sandbox) return <Badge tone="info">Simulated</Badge>;
   if (!row.connected)
     return row.stored ? (
-      <Badge tone="bad">stored, not usable</Badge>
+      <Badge tone="bad">Stored, unusable</Badge>
     ) : (
-      <Badge title="Workspaces with a key of their own can still use it">own keys only</Badge>
+      <Badge title="Workspaces with their own key can use this provider">Workspace keys only</Badge>
     );
-  const source = row.credential === "stored" ? "stored" : row.stored ? "by a setting, one is stored" : "by a setting";
+  const source =
+    row.credential === "stored"
+      ? "Stored credential"
+      : row.stored
+        ? "Setting (overrides stored credential)"
+        : "Setting";
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2">
       <Badge tone="good" dot>
-        connected
+        {" "}
+        Connected{" "}
       </Badge>
       <span className="text-xs text-soft">{source}</span>
     </span>
@@ -102,8 +106,8 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
   },
   {
     id: "state",
-    header: "State",
-    cell: (row) => <StateOf row={row} />,
+    header: "Status",
+    cell: (row) => <CredentialStatus row={row} />,
   },
   {
     id: "levels",
@@ -150,7 +154,7 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
     className: "md:max-w-56",
     cell: (row) =>
       row.setting === null ? (
-        <span className="text-faint">none needed</span>
+        <span className="text-faint">Not required</span>
       ) : (
         <code className="font-mono text-xs">{breakable(row.setting)}</code>
       ),
@@ -176,38 +180,41 @@ const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] =
   },
 ];
 
-/** Providers and the operator's credentials there. */
 export function Screen() {
   const search = useSearchParams();
-  const asked = useManage("manageListProviders", {});
-  const words = search.get("q").toLowerCase();
+  const providers = useManage("manageListProviders", {});
+  const searchText = search.get("q").toLowerCase();
   const state = search.get("state");
-  const rows = (asked.data?.data ?? []).filter(
+  const rows = (providers.data?.data ?? []).filter(
     (row) =>
       (state === "" || (state === "connected") === row.connected) &&
-      (words === "" || `${row.slug} ${row.name} ${row.operator}`.toLowerCase().includes(words)),
+      (searchText === "" || `${row.slug} ${row.name} ${row.operator}`.toLowerCase().includes(searchText)),
   );
   const open = (slug: string | null) => search.set({ provider: slug }, slug === null ? "replace" : "push");
-  const chosen = asked.data?.data.find(({ slug, setting }) => setting !== null && slug === search.get("provider"));
+  const chosen = providers.data?.data.find(({ slug, setting }) => setting !== null && slug === search.get("provider"));
   return (
     <>
       <PageHeader
-        title="Providers and credentials"
-        about="Who can be reached with the operator's own credentials. A credential is never shown."
+        title="Provider credentials"
+        about="Providers connected for all workspaces. Credentials are never shown."
         actions={
-          <CallButton
+          <ApiButton
             calls={[
-              { id: "manageListProviders", args: {}, says: "List providers and whether they are connected" },
+              { id: "manageListProviders", args: {}, description: "List providers and their status" },
               {
                 id: "managePutProvider",
                 args: { params: { provider: "mistral" }, body: { key: "…" } },
-                says: "Connect a provider, or replace its credential",
+                description: "Connect a provider or replace its credential",
               },
-              { id: "manageDeleteProvider", args: { params: { provider: "mistral" } }, says: "Forget what is stored" },
+              {
+                id: "manageDeleteProvider",
+                args: { params: { provider: "mistral" } },
+                description: "Delete a stored credential",
+              },
               {
                 id: "manageTestProvider",
                 args: { params: { provider: "mistral" }, body: {} },
-                says: "Ask a provider whether it accepts the credential",
+                description: "Test a credential",
               },
             ]}
           />
@@ -222,14 +229,14 @@ export function Screen() {
             onChange={(event) => search.set({ q: event.target.value })}
           />
         </Field>
-        <Field label="State" hideLabel className="w-44 max-sm:w-full">
+        <Field label="Status" hideLabel className="w-44 max-sm:w-full">
           <Select
             value={state}
             onChange={(event) => search.set({ state: event.target.value })}
             options={[
               { value: "", label: "All providers" },
               { value: "connected", label: "Connected" },
-              { value: "open", label: "Own keys only" },
+              { value: "open", label: "Workspace keys only" },
             ]}
           />
         </Field>
@@ -239,10 +246,10 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={rows}
         keyOf={(row) => row.slug}
-        query={asked}
+        query={providers}
         empty={
-          <EmptyState icon="vault" title="No provider fits" hint="Take a filter out.">
-            <Button onClick={() => search.set({ q: null, state: null })}>Show all</Button>
+          <EmptyState icon="vault" title="No providers match" hint="Remove a filter.">
+            <Button onClick={() => search.set({ q: null, state: null })}>Clear filters</Button>
           </EmptyState>
         }
       />

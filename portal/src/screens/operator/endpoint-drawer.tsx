@@ -1,4 +1,3 @@
-import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Drawer } from "../../ui/dialog.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
@@ -7,12 +6,11 @@ import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { EndpointState } from "./endpoint-state.tsx";
 import type { EndpointRow } from "./rows.ts";
 
-function spread(of: EndpointRow["total"]) {
+function percentilesText(of: EndpointRow["total"]) {
   if (of === null) return <Unknown />;
-  return `${durationText(of.p50_ms)} in the middle, ${durationText(of.p95_ms)} for the slowest of twenty`;
+  return `p50 ${durationText(of.p50_ms)} · p95 ${durationText(of.p95_ms)}`;
 }
 
-/** All that is known of one endpoint. */
 export function EndpointDrawer({
   row,
   onClose,
@@ -32,7 +30,7 @@ function Details({ row }: { readonly row: EndpointRow }) {
     <>
       <KeyValue
         rows={[
-          { name: "State", value: <EndpointState row={row} /> },
+          { name: "Status", value: <EndpointState row={row} /> },
           { name: "Model", value: row.model },
           { name: "Provider", value: `${row.provider}, ${row.region}` },
           { name: "Surfaces", value: row.surfaces.join(", ") },
@@ -40,32 +38,31 @@ function Details({ row }: { readonly row: EndpointRow }) {
           { name: "Served", value: <Num value={row.served} /> },
           { name: "Failed", value: <Num value={row.failed} /> },
           { name: "Last failure", value: <Time at={row.last_failed_at} /> },
-          { name: "Set aside", value: row.times_aside === 0 ? "never" : counted(row.times_aside, "time") },
-          { name: "First byte", value: spread(row.first_byte) },
-          { name: "Whole answer", value: spread(row.total) },
+          { name: "Circuit breaker trips", value: <Num value={row.times_aside} /> },
+          { name: "TTFB", value: percentilesText(row.first_byte) },
+          { name: "Total time", value: percentilesText(row.total) },
           {
-            name: "Planned with",
+            name: "Planning estimate",
             value:
               row.expected === null ? (
                 <Unknown />
               ) : (
-                `${durationText(row.expected.first_byte_ms)} to the first byte, ${row.expected.per_token_ms} ms for each token`
+                `TTFB ${durationText(row.expected.first_byte_ms)} · ${row.expected.per_token_ms} ms per token`
               ),
           },
         ]}
       />
       {row.answers > 0 && (
         <p className="text-xs text-soft">
-          Times are of the last {row.answers} answers at the provider's pace. Counts begin with the start of the
-          gateway.
+          Latencies cover the last {row.answers} responses. Counts start when the gateway starts.
         </p>
       )}
       {row.state === "not_connected" && (
         <Callout
-          title="Nobody can be sent there"
+          title="Not connected"
           action={<LinkButton to={`/app/operator/providers?q=${row.provider}`}>Connect {row.provider}</LinkButton>}
         >
-          The operator has no credential for this provider. Workspaces with a key of their own are served all the same.
+          There is no operator credential for this provider. Workspaces with their own key can still use it.
         </Callout>
       )}
     </>

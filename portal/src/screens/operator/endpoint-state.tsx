@@ -3,31 +3,30 @@ import { durationText } from "../../format/time.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import type { EndpointRow } from "./rows.ts";
 
-const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly says: string }>> = {
-  in: { tone: "good", says: "In turn" },
-  aside: { tone: "bad", says: "Set aside" },
-  probe: { tone: "warn", says: "One request may try" },
-  not_connected: { tone: "neutral", says: "Not connected" },
-  retired: { tone: "neutral", says: "Retired" },
+const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly description: string }>> = {
+  in: { tone: "good", description: "Active" },
+  aside: { tone: "bad", description: "Circuit open" },
+  probe: { tone: "warn", description: "Circuit half-open" },
+  not_connected: { tone: "neutral", description: "Not connected" },
+  retired: { tone: "neutral", description: "Retired" },
 };
 
-/** How long it is left alone. */
-function wait(until: string): string {
-  const leftMs = Date.parse(until) - Date.now();
-  return leftMs < 1000 ? "until the next request" : `for ${durationText(leftMs)}`;
+/** The time until the next probe request. */
+function nextProbeText(until: string): string {
+  const remainingMs = Date.parse(until) - Date.now();
+  return remainingMs < 1000 ? "Probe on next request" : `Next probe in ${durationText(remainingMs)}`;
 }
 
-/** What the breaker has decided, and until when. */
 export function EndpointState({ row }: { readonly row: EndpointRow }) {
-  const { tone, says } = STATES[row.state];
+  const { tone, description } = STATES[row.state];
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2 max-md:justify-end">
       <Badge tone={tone} dot>
-        {says}
+        {description}
       </Badge>
-      {row.aside_until !== null && <span className="text-xs text-soft">{wait(row.aside_until)}</span>}
+      {row.aside_until !== null && <span className="text-xs text-soft">{nextProbeText(row.aside_until)}</span>}
       {row.state === "in" && row.failures_in_a_row > 0 && (
-        <span className="text-xs text-warn">{counted(row.failures_in_a_row, "failure")} in a row</span>
+        <span className="text-xs text-warn">{counted(row.failures_in_a_row, "consecutive failure")}</span>
       )}
     </span>
   );

@@ -1,28 +1,27 @@
 import { useState } from "react";
-import { useSearchParam, useSearchParams } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
 import { durationText } from "../../format/time.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Checkbox, Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Stack, Stat, StatRow, Toolbar } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
+import { useSearchParam, useSearchParams } from "../../url-state.ts";
 import { EndpointDrawer } from "./endpoint-drawer.tsx";
 import { EndpointState } from "./endpoint-state.tsx";
 import type { EndpointRow } from "./rows.ts";
 
-const EVERY_MS = 5000;
-/** As many as are drawn at once. */
-const SHOWN = 100;
+const REFETCH_MS = 5000;
+const PAGE_ROWS = 100;
 
-const SHOWS = [
+const VIEWS = [
   { value: "connected", label: "Connected" },
-  { value: "used", label: "Used since the start" },
-  { value: "trouble", label: "In trouble" },
-  { value: "all", label: "All of the catalogue" },
+  { value: "used", label: "Used since start" },
+  { value: "trouble", label: "Failing" },
+  { value: "all", label: "All endpoints" },
 ] as const;
 
 function isShown(row: EndpointRow, show: string): boolean {
@@ -38,7 +37,7 @@ function isShown(row: EndpointRow, show: string): boolean {
   }
 }
 
-function Spread({ of }: { readonly of: EndpointRow["total"] }) {
+function Percentiles({ of }: { readonly of: EndpointRow["total"] }) {
   if (of === null) return <Unknown />;
   return (
     <span className="figures whitespace-nowrap">
@@ -62,7 +61,7 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
       </>
     ),
   },
-  { id: "state", header: "State", sortable: true, cell: (row) => <EndpointState row={row} /> },
+  { id: "state", header: "Status", sortable: true, cell: (row) => <EndpointState row={row} /> },
   {
     id: "in_flight",
     header: "In flight",
@@ -80,29 +79,21 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
   },
   {
     id: "first_byte",
-    header: (
-      <span title="Half of the streams began within the first time, nineteen of twenty within the second">
-        First byte
-      </span>
-    ),
+    header: <span title="Time to first byte of streamed responses, p50 / p95">TTFB p50 / p95</span>,
     align: "end",
     sortable: true,
-    cell: (row) => <Spread of={row.first_byte} />,
+    cell: (row) => <Percentiles of={row.first_byte} />,
   },
   {
     id: "total",
-    header: (
-      <span title="Half of the answers were whole within the first time, nineteen of twenty within the second">
-        Answer
-      </span>
-    ),
+    header: <span title="Time to complete response, p50 / p95">Total p50 / p95</span>,
     align: "end",
     sortable: true,
-    cell: (row) => <Spread of={row.total} />,
+    cell: (row) => <Percentiles of={row.total} />,
   },
   {
     id: "times_aside",
-    header: "Times aside",
+    header: "Trips",
     align: "end",
     sortable: true,
     cell: (row) => <Num value={row.times_aside} />,
@@ -126,27 +117,27 @@ function sortValueOf(row: EndpointRow, by: string): string | number | null {
   }
 }
 
-function Figures({ rows }: { readonly rows: readonly EndpointRow[] }) {
+function HealthStats({ rows }: { readonly rows: readonly EndpointRow[] }) {
   const reachable = rows.filter((row) => isShown(row, "connected"));
-  const aside = reachable.filter(({ state }) => state === "aside").length;
+  const openCircuits = reachable.filter(({ state }) => state === "aside").length;
   const sum = (of: (row: EndpointRow) => number) => rows.reduce((all, row) => all + of(row), 0);
   const failed = sum((row) => row.failed);
   return (
     <StatRow>
       <Stat label="Connected" value={<Num value={reachable.length} />} note={`of ${rows.length} in the catalogue`} />
       <Stat
-        label="Set aside"
-        value={<Num value={aside} />}
-        tone={aside > 0 ? "bad" : "good"}
-        note={aside > 0 ? "tried last until they answer" : "all are asked in turn"}
+        label="Circuit open"
+        value={<Num value={openCircuits} />}
+        tone={openCircuits > 0 ? "bad" : "good"}
+        note={openCircuits > 0 ? "tried last until they recover" : "all endpoints active"}
       />
-      <Stat label="In flight" value={<Num value={sum((row) => row.in_flight)} />} note="requests at providers now" />
+      <Stat label="In flight" value={<Num value={sum((row) => row.in_flight)} />} note="Requests at providers" />
       <Stat
         label="Failed attempts"
         value={<Num value={failed} compact />}
         note={
           <>
-            of <Num value={failed + sum((row) => row.served)} compact /> since the start
+            of <Num value={failed + sum((row) => row.served)} compact /> since start
           </>
         }
       />
@@ -154,41 +145,40 @@ function Figures({ rows }: { readonly rows: readonly EndpointRow[] }) {
   );
 }
 
-/** How every endpoint is doing, from this gateway's own traffic. */
 export function Screen() {
   const search = useSearchParams();
   const [show, setShow] = useSearchParam("show", "connected");
   const [sort, setSort] = useSearchParam("sort", "id");
   const [live, setLive] = useSearchParam("live", "on");
-  const [most, setMost] = useState(SHOWN);
-  const asked = useManage("manageListEndpoints", {}, live === "on" ? { refetchMs: EVERY_MS } : {});
-  const all = asked.data?.data ?? [];
-  const words = search.get("q").toLowerCase();
+  const [shownCount, setShownCount] = useState(PAGE_ROWS);
+  const endpoints = useManage("manageListEndpoints", {}, live === "on" ? { refetchMs: REFETCH_MS } : {});
+  const all = endpoints.data?.data ?? [];
+  const searchText = search.get("q").toLowerCase();
   const provider = search.get("provider");
-  const found = all.filter(
+  const matches = all.filter(
     (row) =>
       isShown(row, show) &&
       (provider === "" || row.provider === provider) &&
-      (words === "" || row.id.toLowerCase().includes(words)),
+      (searchText === "" || row.id.toLowerCase().includes(searchText)),
   );
-  const rows = sortRows(found, sortOf(sort), sortValueOf);
+  const rows = sortRows(matches, sortOf(sort), sortValueOf);
   const providers = [...new Set(all.filter((row) => isShown(row, show)).map((row) => row.provider))].toSorted();
   return (
     <>
       <PageHeader
         title="Endpoint health"
-        about="What this gateway sees of each endpoint. An endpoint that keeps failing is set aside and tried last; one request then finds out whether it is back."
+        about="Endpoint health measured from this gateway's traffic. When an endpoint keeps failing, its circuit opens and it is tried last until a probe request succeeds."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListEndpoints", args: {}, says: "Show how every endpoint is doing" }]} />
-            <LinkButton to="/app/operator/probes" icon="pulse">
+            <ApiButton calls={[{ id: "manageListEndpoints", args: {}, description: "List endpoint health" }]} />
+            <LinkButton to="/app/operator/probes" icon="activity">
               Probes
             </LinkButton>
           </>
         }
       />
       <Stack>
-        <Figures rows={all} />
+        <HealthStats rows={all} />
         <div>
           <Toolbar>
             <Field label="Search" hideLabel className="w-56 max-sm:w-full">
@@ -200,12 +190,12 @@ export function Screen() {
               />
             </Field>
             <Field label="Show" hideLabel className="w-52 max-sm:w-full">
-              <Select options={[...SHOWS]} value={show} onChange={(event) => setShow(event.target.value)} />
+              <Select options={[...VIEWS]} value={show} onChange={(event) => setShow(event.target.value)} />
             </Field>
             <Field label="Provider" hideLabel className="w-44 max-sm:w-full">
               <Select
                 options={[
-                  { value: "", label: "Every provider" },
+                  { value: "", label: "All providers" },
                   ...providers.map((one) => ({ value: one, label: one })),
                 ]}
                 value={provider}
@@ -213,13 +203,13 @@ export function Screen() {
               />
             </Field>
             <span className="ml-auto flex items-center gap-3 text-xs text-soft">
-              {asked.data !== undefined && (
+              {endpoints.data !== undefined && (
                 <span>
-                  Read <Time at={asked.data.at} />
+                  Updated <Time at={endpoints.data.at} />
                 </span>
               )}
               <Checkbox
-                label="Refresh"
+                label="Auto-refresh"
                 checked={live === "on"}
                 onChange={(on) => setLive(on ? "on" : "off")}
                 className="[&_label]:min-h-0"
@@ -229,13 +219,17 @@ export function Screen() {
           <Table
             label="Endpoints"
             columns={COLUMNS}
-            rows={rows.slice(0, most)}
+            rows={rows.slice(0, shownCount)}
             keyOf={(row) => row.id}
             linkOf={(row) => `/app/operator/health?${new URLSearchParams({ ...search.all, endpoint: row.id })}`}
-            query={{ ...asked, hasMore: rows.length > most, loadMore: () => setMost(most + SHOWN) }}
+            query={{
+              ...endpoints,
+              hasMore: rows.length > shownCount,
+              loadMore: () => setShownCount(shownCount + PAGE_ROWS),
+            }}
             sort={sortOf(sort)}
             onSort={(next) => setSort(sortText(next))}
-            empty={<Nothing show={show} clear={() => search.set({ q: null, provider: null, show: null })} />}
+            empty={<NoEndpoints show={show} clear={() => search.set({ q: null, provider: null, show: null })} />}
           />
         </div>
       </Stack>
@@ -247,23 +241,13 @@ export function Screen() {
   );
 }
 
-function Nothing({ show, clear }: { readonly show: string; readonly clear: () => void }) {
+function NoEndpoints({ show, clear }: { readonly show: string; readonly clear: () => void }) {
   if (show === "trouble")
-    return (
-      <EmptyState
-        icon="check"
-        title="No endpoint is in trouble"
-        hint="Every one that is connected is asked in its turn."
-      />
-    );
+    return <EmptyState icon="check" title="No failing endpoints" hint="All connected endpoints are active." />;
   return (
-    <EmptyState
-      icon="gauge"
-      title="No endpoint fits"
-      hint="Take a filter out, or connect a provider: only endpoints of connected providers can be asked."
-    >
+    <EmptyState icon="gauge" title="No endpoints match" hint="Remove a filter or connect a provider.">
       <Button onClick={clear}>Clear filters</Button>
-      <LinkButton to="/app/operator/providers">Connect a provider</LinkButton>
+      <LinkButton to="/app/operator/providers">Connect provider</LinkButton>
     </EmptyState>
   );
 }

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -13,123 +13,133 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 
-type View = ApiResponse<"manageMasterKey">;
-type Key = View["keys"][number];
+type MasterKeyView = ApiResponse<"manageMasterKey">;
+type MasterKey = MasterKeyView["keys"][number];
 
-const ROLES: Readonly<Record<Key["role"], { readonly tone: Tone; readonly says: string }>> = {
-  current: { tone: "good", says: "current" },
-  previous: { tone: "neutral", says: "only read with" },
-  missing: { tone: "bad", says: "missing: set it again" },
-  unknown: { tone: "warn", says: "not known" },
+const ROLES: Readonly<Record<MasterKey["role"], { readonly tone: Tone; readonly description: string }>> = {
+  current: { tone: "good", description: "Current" },
+  previous: { tone: "neutral", description: "Previous (decrypt only)" },
+  missing: { tone: "bad", description: "Missing" },
+  unknown: { tone: "warn", description: "Unknown" },
 };
 
-const COLUMNS: readonly Column<Key>[] = [
+const COLUMNS: readonly Column<MasterKey>[] = [
   {
     id: "id",
     header: "Key",
     cell: (row) => (row.id === null ? <Unknown /> : <code className="font-mono text-[0.8125rem]">{row.id}</code>),
   },
-  { id: "role", header: "Role", cell: (row) => <Badge tone={ROLES[row.role].tone}>{ROLES[row.role].says}</Badge> },
-  { id: "data_keys", header: "Data keys it wraps", align: "end", cell: (row) => <Num value={row.data_keys} /> },
+  {
+    id: "role",
+    header: "Role",
+    cell: (row) => <Badge tone={ROLES[row.role].tone}>{ROLES[row.role].description}</Badge>,
+  },
+  { id: "data_keys", header: "Wrapped data keys", align: "end", cell: (row) => <Num value={row.data_keys} /> },
 ];
 
 const RUNNING_MS = 1000;
 
-/** The key that every secret at rest hangs on. */
 export function Screen() {
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const [isRunning, setIsRunning] = useState(false);
-  const asked = useManage("manageMasterKey", {}, isRunning ? { refetchMs: RUNNING_MS } : {});
+  const query = useManage("manageMasterKey", {}, isRunning ? { refetchMs: RUNNING_MS } : {});
   const rotate = useManageMutation("manageRotateMasterKey", {
     onDone: ({ state }) => {
-      setIsAsking(false);
+      setIsConfirming(false);
       setIsRunning(state === "running");
-      toast(state === "idle" ? "Every data key is wrapped by the current master key." : "The rotation has begun.");
+      toast(state === "idle" ? "All data keys are wrapped with the current master key." : "Rotation started");
     },
   });
-  const view = asked.data;
+  const view = query.data;
   return (
     <>
       <PageHeader
         title="Master key"
-        about="It wraps the data keys of workspaces, which seal captured content, stored responses and provider keys."
+        about="Wraps the data keys that encrypt captured content, stored responses and provider keys."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageMasterKey", args: {}, says: "Show which master key has wrapped how many data keys" },
-                { id: "manageRotateMasterKey", args: {}, says: "Rotate" },
+                { id: "manageMasterKey", args: {}, description: "Show master keys" },
+                { id: "manageRotateMasterKey", args: {}, description: "Rotate the master key" },
               ]}
             />
-            <Button look="primary" icon="refresh" onClick={() => setIsAsking(true)} disabled={view === undefined}>
-              Rotate
+            <Button
+              variant="primary"
+              icon="refresh"
+              onClick={() => setIsConfirming(true)}
+              disabled={view === undefined}
+            >
+              Rotate master key{" "}
             </Button>
           </>
         }
       />
-      {asked.error !== null && view === undefined ? (
-        <ErrorState error={asked.error} onRetry={() => void asked.refetch()} />
+      {query.error !== null && view === undefined ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} />
       ) : view === undefined ? (
         <SkeletonLines count={6} />
       ) : (
-        <Standing view={view} />
+        <MasterKeyStatus view={view} />
       )}
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => rotate.mutate({})}
-        title="Rotate the master key"
-        action="Rotate"
+        title="Rotate master key?"
+        action="Rotate master key"
         busy={rotate.isPending}
         error={rotate.error}
       >
         <p>
           {view?.source === "file"
-            ? "The gateway makes a new key in its data folder and wraps every data key by it."
-            : "Every data key is wrapped by GATEWAY_MASTER_KEY. Put the old key into GATEWAY_MASTER_KEY_PREVIOUS before you change it."}
+            ? "The gateway creates a new key in its data directory and rewraps all data keys with it."
+            : "All data keys are rewrapped with GATEWAY_MASTER_KEY. Set GATEWAY_MASTER_KEY_PREVIOUS to the old key before you change it."}
         </p>
         <p>
-          Requests go on meanwhile, and nothing that is stored is sealed again. Make a backup of the new key afterwards.
+          Requests continue during the rotation, and stored data is not re-encrypted. Back up the new key afterwards.
         </p>
       </Confirm>
     </>
   );
 }
 
-function Standing({ view }: { readonly view: View }) {
-  const all = view.rewrapped + view.remaining;
+function MasterKeyStatus({ view }: { readonly view: MasterKeyView }) {
+  const total = view.rewrapped + view.remaining;
   const states = { idle: "Idle", running: "Rotating", failed: "Failed" } as const;
   return (
     <Stack>
       <StatRow>
         <Stat
-          label="State"
+          label="Status"
           value={states[view.state]}
           tone={view.state === "failed" ? "bad" : view.state === "idle" ? "good" : "warn"}
           note={
             <>
-              last run <Time at={view.ended_at ?? view.started_at} />
+              Last run <Time at={view.ended_at ?? view.started_at} />
             </>
           }
         />
         <Stat
-          label="Where it is"
+          label="Source"
           value={view.source === "file" ? "File" : "Setting"}
           note={view.source === "file" ? "master-key in DATA_DIR" : "GATEWAY_MASTER_KEY"}
         />
         <Stat
-          label="Still under another key"
+          label="To rewrap"
           value={<Num value={view.remaining} />}
           tone={view.remaining > 0 ? "warn" : undefined}
           note="data keys"
         />
       </StatRow>
       {view.problem !== null && (
-        <Callout tone="bad" title="The last run failed">
+        <Callout tone="bad" title="Last rotation failed">
           {view.problem}
         </Callout>
       )}
-      {view.state === "running" && <Progress share={all === 0 ? 0 : view.rewrapped / all} label="Data keys wrapped" />}
+      {view.state === "running" && (
+        <Progress share={total === 0 ? 0 : view.rewrapped / total} label="Rewrapped data keys" />
+      )}
       <Table
         label="Master keys"
         columns={COLUMNS}
@@ -138,8 +148,8 @@ function Standing({ view }: { readonly view: View }) {
         empty={
           <EmptyState
             icon="lock"
-            title="Nothing is sealed yet"
-            hint="The first captured request, stored response or provider key makes a data key."
+            title="No data keys yet"
+            hint="The first captured request, stored response or provider key creates a data key."
           />
         }
       />

@@ -1,10 +1,9 @@
 import { useState } from "react";
-import { pathIn, useSearchParams } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
@@ -12,7 +11,8 @@ import { Link, LinkButton } from "../../ui/link.tsx";
 import { Menu, type MenuItem } from "../../ui/menu.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
-import { type PersonDeed, PersonDialog } from "./person-dialogs.tsx";
+import { pathIn, useSearchParams } from "../../url-state.ts";
+import { type PersonAction, PersonDialog } from "./person-dialogs.tsx";
 import type { Person } from "./rows.ts";
 
 const COLUMNS: readonly Column<Person>[] = [
@@ -27,8 +27,8 @@ const COLUMNS: readonly Column<Person>[] = [
           <span className="truncate font-medium" title={row.name}>
             {row.name}
           </span>
-          {row.operator && <Badge tone="accent">operator</Badge>}
-          {row.disabled && !row.erased && <Badge tone="bad">disabled</Badge>}
+          {row.operator && <Badge tone="accent">Operator</Badge>}
+          {row.disabled && !row.erased && <Badge tone="bad">Disabled</Badge>}
         </span>
         <span className="block truncate text-xs text-soft" title={row.email}>
           {row.email}
@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<Person>[] = [
     className: "md:max-w-72",
     cell: (row) =>
       row.workspaces.length === 0 ? (
-        <span className="text-faint">none</span>
+        <span className="text-faint">None</span>
       ) : (
         <span className="flex flex-wrap gap-x-3 max-md:justify-end">
           {row.workspaces.slice(0, 5).map(({ slug, role }) => (
@@ -56,84 +56,88 @@ const COLUMNS: readonly Column<Person>[] = [
   },
   {
     id: "protection",
-    header: "Protection",
+    header: "Security",
     cell: (row) => {
-      if (row.erased) return <span className="text-faint">none</span>;
+      if (row.erased) return <span className="text-faint">None</span>;
       const parts = [
-        ...(row.two_factor ? ["second factor"] : []),
+        ...(row.two_factor ? ["Two-factor"] : []),
         ...(row.passkeys > 0 ? [`${row.passkeys} ${row.passkeys === 1 ? "passkey" : "passkeys"}`] : []),
       ];
-      return parts.length === 0 ? <Badge tone="warn">password only</Badge> : <span>{parts.join(", ")}</span>;
+      return parts.length === 0 ? <Badge tone="warn">Password only</Badge> : <span>{parts.join(", ")}</span>;
     },
   },
-  { id: "seen", header: "Last seen", cell: (row) => <Time at={row.last_seen_at} /> },
+  { id: "seen", header: "Last active", cell: (row) => <Time at={row.last_seen_at} /> },
   { id: "created", header: "Joined", phone: "hide", cell: (row) => <Time at={row.created_at} as="day" /> },
 ];
 
 /**
- * What can be done with somebody. Nobody disables, erases or demotes themselves by mistake; their own password and second
- * factor they change in the account.
+ * Operators can't disable, erase or demote themselves here; their own password and second
+ * factor are changed in their account.
  */
-function itemsFor(row: Person, myId: string | undefined, act: (deed: PersonDeed) => void): MenuItem[] {
-  const isMe = row.id === myId;
+function menuItemsFor(row: Person, myId: string | undefined, act: (action: PersonAction) => void): MenuItem[] {
+  const isSelf = row.id === myId;
   return [
     {
-      label: row.operator ? "Take operator away" : "Make operator",
+      label: row.operator ? "Remove operator role" : "Grant operator role",
       icon: "shield",
-      disabled: isMe,
+      disabled: isSelf,
       onSelect: () => act(row.operator ? "demote" : "promote"),
     },
-    { label: "Make a reset link", icon: "link", disabled: isMe, onSelect: () => act("reset") },
+    { label: "Create password reset link", icon: "link", disabled: isSelf, onSelect: () => act("reset") },
     ...(row.two_factor
       ? [
           {
-            label: "Take the second factor off",
+            label: "Turn off two-factor authentication",
             icon: "fingerprint" as const,
-            disabled: isMe,
+            disabled: isSelf,
             onSelect: () => act("second_factor"),
           },
         ]
       : []),
-    { label: "End all sessions", icon: "out", onSelect: () => act("sessions") },
+    { label: "Sign out all sessions", icon: "out", onSelect: () => act("sessions") },
     {
-      label: row.disabled ? "Enable the account" : "Disable the account",
+      label: row.disabled ? "Enable account" : "Disable account",
       icon: "lock",
       danger: !row.disabled,
-      disabled: isMe,
+      disabled: isSelf,
       onSelect: () => act(row.disabled ? "enable" : "disable"),
     },
-    { label: "Erase", icon: "trash", danger: true, disabled: isMe, onSelect: () => act("erase") },
+    { label: "Erase person", icon: "trash", danger: true, disabled: isSelf, onSelect: () => act("erase") },
   ];
 }
 
-/** Everybody with an account. */
 export function Screen() {
   const search = useSearchParams();
   const me = useMe().data;
-  const [deed, setDeed] = useState<{ readonly is: PersonDeed; readonly of: Person }>();
+  const [action, setAction] = useState<{ readonly kind: PersonAction; readonly person: Person }>();
   const list = usePages("peopleList", { query: { limit: 100 } });
-  const words = search.get("q").toLowerCase();
-  const rows = list.rows.filter((row) => words === "" || `${row.name} ${row.email}`.toLowerCase().includes(words));
+  const searchText = search.get("q").toLowerCase();
+  const rows = list.rows.filter(
+    (row) => searchText === "" || `${row.name} ${row.email}`.toLowerCase().includes(searchText),
+  );
   const actions: Column<Person> = {
     id: "actions",
     header: <span className="sr-only">Actions</span>,
     align: "end",
     cell: (row) =>
       !row.erased && (
-        <Menu label={`Actions for ${row.name}`} items={itemsFor(row, me?.id, (is) => setDeed({ is, of: row }))} />
+        <Menu
+          label={`Actions for ${row.name}`}
+          items={menuItemsFor(row, me?.id, (kind) => setAction({ kind, person: row }))}
+        />
       ),
   };
   return (
     <>
       <PageHeader
         title="People"
-        about="Everybody who can sign in. People come by invitation of a workspace; who runs the gateway is decided here."
+        about="Everyone with an account. People join through workspace invitations; grant the operator role here."
         actions={
           <>
-            <CallButton calls={[{ id: "peopleList", args: { query: { limit: 100 } }, says: "List people" }]} />
+            <ApiButton calls={[{ id: "peopleList", args: { query: { limit: 100 } }, description: "List people" }]} />
             {me?.workspaces[0] !== undefined && (
-              <LinkButton look="primary" icon="plus" to={pathIn(me.workspaces[0].slug, "members?new=1")}>
-                Invite somebody
+              <LinkButton variant="primary" icon="plus" to={pathIn(me.workspaces[0].slug, "members?new=1")}>
+                Invite member
               </LinkButton>
             )}
           </>
@@ -143,7 +147,7 @@ export function Screen() {
         <Field label="Search" hideLabel className="w-64 max-sm:w-full">
           <Input
             type="search"
-            placeholder="Search name or address"
+            placeholder="Search name or email"
             value={search.get("q")}
             onChange={(event) => search.set({ q: event.target.value })}
           />
@@ -158,14 +162,16 @@ export function Screen() {
         empty={
           <EmptyState
             icon="people"
-            title="Nobody fits"
-            hint="Search for another name, or invite somebody to a workspace."
+            title="No people match"
+            hint="Try another search or invite a member to a workspace."
           >
-            <Button onClick={() => search.set({ q: null })}>Show all</Button>
+            <Button onClick={() => search.set({ q: null })}>Clear search</Button>
           </EmptyState>
         }
       />
-      {deed !== undefined && <PersonDialog deed={deed.is} person={deed.of} onClose={() => setDeed(undefined)} />}
+      {action !== undefined && (
+        <PersonDialog action={action.kind} person={action.person} onClose={() => setAction(undefined)} />
+      )}
     </>
   );
 }

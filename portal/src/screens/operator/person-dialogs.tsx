@@ -4,40 +4,47 @@ import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import type { Person } from "./rows.ts";
 
-export type PersonDeed = "promote" | "demote" | "disable" | "enable" | "erase" | "sessions" | "second_factor" | "reset";
+export type PersonAction =
+  | "promote"
+  | "demote"
+  | "disable"
+  | "enable"
+  | "erase"
+  | "sessions"
+  | "second_factor"
+  | "reset";
 
-type Props = { readonly deed: PersonDeed; readonly person: Person; readonly onClose: () => void };
+type Props = { readonly action: PersonAction; readonly person: Person; readonly onClose: () => void };
 
-/** Asks before something is done with an account. */
 export function PersonDialog(props: Props) {
-  switch (props.deed) {
+  switch (props.action) {
     case "promote":
     case "demote":
-      return <Operator {...props} />;
+      return <SetOperatorRole {...props} />;
     case "disable":
     case "enable":
-      return <Disable {...props} />;
+      return <SetDisabled {...props} />;
     case "erase":
-      return <Erase {...props} />;
+      return <ErasePerson {...props} />;
     case "sessions":
-      return <Sessions {...props} />;
+      return <SignOutSessions {...props} />;
     case "second_factor":
-      return <SecondFactor {...props} />;
+      return <TurnOffTwoFactor {...props} />;
     case "reset":
-      return <Reset {...props} />;
+      return <CreateResetLink {...props} />;
   }
 }
 
-function Operator({ deed, person, onClose }: Props) {
-  const operator = deed === "promote";
+function SetOperatorRole({ action, person, onClose }: Props) {
+  const operator = action === "promote";
   const change = useManageMutation("peopleSetOperator", {
     onDone: () => {
-      toast(operator ? `${person.name} runs the gateway from now on.` : `${person.name} is no operator any more.`);
+      toast(operator ? `${person.name} is now an operator` : `${person.name} is no longer an operator`);
       onClose();
     },
   });
@@ -46,26 +53,26 @@ function Operator({ deed, person, onClose }: Props) {
       open
       onClose={onClose}
       onConfirm={() => change.mutate({ params: { id: person.id }, body: { operator } })}
-      title={operator ? `Make ${person.name} operator` : `Take operator away from ${person.name}`}
-      action={operator ? "Make operator" : "Take it away"}
+      title={operator ? `Grant operator role to ${person.name}?` : `Remove operator role from ${person.name}?`}
+      action={operator ? "Grant operator role" : "Remove operator role"}
       danger={!operator}
       busy={change.isPending}
       error={change.error}
     >
       <p>
         {operator
-          ? "An operator may do everything in every workspace: money, keys, members, settings. Ask for a second factor first."
-          : "Their memberships stay; management tokens that they made where they are no owner end. It holds from their next call on."}
+          ? "Operators have full access to every workspace: funds, keys, members and settings. Require two-factor authentication first."
+          : "Their memberships stay. Management tokens that they created in workspaces they don't own are revoked."}
       </p>
     </Confirm>
   );
 }
 
-function Disable({ deed, person, onClose }: Props) {
-  const disabled = deed === "disable";
+function SetDisabled({ action, person, onClose }: Props) {
+  const disabled = action === "disable";
   const change = useManageMutation("peopleSetDisabled", {
     onDone: () => {
-      toast(disabled ? `${person.name} cannot sign in any more.` : `${person.name} can sign in again.`);
+      toast(disabled ? `Account of ${person.name} disabled` : `Account of ${person.name} enabled`);
       onClose();
     },
   });
@@ -74,25 +81,25 @@ function Disable({ deed, person, onClose }: Props) {
       open
       onClose={onClose}
       onConfirm={() => change.mutate({ params: { id: person.id }, body: { disabled } })}
-      title={disabled ? `Disable the account of ${person.name}` : `Enable the account of ${person.name}`}
-      action={disabled ? "Disable" : "Enable"}
+      title={disabled ? `Disable account of ${person.name}?` : `Enable account of ${person.name}?`}
+      action={disabled ? "Disable account" : "Enable account"}
       danger={disabled}
       busy={change.isPending}
       error={change.error}
     >
       <p>
         {disabled
-          ? "Their sessions and the management tokens that they made end at once. Memberships and keys stay: revoke keys in each workspace if they should end, too."
-          : "They sign in with what they had."}
+          ? "Their sessions and management tokens end immediately. Memberships and keys stay: revoke keys in each workspace if needed."
+          : "They can sign in again with their existing credentials."}
       </p>
     </Confirm>
   );
 }
 
-function Erase({ person, onClose }: Props) {
+function ErasePerson({ person, onClose }: Props) {
   const erase = useManageMutation("peopleErase", {
     onDone: () => {
-      toast("The person is erased.");
+      toast("Person erased");
       onClose();
     },
   });
@@ -101,29 +108,29 @@ function Erase({ person, onClose }: Props) {
       open
       onClose={onClose}
       onConfirm={() => erase.mutate({ params: { id: person.id } })}
-      title={`Erase ${person.name}`}
-      action="Erase"
+      title={`Erase ${person.name}?`}
+      action="Erase person"
       danger
       name={person.email}
       busy={erase.isPending}
       error={erase.error}
     >
       <p>
-        They leave all workspaces. Their personal keys, the management tokens that they made and everything they sign in
-        with end at once. Name and address leave the account, invitations, nodes and provider keys.
+        They are removed from all workspaces. Their personal keys, management tokens and sign-in credentials are revoked
+        immediately. Their name and email are removed from the account, invitations, nodes and provider keys.
       </p>
       <p>
-        Ledger, audit log and request log stay as they are. If the name of a key says who they are, change it first.
-        This cannot be undone.
+        The ledger, audit log and request log stay unchanged. Rename keys that contain their name first. This can't be
+        undone.
       </p>
     </Confirm>
   );
 }
 
-function Sessions({ person, onClose }: Props) {
+function SignOutSessions({ person, onClose }: Props) {
   const end = useManageMutation("peopleEndAllSessions", {
     onDone: ({ ended }) => {
-      toast(`${ended} ${ended === 1 ? "session" : "sessions"} of ${person.name} ended.`);
+      toast(`${ended} ${ended === 1 ? "session" : "sessions"} of ${person.name} signed out`);
       onClose();
     },
   });
@@ -132,21 +139,21 @@ function Sessions({ person, onClose }: Props) {
       open
       onClose={onClose}
       onConfirm={() => end.mutate({ params: { id: person.id } })}
-      title={`End all sessions of ${person.name}`}
-      action="End them"
+      title={`Sign out all sessions of ${person.name}?`}
+      action="Sign out all sessions"
       danger
       busy={end.isPending}
       error={end.error}
     >
-      <p>They are signed out everywhere, on the command line as well, and can sign in again.</p>
+      <p>They are signed out in all browsers and the CLI. They can sign in again.</p>
     </Confirm>
   );
 }
 
-function SecondFactor({ person, onClose }: Props) {
-  const drop = useManageMutation("peopleDropSecondFactor", {
+function TurnOffTwoFactor({ person, onClose }: Props) {
+  const turnOff = useManageMutation("peopleDropSecondFactor", {
     onDone: () => {
-      toast(`${person.name} signs in without a second factor now.`);
+      toast(`Two-factor authentication of ${person.name} turned off`);
       onClose();
     },
   });
@@ -154,32 +161,33 @@ function SecondFactor({ person, onClose }: Props) {
     <Confirm
       open
       onClose={onClose}
-      onConfirm={() => drop.mutate({ params: { id: person.id } })}
-      title={`Take the second factor off ${person.name}`}
-      action="Take it off"
+      onConfirm={() => turnOff.mutate({ params: { id: person.id } })}
+      title={`Turn off two-factor authentication of ${person.name}?`}
+      action="Turn off"
       danger
-      busy={drop.isPending}
-      error={drop.error}
+      busy={turnOff.isPending}
+      error={turnOff.error}
     >
-      <p>For somebody who lost their device and codes. Make sure by another way that it is really them who asks.</p>
+      <p>For people who lost their device and backup codes. Verify their identity through another channel first.</p>
     </Confirm>
   );
 }
 
-function Reset({ person, onClose }: Props) {
-  const [made, setMade] = useState<ApiResponse<"peopleReset">>();
-  const reset = useManageMutation("peopleReset", { stale: [], onDone: setMade });
-  if (made !== undefined)
+function CreateResetLink({ person, onClose }: Props) {
+  const [resetLink, setResetLink] = useState<ApiResponse<"peopleReset">>();
+  const reset = useManageMutation("peopleReset", { stale: [], onDone: setResetLink });
+  if (resetLink !== undefined)
     return (
       <Dialog
         open
         onClose={onClose}
-        title={`Reset link for ${person.name}`}
+        title={`Password reset link for ${person.name}`}
         footer={<Button onClick={onClose}>Done</Button>}
       >
-        <ShownOnce secret={made.link} label="Link" />
+        <OneTimeSecret secret={resetLink.link} label="Password reset link" />
         <p className="text-soft">
-          Hand it to {person.email} by a way you trust. It is good once, until <Time at={made.expires_at} as="short" />.
+          Send the link to {person.email} through a trusted channel. It works once, until{" "}
+          <Time at={resetLink.expires_at} as="short" />.
         </p>
       </Dialog>
     );
@@ -188,12 +196,12 @@ function Reset({ person, onClose }: Props) {
       open
       onClose={onClose}
       onConfirm={() => reset.mutate({ params: { id: person.id } })}
-      title={`Reset link for ${person.name}`}
-      action="Make the link"
+      title={`Create password reset link for ${person.name}?`}
+      action="Create link"
       busy={reset.isPending}
       error={reset.error}
     >
-      <p>Whoever has the link sets a new password for the account. It is shown this once.</p>
+      <p>Anyone with the link can set a new password for this account. It is shown once.</p>
     </Confirm>
   );
 }

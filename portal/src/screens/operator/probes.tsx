@@ -1,12 +1,11 @@
 import { useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import type { ApiResponse, Row } from "../../api/client.ts";
 import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
@@ -15,138 +14,146 @@ import { type Column, type RowsQuery, Table } from "../../ui/table.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 
-type Standing = Row<"manageListProofs">;
+type ProofStatus = Row<"manageListProofs">;
 type Proof = Row<"manageListProbes">;
-type Made = ApiResponse<"manageRunProbes">;
+type ProbeRunResult = ApiResponse<"manageRunProbes">;
 
-/** While probes run their answers come in one after the other. */
+/** Results arrive one by one while probes run. */
 const PROGRESS_MS = 1500;
 
-function useRun() {
-  const [made, setMade] = useState<Made | null>(null);
-  const [asked, setAsked] = useState<{ readonly count: number; readonly sinceMs: number } | null>(null);
+function useProbeRun() {
+  const [result, setResult] = useState<ProbeRunResult | null>(null);
+  const [probing, setProbing] = useState<{ readonly count: number; readonly sinceMs: number } | null>(null);
   const run = useManageMutation("manageRunProbes", {
     onDone: (answer) => {
-      setMade(answer);
-      toast(answer.ok ? "All of them answered." : "Some did not answer as they should.", answer.ok ? "good" : "bad");
+      setResult(answer);
+      toast(answer.ok ? "All probes passed" : "Some probes failed", answer.ok ? "good" : "bad");
     },
   });
   const begin = (count: number, body: { endpoint?: string; surface?: "decisions" | "speech" }) => {
-    setMade(null);
-    setAsked({ count, sinceMs: Date.now() });
+    setResult(null);
+    setProbing({ count, sinceMs: Date.now() });
     run.mutate({ body });
   };
-  return { run, begin, made, asked };
+  return { run, begin, result, probing };
 }
 
-type Runner = ReturnType<typeof useRun>;
+type ProbeRunner = ReturnType<typeof useProbeRun>;
 
-/** Proofs: which endpoints were seen to answer on decisions and speech. */
+/** Proofs: recorded probes of endpoints on decisions and speech. */
 export function Screen() {
-  const runner = useRun();
-  const [isAsking, setIsAsking] = useState(false);
+  const runner = useProbeRun();
+  const [isConfirming, setIsConfirming] = useState(false);
   const { isPending: isRunning } = runner.run;
-  const standing = useManage("manageListProofs", {}, isRunning ? { refetchMs: PROGRESS_MS } : {});
-  const rows = standing.data?.data ?? [];
+  const proofs = useManage("manageListProofs", {}, isRunning ? { refetchMs: PROGRESS_MS } : {});
+  const rows = proofs.data?.data ?? [];
   return (
     <>
       <PageHeader
         title="Probes"
-        about="Decisions and speech are only served by endpoints that were seen to answer there. The gateway asks them on a schedule, with your credential."
+        about="Decisions and speech are only served by endpoints that passed a probe. The gateway probes them on a schedule with your credential."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageListProofs", args: {}, says: "Show which endpoints are proven now" },
-                { id: "manageRunProbes", args: { body: {} }, says: "Ask all of them now" },
+                { id: "manageListProofs", args: {}, description: "List proven endpoints" },
+                { id: "manageRunProbes", args: { body: {} }, description: "Run all probes" },
               ]}
             />
             <Button
-              look="primary"
-              icon="pulse"
+              variant="primary"
+              icon="activity"
               busy={isRunning}
               disabled={rows.length === 0}
-              onClick={() => setIsAsking(true)}
+              onClick={() => setIsConfirming(true)}
             >
-              Run all now
+              Run all probes{" "}
             </Button>
           </>
         }
       />
       <Stack>
-        <Run runner={runner} rows={rows} />
+        <ProbeRun runner={runner} rows={rows} />
         <Tabs
           label="Proofs"
           tabs={[
             {
               id: "now",
-              label: "Now",
-              content: () => <Now rows={rows} query={standing} runner={runner} />,
+              label: "Current",
+              content: () => <CurrentProofs rows={rows} query={proofs} runner={runner} />,
             },
             { id: "history", label: "History", content: () => <History isRunning={isRunning} /> },
           ]}
         />
       </Stack>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => {
-          setIsAsking(false);
+          setIsConfirming(false);
           runner.begin(rows.length, {});
         }}
-        title="Run all probes"
-        action={`Ask ${counted(rows.length, "endpoint")}`}
+        title="Run all probes?"
+        action={`Probe ${counted(rows.length, "endpoint")}`}
       >
-        <p>Each endpoint gets a few short questions with known answers, at your cost. It takes up to a minute.</p>
+        <p>Each endpoint gets a few short requests with known answers, at your cost. This takes up to a minute.</p>
       </Confirm>
     </>
   );
 }
 
-/** How far a run is, by the proofs that came in since it began; then what came of it. */
-function Run({ runner: { run, made, asked }, rows }: { readonly runner: Runner; readonly rows: readonly Standing[] }) {
+/** Progress of a probe run by the results received so far, then its outcome. */
+function ProbeRun({
+  runner: { run, result, probing },
+  rows,
+}: {
+  readonly runner: ProbeRunner;
+  readonly rows: readonly ProofStatus[];
+}) {
   if (run.error !== null)
     return (
-      <Callout tone="bad" title="The probes could not be run">
+      <Callout tone="bad" title="Probes could not be run">
         {run.error.message}
       </Callout>
     );
-  if (run.isPending && asked !== null) {
-    const done = rows.filter(({ last }) => last !== null && Date.parse(last.at) >= asked.sinceMs).length;
+  if (run.isPending && probing !== null) {
+    const completed = rows.filter(({ last }) => last !== null && Date.parse(last.at) >= probing.sinceMs).length;
     return (
       <div role="status" className="grid gap-2 rounded-lg border bg-card px-5 py-4">
         <p>
-          Asking {asked.count} {asked.count === 1 ? "endpoint" : "endpoints"}: {Math.min(done, asked.count)} answered.
+          Probing {probing.count} {probing.count === 1 ? "endpoint" : "endpoints"}: {Math.min(completed, probing.count)}{" "}
+          done
         </p>
-        <Progress share={asked.count === 0 ? 0 : done / asked.count} label="Endpoints that answered" />
+        <Progress share={probing.count === 0 ? 0 : completed / probing.count} label="Completed probes" />
       </div>
     );
   }
-  if (made === null) return null;
-  const failed = made.data.filter(({ result }) => result === "failed");
+  if (result === null) return null;
+  const failed = result.data.filter(({ result }) => result === "failed");
   return (
     <Callout
-      tone={made.ok ? "good" : "warn"}
-      title={made.ok ? `${made.data.length} proven` : `${failed.length} of ${made.data.length} failed`}
+      tone={result.ok ? "good" : "warn"}
+      title={result.ok ? `${result.data.length} proven` : `${failed.length} of ${result.data.length} failed`}
     >
       {failed.slice(0, 5).map((one) => (
         <p key={one.id} className="break-words">
           {one.endpoint} on {one.surface}: {one.reason}
         </p>
       ))}
-      {made.ok && "It holds from the next request on."}
+      {result.ok && "Endpoints can serve from the next request."}
     </Callout>
   );
 }
 
-type NowProps = {
-  readonly rows: readonly Standing[];
+type CurrentProofsProps = {
+  readonly rows: readonly ProofStatus[];
   readonly query: RowsQuery;
-  readonly runner: Runner;
+  readonly runner: ProbeRunner;
 };
 
-function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
+function currentColumns({ run, begin }: ProbeRunner): readonly Column<ProofStatus>[] {
   return [
     {
       id: "endpoint",
@@ -163,23 +170,23 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
     { id: "surface", header: "Surface", cell: (row) => row.surface },
     {
       id: "proven",
-      header: "State",
+      header: "Status",
       cell: (row) => (
         <Badge tone={row.proven ? "good" : "bad"} dot>
-          {!row.proven ? "not served" : row.images === false ? "proven, no pictures" : "proven"}
+          {!row.proven ? "Not proven" : row.images === false ? "Proven, no images" : "Proven"}
         </Badge>
       ),
     },
     { id: "at", header: "Proven", cell: (row) => <Time at={row.proven_at} /> },
-    { id: "until", header: "Good until", phone: "hide", cell: (row) => <Time at={row.expires_at} none="–" /> },
+    { id: "until", header: "Expires", phone: "hide", cell: (row) => <Time at={row.expires_at} none="–" /> },
     {
       id: "last",
-      header: "Last answer",
+      header: "Last result",
       className: "md:max-w-80 md:min-w-48",
       cell: (row) => (
         <span className="min-w-0 text-xs break-words text-soft">
-          {row.last === null ? "It was never asked." : row.last.reason}
-          {row.failures > 0 && <span className="text-bad"> {row.failures} failures in a row.</span>}
+          {row.last === null ? "Never probed" : row.last.reason}
+          {row.failures > 0 && <span className="text-bad"> {row.failures} consecutive failures.</span>}
         </span>
       ),
     },
@@ -192,27 +199,27 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
           size="small"
           disabled={run.isPending}
           onClick={() => begin(1, { endpoint: row.endpoint, surface: row.surface })}
-          aria-label={`Ask now: ${row.endpoint} on ${row.surface}`}
+          aria-label={`Probe ${row.endpoint} on ${row.surface}`}
         >
-          Ask now
+          Probe{" "}
         </Button>
       ),
     },
   ];
 }
 
-function Now({ rows, query, runner }: NowProps) {
+function CurrentProofs({ rows, query, runner }: CurrentProofsProps) {
   return (
     <Table
-      label="Endpoints that can be proven"
-      columns={nowColumns(runner)}
+      label="Probed endpoints"
+      columns={currentColumns(runner)}
       rows={rows}
       keyOf={(row) => `${row.endpoint} ${row.surface}`}
       query={query}
       empty={
         <EmptyState
-          icon="pulse"
-          title="There is nobody to ask"
+          icon="activity"
+          title="No endpoints to probe"
           hint="No connected provider serves decisions or speech. Connect one under Credentials."
         />
       }
@@ -221,7 +228,7 @@ function Now({ rows, query, runner }: NowProps) {
 }
 
 const HISTORY: readonly Column<Proof>[] = [
-  { id: "at", header: "When", cell: (row) => <Time at={row.at} /> },
+  { id: "at", header: "Time", cell: (row) => <Time at={row.at} /> },
   {
     id: "endpoint",
     header: "Endpoint",
@@ -237,13 +244,13 @@ const HISTORY: readonly Column<Proof>[] = [
   },
   {
     id: "reason",
-    header: "What came of it",
+    header: "Reason",
     className: "md:max-w-96",
     cell: (row) => <span className="text-xs break-words text-soft">{row.reason}</span>,
   },
   {
     id: "took",
-    header: "Took",
+    header: "Duration",
     align: "end",
     cell: (row) => <span className="figures">{durationText(row.duration_ms)}</span>,
   },
@@ -254,7 +261,7 @@ const HISTORY: readonly Column<Proof>[] = [
     phone: "hide",
     cell: (row) => <Num value={row.input_tokens === null ? null : row.input_tokens + (row.output_tokens ?? 0)} />,
   },
-  { id: "cause", header: "Asked by", phone: "hide", cell: (row) => row.cause },
+  { id: "cause", header: "Triggered by", phone: "hide", cell: (row) => row.cause },
 ];
 
 function isSurface(text: string): text is Proof["surface"] {
@@ -286,7 +293,7 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
             value={surface}
             onChange={(event) => search.set({ surface: event.target.value })}
             options={[
-              { value: "", label: "Every surface" },
+              { value: "", label: "All surfaces" },
               { value: "decisions", label: "Decisions" },
               { value: "speech", label: "Speech" },
             ]}
@@ -297,7 +304,7 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
             value={result}
             onChange={(event) => search.set({ result: event.target.value })}
             options={[
-              { value: "", label: "Every result" },
+              { value: "", label: "All results" },
               { value: "proven", label: "Proven" },
               { value: "failed", label: "Failed" },
             ]}
@@ -305,12 +312,12 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
         </Field>
       </Toolbar>
       <Table
-        label="Proofs that were made"
+        label="Probe history"
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
         query={list}
-        empty={<EmptyState icon="pulse" title="No proof was made yet" hint="Run the probes to make the first ones." />}
+        empty={<EmptyState icon="activity" title="No probes yet" hint="Run the probes to prove endpoints." />}
       />
     </div>
   );

@@ -1,11 +1,10 @@
 import { useState } from "react";
-import { useSearchParams } from "../../address.ts";
 import type { ApiResponse, Row } from "../../api/client.ts";
 import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
 import { decimalOf } from "../../format/decimal.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -15,10 +14,11 @@ import { Callout, PageHeader, Stack, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useSearchParams } from "../../url-state.ts";
 
 type Rate = Row<"manageListRates">;
-type Kept = Row<"manageRateHistory">;
-type Taken = ApiResponse<"managePostRates">;
+type RecordedRate = Row<"manageRateHistory">;
+type RateUpdateResult = ApiResponse<"managePostRates">;
 
 const COLUMNS: readonly Column<Rate>[] = [
   {
@@ -29,17 +29,17 @@ const COLUMNS: readonly Column<Rate>[] = [
   },
   {
     id: "rate",
-    header: "For one euro",
+    header: "Per EUR",
     align: "end",
     cell: (row) => <span className="figures">{row.per_eur}</span>,
   },
   {
     id: "date",
-    header: "Of the day",
+    header: "Rate date",
     cell: (row) => (
       <span className="inline-flex items-center gap-2">
         <Time at={row.date} as="day" />
-        {row.stale && <Badge tone="warn">old</Badge>}
+        {row.stale && <Badge tone="warn">Stale</Badge>}
       </span>
     ),
   },
@@ -49,32 +49,35 @@ const COLUMNS: readonly Column<Rate>[] = [
     className: "md:max-w-80",
     cell: (row) => <span className="break-words">{row.source}</span>,
   },
-  { id: "recorded", header: "Learned", cell: (row) => <Time at={row.recorded_at} none="from the catalogue" /> },
+  { id: "recorded", header: "Fetched", cell: (row) => <Time at={row.recorded_at} none="From the catalogue" /> },
 ];
 
-const HISTORY: readonly Column<Kept>[] = [
-  { id: "recorded", header: "Learned", cell: (row) => <Time at={row.recorded_at} as="short" /> },
+const HISTORY: readonly Column<RecordedRate>[] = [
+  { id: "recorded", header: "Fetched", cell: (row) => <Time at={row.recorded_at} as="short" /> },
   {
     id: "currency",
     header: "Currency",
     phone: "title",
     cell: (row) => <span className="font-medium">{row.currency}</span>,
   },
-  { id: "rate", header: "For one euro", align: "end", cell: (row) => <span className="figures">{row.per_eur}</span> },
-  { id: "date", header: "Of the day", cell: (row) => <Time at={row.date} as="day" /> },
+  { id: "rate", header: "Per EUR", align: "end", cell: (row) => <span className="figures">{row.per_eur}</span> },
+  { id: "date", header: "Rate date", cell: (row) => <Time at={row.date} as="day" /> },
   { id: "source", header: "Source", cell: (row) => row.source },
 ];
 
-/** What came of rates that were given or fetched. */
-function TakenNote({ taken }: { readonly taken: Taken }) {
-  const said = [
-    `${taken.taken.length} taken`,
-    `${taken.known.length} known already`,
-    ...(taken.refused.length === 0 ? [] : [`${taken.refused.length} refused`]),
+/** The result of adding or fetching rates. */
+function RateUpdateNote({ update }: { readonly update: RateUpdateResult }) {
+  const summary = [
+    `${update.taken.length} added`,
+    `${update.known.length} unchanged`,
+    ...(update.refused.length === 0 ? [] : [`${update.refused.length} rejected`]),
   ];
   return (
-    <Callout tone={taken.refused.length > 0 ? "warn" : "good"} title={`Rates of ${taken.date}: ${said.join(", ")}`}>
-      {taken.refused.map(({ currency, why }) => (
+    <Callout
+      tone={update.refused.length > 0 ? "warn" : "good"}
+      title={`Rates for ${update.date}: ${summary.join(", ")}`}
+    >
+      {update.refused.map(({ currency, why }) => (
         <p key={currency}>
           {currency}: {why}
         </p>
@@ -83,53 +86,50 @@ function TakenNote({ taken }: { readonly taken: Taken }) {
   );
 }
 
-/** Exchange rates: in force, fetched, given by hand, and all that ever were. */
 export function Screen() {
   const search = useSearchParams();
-  const [taken, setTaken] = useState<Taken | null>(null);
+  const [update, setUpdate] = useState<RateUpdateResult | null>(null);
   const rates = useManage("manageListRates", {});
-  const fetching = useManageMutation("manageFetchRates", { onDone: setTaken });
+  const fetching = useManageMutation("manageFetchRates", { onDone: setUpdate });
   return (
     <>
       <PageHeader
         title="Exchange rates"
-        about="Providers' prices are turned into the money of each wallet by these. What was charged keeps the rate of its time."
+        about="Rates for converting provider prices to wallet currencies. Each charge keeps the rate that was used."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageListRates", args: {}, says: "List the exchange rates in force" },
-                { id: "manageFetchRates", args: {}, says: "Fetch them from GATEWAY_RATES_URL now" },
+                { id: "manageListRates", args: {}, description: "List current rates" },
+                { id: "manageFetchRates", args: {}, description: "Fetch rates from GATEWAY_RATES_URL" },
               ]}
             />
             <Button icon="download" busy={fetching.isPending} onClick={() => fetching.mutate({})}>
-              Fetch now
+              Fetch rates{" "}
             </Button>
-            <Button look="primary" icon="edit" onClick={() => search.set({ new: "1" })}>
-              Give a rate
+            <Button variant="primary" icon="edit" onClick={() => search.set({ new: "1" })}>
+              Add rate{" "}
             </Button>
           </>
         }
       />
       <Stack>
-        {taken !== null && <TakenNote taken={taken} />}
+        {update !== null && <RateUpdateNote update={update} />}
         <ErrorNote error={fetching.error} />
         <Tabs
           label="Exchange rates"
           tabs={[
             {
               id: "now",
-              label: "In force",
+              label: "Current",
               content: () => (
                 <Table
-                  label="Exchange rates in force"
+                  label="Current exchange rates"
                   columns={COLUMNS}
                   rows={rates.data?.data ?? []}
                   keyOf={(row) => row.currency}
                   query={rates}
-                  empty={
-                    <EmptyState icon="chart" title="There is no rate" hint="Give one, or set GATEWAY_RATES_URL." />
-                  }
+                  empty={<EmptyState icon="chart" title="No rates" hint="Add a rate or set GATEWAY_RATES_URL." />}
                 />
               ),
             },
@@ -137,7 +137,7 @@ export function Screen() {
           ]}
         />
       </Stack>
-      <GiveRate open={search.get("new") === "1"} onClose={() => search.set({ new: null })} onDone={setTaken} />
+      <AddRate open={search.get("new") === "1"} onClose={() => search.set({ new: null })} onDone={setUpdate} />
     </>
   );
 }
@@ -155,14 +155,14 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
             value={currency}
             onChange={(event) => search.set({ currency: event.target.value })}
             options={[
-              { value: "", label: "Every currency" },
+              { value: "", label: "All currencies" },
               ...currencies.map((one) => ({ value: one.currency, label: one.currency })),
             ]}
           />
         </Field>
       </Toolbar>
       <Table
-        label="Rates that were kept"
+        label="Rate history"
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
@@ -170,8 +170,8 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
         empty={
           <EmptyState
             icon="clock"
-            title="No rate was kept yet"
-            hint="Those in force come from the catalogue's files. Fetch or give one, and it stands here."
+            title="No rate history"
+            hint="Current rates come from the catalogue. Fetched and added rates are listed here."
           />
         }
       />
@@ -179,13 +179,17 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
   );
 }
 
-type GiveProps = { readonly open: boolean; readonly onClose: () => void; readonly onDone: (taken: Taken) => void };
+type AddRateProps = {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onDone: (update: RateUpdateResult) => void;
+};
 
-function GiveRate({ open, onClose, onDone }: GiveProps) {
+function AddRate({ open, onClose, onDone }: AddRateProps) {
   const [currency, setCurrency] = useState("USD");
   const [rate, setRate] = useState("");
   const [date, setDate] = useState(() => new Date().toISOString().slice(0, 10));
-  const [jumps, setJumps] = useState(false);
+  const [acceptJumps, setAcceptJumps] = useState(false);
   const post = useManageMutation("managePostRates", {
     onDone: (answer) => {
       onDone(answer);
@@ -194,18 +198,18 @@ function GiveRate({ open, onClose, onDone }: GiveProps) {
   });
   const close = () => {
     setRate("");
-    setJumps(false);
+    setAcceptJumps(false);
     post.reset();
     onClose();
   };
-  const body = { rates: { [currency]: decimalOf(rate) ?? rate }, date, ...(jumps ? { accept_jumps: true } : {}) };
+  const body = { rates: { [currency]: decimalOf(rate) ?? rate }, date, ...(acceptJumps ? { accept_jumps: true } : {}) };
   return (
     <FormDialog
       open={open}
       onClose={close}
-      title="Give a rate"
+      title="Add rate"
       onSubmit={() => post.mutate({ body })}
-      action="Give the rate"
+      action="Add rate"
       busy={post.isPending}
     >
       <Field label="Currency">
@@ -214,22 +218,22 @@ function GiveRate({ open, onClose, onDone }: GiveProps) {
           mono
           maxLength={3}
           pattern="[A-Z]{3}"
-          title="Three capital letters, such as USD"
+          title="Three uppercase letters, for example USD"
           value={currency}
           onChange={(event) => setCurrency(event.target.value.toUpperCase())}
         />
       </Field>
-      <Field label="Units for one euro">
+      <Field label="Units per EUR">
         <DecimalInput example="1.0812" value={rate} onChange={setRate} />
       </Field>
-      <Field label="Of the day">
+      <Field label="Rate date">
         <Input type="date" required value={date} onChange={(event) => setDate(event.target.value)} />
       </Field>
       <Checkbox
-        label="Take it although it moved a lot"
-        hint="A rate that moved by more than a factor of 1.25 is refused otherwise."
-        checked={jumps}
-        onChange={setJumps}
+        label="Accept large change"
+        hint="Otherwise, a rate that changed by more than a factor of 1.25 is rejected."
+        checked={acceptJumps}
+        onChange={setAcceptJumps}
       />
       <ErrorNote error={post.error} />
     </FormDialog>

@@ -1,20 +1,20 @@
 import { useState } from "react";
-import { pathIn, useSearchParams } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { percentText } from "../../format/number.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
+import { pathIn, useSearchParams } from "../../url-state.ts";
+import { BookingDialog, type BookingKind } from "./booking-dialogs.tsx";
 import { CreateWorkspace } from "./create-workspace.tsx";
-import { type MoneyDeed, MoneyDialog } from "./money-dialogs.tsx";
-import type { Summary } from "./rows.ts";
+import type { WorkspaceSummary } from "./rows.ts";
 
-const COLUMNS: readonly Column<Summary>[] = [
+const COLUMNS: readonly Column<WorkspaceSummary>[] = [
   {
     id: "name",
     header: "Workspace",
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<Summary>[] = [
           {row.slug}
         </code>
         <span className="truncate text-xs text-soft" title={row.owners.join(", ")}>
-          {row.owners.length === 0 ? "no owner yet" : row.owners.join(", ")}
+          {row.owners.length === 0 ? "No owner" : row.owners.join(", ")}
         </span>
       </span>
     ),
@@ -61,14 +61,18 @@ const COLUMNS: readonly Column<Summary>[] = [
     align: "end",
     phone: "hide",
     cell: (row) =>
-      row.margin === null ? <span className="text-faint">usual</span> : <span>{percentText(Number(row.margin))}</span>,
+      row.margin === null ? (
+        <span className="text-faint">Default</span>
+      ) : (
+        <span>{percentText(Number(row.margin))}</span>
+      ),
   },
   { id: "members", header: "Members", align: "end", cell: (row) => <Num value={row.members} /> },
   { id: "keys", header: "Keys", align: "end", cell: (row) => <Num value={row.keys} /> },
   { id: "last", header: "Last request", cell: (row) => <Time at={row.last_request_at} /> },
 ];
 
-function actions(act: (deed: MoneyDeed, row: Summary) => void): Column<Summary> {
+function actions(act: (booking: BookingKind, row: WorkspaceSummary) => void): Column<WorkspaceSummary> {
   return {
     id: "actions",
     header: <span className="sr-only">Actions</span>,
@@ -78,13 +82,13 @@ function actions(act: (deed: MoneyDeed, row: Summary) => void): Column<Summary> 
         <Menu
           label={`Actions for ${row.name}`}
           items={[
-            { label: "Open", icon: "home", to: pathIn(row.slug) },
-            { label: "Put money in", icon: "wallet", onSelect: () => act("credit", row) },
-            { label: "Give promotional credit", icon: "spark", onSelect: () => act("promotion", row) },
-            { label: "Refund a request", icon: "refresh", onSelect: () => act("refund", row) },
-            { label: "Correct the balance", icon: "edit", onSelect: () => act("adjustment", row) },
-            { label: "Set the margin", icon: "gauge", onSelect: () => act("margin", row) },
-            { label: "Ledger", icon: "list", to: pathIn(row.slug, "wallet") },
+            { label: "Open workspace", icon: "home", to: pathIn(row.slug) },
+            { label: "Add funds", icon: "wallet", onSelect: () => act("credit", row) },
+            { label: "Grant promotional credit", icon: "spark", onSelect: () => act("promotion", row) },
+            { label: "Refund request", icon: "refresh", onSelect: () => act("refund", row) },
+            { label: "Adjust balance", icon: "edit", onSelect: () => act("adjustment", row) },
+            { label: "Set margin", icon: "gauge", onSelect: () => act("margin", row) },
+            { label: "View ledger", icon: "list", to: pathIn(row.slug, "wallet") },
           ]}
         />
       </span>
@@ -92,36 +96,39 @@ function actions(act: (deed: MoneyDeed, row: Summary) => void): Column<Summary> 
   };
 }
 
-/** Every workspace of the gateway, and money by hand. */
 export function Screen() {
   const search = useSearchParams();
-  const [deed, setDeed] = useState<{ readonly is: MoneyDeed; readonly of: Summary }>();
-  const words = search.get("q");
-  const query = { limit: 50, ...(words === "" ? {} : { search: words }) };
+  const [booking, setBooking] = useState<{ readonly kind: BookingKind; readonly workspace: WorkspaceSummary }>();
+  const searchText = search.get("q");
+  const query = { limit: 50, ...(searchText === "" ? {} : { search: searchText }) };
   const list = usePages("manageSummarizeWorkspaces", { query }, { keepPrevious: true });
   const isNew = search.get("new") === "1";
   return (
     <>
       <PageHeader
         title="Workspaces"
-        about="Whoever has keys, a policy and a wallet. Money that you book here stands in the ledger and in the audit log."
+        about="All workspaces with balance and usage. Bookings are recorded in the ledger and the audit log."
         actions={
           <>
-            <CallButton
+            <ApiButton
               calls={[
-                { id: "manageSummarizeWorkspaces", args: { query }, says: "List workspaces with balance and spend" },
+                {
+                  id: "manageSummarizeWorkspaces",
+                  args: { query },
+                  description: "List workspaces with balance and spend",
+                },
                 {
                   id: "manageCreditWallet",
                   args: {
                     params: { workspace: "demo" },
                     body: { amount: "25.00", note: "Invoice 17", id: "invoice-17" },
                   },
-                  says: "Put money into a wallet",
+                  description: "Add funds to a wallet",
                 },
               ]}
             />
-            <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-              Create a workspace
+            <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
+              Create workspace{" "}
             </Button>
           </>
         }
@@ -130,35 +137,41 @@ export function Screen() {
         <Field label="Search" hideLabel className="w-64 max-sm:w-full">
           <Input
             type="search"
-            placeholder="Search name, slug or id"
-            value={words}
+            placeholder="Search name, slug or ID"
+            value={searchText}
             onChange={(event) => search.set({ q: event.target.value })}
           />
         </Field>
       </Toolbar>
       <Table
         label="Workspaces"
-        columns={[...COLUMNS, actions((is, of) => setDeed({ is, of }))]}
+        columns={[...COLUMNS, actions((kind, workspace) => setBooking({ kind, workspace }))]}
         rows={list.rows}
         keyOf={(row) => row.id}
         linkOf={(row) => pathIn(row.slug)}
         query={list}
         empty={
-          words === "" ? (
-            <EmptyState icon="grid" title="There is no workspace yet" hint="Create one, then invite its owner.">
-              <Button look="primary" onClick={() => search.set({ new: "1" })}>
-                Create a workspace
+          searchText === "" ? (
+            <EmptyState icon="grid" title="No workspaces yet" hint="Create a workspace, then invite its owner.">
+              <Button variant="primary" onClick={() => search.set({ new: "1" })}>
+                Create workspace{" "}
               </Button>
             </EmptyState>
           ) : (
-            <EmptyState icon="grid" title={`No workspace is called “${words}”`} hint="Search for a part of its name.">
-              <Button onClick={() => search.set({ q: null })}>Show all</Button>
+            <EmptyState
+              icon="grid"
+              title={`No workspaces match “${searchText}”`}
+              hint="Try a part of the name or slug."
+            >
+              <Button onClick={() => search.set({ q: null })}>Clear search</Button>
             </EmptyState>
           )
         }
       />
       <CreateWorkspace open={isNew} onClose={() => search.set({ new: null })} />
-      {deed !== undefined && <MoneyDialog deed={deed.is} workspace={deed.of} onClose={() => setDeed(undefined)} />}
+      {booking !== undefined && (
+        <BookingDialog kind={booking.kind} workspace={booking.workspace} onClose={() => setBooking(undefined)} />
+      )}
     </>
   );
 }

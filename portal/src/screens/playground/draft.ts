@@ -1,4 +1,4 @@
-/** What the playground can call, in the order of its tabs. */
+/** Surfaces in tab order. */
 export const SURFACES = [
   { id: "chat", label: "Chat", path: "/v1/chat/completions" },
   { id: "messages", label: "Messages", path: "/v1/messages" },
@@ -20,10 +20,10 @@ export function pathOf(surface: Surface): string {
 }
 
 export type Turn = { readonly role: "user" | "assistant"; readonly text: string };
-/** A picture or a sound that was chosen: its bytes stay in this page. */
+/** A selected file, held in memory only. */
 export type Attachment = { readonly name: string; readonly type: string; readonly base64: string };
 
-/** Settings that stand in the address: whoever gets the link gets these. Empty means not sent. */
+/** Settings in the URL, shared with the link. Empty: not sent. */
 export type Settings = {
   readonly surface: Surface;
   readonly model: string;
@@ -39,7 +39,7 @@ export type Settings = {
   readonly language: string;
 };
 
-/** What somebody wrote: it never leaves the page but in the request itself. */
+/** Content of the request; never part of the URL. */
 export type Content = {
   readonly system: string;
   readonly turns: readonly Turn[];
@@ -55,13 +55,13 @@ export type Content = {
 export type Draft = Settings & Content;
 
 const QUESTIONS = `{
-  "urgent": { "type": "noul", "instructions": "Does this need an answer today?" },
+  "urgent": { "type": "noul", "instructions": "Does this need a reply today?" },
   "queue": {
     "type": "choice",
-    "instructions": "Who should answer it?",
-    "criteria": { "billing": "money and invoices", "support": "something does not work" }
+    "instructions": "Which team should handle it?",
+    "criteria": { "billing": "payments and invoices", "support": "technical problems" }
   },
-  "mood": { "type": "score", "instructions": "How content is the writer?", "criteria": ["angry", "calm", "happy"] }
+  "mood": { "type": "score", "instructions": "How satisfied is the customer?", "criteria": ["angry", "calm", "happy"] }
 }`;
 
 export const EMPTY_CONTENT: Content = {
@@ -72,11 +72,11 @@ export const EMPTY_CONTENT: Content = {
   schema: "",
   images: [],
   instructions: "",
-  state: "My invoice of October has the wrong address. Could you send a new one?",
+  state: "My October invoice has the wrong address. Could you send a corrected one?",
   questions: QUESTIONS,
 };
 
-/** An example of a tool in the words of each chat surface. */
+/** An example tool in the format of the surface. */
 export function toolExample(surface: ChatSurface): string {
   const schema = {
     type: "object",
@@ -84,7 +84,7 @@ export function toolExample(surface: ChatSurface): string {
     required: ["city"],
     additionalProperties: false,
   };
-  const [name, description] = ["get_weather", "The weather in a city, now."];
+  const [name, description] = ["get_weather", "Get the current weather in a city."];
   const tool = {
     chat: { type: "function", function: { name, description, parameters: schema } },
     messages: { name, description, input_schema: schema },

@@ -9,15 +9,14 @@ export type FormProps = {
   readonly write: (change: Partial<Content>) => void;
   readonly change: (name: SettingName, value: string) => void;
   readonly setStream: (isOn: boolean) => void;
-  /** The field that is at fault, and what is wrong with it. */
-  readonly problem: { readonly at: string; readonly says: string } | undefined;
+  /** The invalid field and its error message. */
+  readonly problem: { readonly at: string; readonly message: string } | undefined;
 };
 
 const IMAGE_BYTES_MAX = 8_000_000;
 
-const errorAt = ({ problem }: FormProps, name: string) => (problem?.at === name ? problem.says : undefined);
+const fieldError = ({ problem }: FormProps, name: string) => (problem?.at === name ? problem.message : undefined);
 
-/** A conversation: what to say, and everything around it. */
 export function ChatForm(props: FormProps) {
   const { draft, write } = props;
   return (
@@ -27,29 +26,34 @@ export function ChatForm(props: FormProps) {
           rows={2}
           value={draft.system}
           onChange={(event) => write({ system: event.target.value })}
-          placeholder="How the model should behave"
+          placeholder="Instructions for the model"
         />
       </Field>
-      <Field label={draft.turns.length === 0 ? "Prompt" : "Next message"} error={errorAt(props, "prompt")}>
+      <Field label={draft.turns.length === 0 ? "Prompt" : "Next message"} error={fieldError(props, "prompt")}>
         <Textarea
           rows={4}
           value={draft.prompt}
           onChange={(event) => write({ prompt: event.target.value })}
-          placeholder="Ask something. Ctrl and Enter send it."
+          placeholder="Enter a prompt. Press Ctrl+Enter to send."
         />
       </Field>
       <Images {...props} />
-      <More label="Parameters" isOpen={isAnySet(draft)}>
+      <Disclosure label="Parameters" isOpen={isAnySet(draft)}>
         <div className="grid grid-cols-2 gap-3 sm:grid-cols-3">
-          <NumberField {...props} name="max_tokens" label="Longest output" placeholder="model’s own" />
-          <NumberField {...props} name="temperature" label="Temperature" placeholder="model’s own" />
-          <NumberField {...props} name="top_p" label="Top-p" placeholder="model’s own" />
+          <NumberField {...props} name="max_tokens" label="Max output tokens" placeholder="Default" />
+          <NumberField {...props} name="temperature" label="Temperature" placeholder="Default" />
+          <NumberField {...props} name="top_p" label="Top-p" placeholder="Default" />
           <ChoiceField {...props} name="effort" label="Reasoning effort" options={EFFORTS} />
         </div>
-        <Switch label="Stream" hint="Words are shown as they come." checked={draft.stream} onChange={props.setStream} />
-      </More>
-      <More label="Tools and JSON schema" isOpen={draft.tools !== "" || draft.schema !== ""}>
-        <Field label="Tools" hint="A JSON list, as this surface writes tools." error={errorAt(props, "tools")} optional>
+        <Switch label="Stream" hint="Show tokens as they arrive." checked={draft.stream} onChange={props.setStream} />
+      </Disclosure>
+      <Disclosure label="Tools and JSON schema" isOpen={draft.tools !== "" || draft.schema !== ""}>
+        <Field
+          label="Tools"
+          hint="A JSON array in the format of this surface."
+          error={fieldError(props, "tools")}
+          optional
+        >
           <Textarea
             mono
             rows={5}
@@ -59,9 +63,9 @@ export function ChatForm(props: FormProps) {
           />
         </Field>
         <Field
-          label="Schema of the answer"
-          hint="A JSON schema; the answer is JSON of that shape."
-          error={errorAt(props, "schema")}
+          label="Response schema"
+          hint="A JSON Schema that the response must match."
+          error={fieldError(props, "schema")}
           optional
         >
           <Textarea
@@ -74,13 +78,13 @@ export function ChatForm(props: FormProps) {
         </Field>
         <div className="flex flex-wrap gap-2">
           <Button size="small" onClick={() => isChat(draft.surface) && write({ tools: toolExample(draft.surface) })}>
-            Insert an example tool
+            Insert example tool
           </Button>
           <Button size="small" onClick={() => write({ schema: SCHEMA_EXAMPLE })}>
-            Insert an example schema
+            Insert example schema
           </Button>
         </div>
-      </More>
+      </Disclosure>
     </>
   );
 }
@@ -90,7 +94,7 @@ function isAnySet({ max_tokens, temperature, top_p, effort, stream }: Draft): bo
 }
 
 const EFFORTS: readonly Option[] = [
-  { value: "", label: "Model’s own" },
+  { value: "", label: "Default" },
   ...["low", "medium", "high"].map((value) => ({ value, label: value })),
 ];
 
@@ -98,7 +102,7 @@ export function EmbeddingsForm(props: FormProps) {
   const { draft, write } = props;
   return (
     <>
-      <Field label="Texts" hint="Each line becomes one vector." error={errorAt(props, "prompt")}>
+      <Field label="Texts" hint="One embedding per line." error={fieldError(props, "prompt")}>
         <Textarea
           rows={6}
           value={draft.prompt}
@@ -106,7 +110,7 @@ export function EmbeddingsForm(props: FormProps) {
           placeholder={"A house by the sea\nA cottage at the coast\nQuarterly tax return"}
         />
       </Field>
-      <NumberField {...props} name="dimensions" label="Dimensions" placeholder="model’s own" />
+      <NumberField {...props} name="dimensions" label="Dimensions" placeholder="Default" />
     </>
   );
 }
@@ -121,7 +125,7 @@ export function SpeechForm({ voices, ...props }: FormProps & { readonly voices: 
   const id = useId();
   return (
     <>
-      <Field label="Text to speak" error={errorAt(props, "prompt")}>
+      <Field label="Text to speak" error={fieldError(props, "prompt")}>
         <Textarea
           rows={5}
           value={draft.prompt}
@@ -135,7 +139,7 @@ export function SpeechForm({ voices, ...props }: FormProps & { readonly voices: 
             list={`${id}-voices`}
             value={draft.voice}
             onChange={(event) => change("voice", event.target.value)}
-            placeholder="the first it has"
+            placeholder="First available"
           />
         </Field>
         <datalist id={`${id}-voices`}>
@@ -146,7 +150,7 @@ export function SpeechForm({ voices, ...props }: FormProps & { readonly voices: 
         <ChoiceField {...props} name="format" label="Format" options={AUDIO} />
         <NumberField {...props} name="speed" label="Speed" placeholder="1" />
       </div>
-      <Field label="Instructions" hint="Tone, pace, accent, for models that take them." optional>
+      <Field label="Instructions" hint="Tone, pace and accent, for models that support them." optional>
         <Input value={draft.instructions} onChange={(event) => write({ instructions: event.target.value })} />
       </Field>
     </>
@@ -166,11 +170,7 @@ export function TranscriptionForm({
   const { draft, write, change } = props;
   return (
     <>
-      <Field
-        label="Audio file"
-        hint="A recording from this computer. It is sent with the request and kept nowhere."
-        error={errorAt(props, "file")}
-      >
+      <Field label="Audio file" hint="Sent with the request and not stored." error={fieldError(props, "file")}>
         <Input
           type="file"
           accept="audio/*,video/mp4,video/webm"
@@ -185,7 +185,7 @@ export function TranscriptionForm({
         </Field>
         <ChoiceField {...props} name="format" label="Format" options={TRANSCRIPTS} />
       </div>
-      <Field label="Prompt" hint="Names and words that are likely to be heard." optional>
+      <Field label="Prompt" hint="Names and terms that occur in the recording." optional>
         <Input value={draft.prompt} onChange={(event) => write({ prompt: event.target.value })} />
       </Field>
     </>
@@ -200,8 +200,8 @@ function FilePlayer({ file }: { readonly file: File }) {
     return () => URL.revokeObjectURL(made);
   }, [file]);
   return (
-    // biome-ignore lint/a11y/useMediaCaption: it is the reader's own recording, and its words are what is asked for
-    <audio controls src={url} className="w-full" aria-label={`The file ${file.name}`} />
+    // biome-ignore lint/a11y/useMediaCaption: it is the reader's own recording, and the transcript is the result
+    <audio controls src={url} className="w-full" aria-label={`Audio file ${file.name}`} />
   );
 }
 
@@ -211,12 +211,16 @@ export function DecisionsForm(props: FormProps) {
     <>
       <Field
         label="State"
-        hint="What the questions are about: a text, or a JSON object."
-        error={errorAt(props, "state")}
+        hint="The subject of the questions: text or a JSON object."
+        error={fieldError(props, "state")}
       >
         <Textarea rows={3} value={draft.state} onChange={(event) => write({ state: event.target.value })} />
       </Field>
-      <Field label="Questions" hint="By name: noul (yes or no), choice, or score." error={errorAt(props, "questions")}>
+      <Field
+        label="Questions"
+        hint="Named questions of type noul (yes or no), choice or score."
+        error={fieldError(props, "questions")}
+      >
         <Textarea
           mono
           rows={12}
@@ -237,7 +241,7 @@ function NumberField({
   ...props
 }: FormProps & { readonly name: SettingName; readonly label: string; readonly placeholder: string }) {
   return (
-    <Field label={label} error={errorAt(props, name)}>
+    <Field label={label} error={fieldError(props, name)}>
       <Input
         inputMode="decimal"
         value={props.draft[name]}
@@ -265,7 +269,7 @@ function ChoiceField({
   );
 }
 
-function More({
+function Disclosure({
   label,
   isOpen,
   children,
@@ -282,13 +286,13 @@ function More({
   );
 }
 
-/** Pictures become data addresses in the request; none is uploaded anywhere else. */
+/** Images are sent as data URLs in the request and not uploaded elsewhere. */
 function Images({ draft, write, problem }: FormProps) {
   const id = useId();
-  const take = async (event: ChangeEvent<HTMLInputElement>) => {
+  const addFiles = async (event: ChangeEvent<HTMLInputElement>) => {
     const files = [...(event.target.files ?? [])].filter(({ size }) => size <= IMAGE_BYTES_MAX);
     event.target.value = "";
-    const images = await Promise.all(files.map(read));
+    const images = await Promise.all(files.map(readAttachment));
     write({ images: [...draft.images, ...images] });
   };
   return (
@@ -313,21 +317,21 @@ function Images({ draft, write, problem }: FormProps) {
         type="file"
         accept="image/png,image/jpeg,image/webp,image/gif"
         multiple
-        onChange={(event) => void take(event)}
+        onChange={(event) => void addFiles(event)}
         className="peer sr-only"
       />
       <label
         htmlFor={id}
         className={`${buttonClass("plain", "small")} cursor-pointer peer-focus-visible:outline-2 peer-focus-visible:outline-focus`}
       >
-        Add a picture
+        Add image
       </label>
-      {problem?.at === "images" && <span className="text-xs text-bad">{problem.says}</span>}
+      {problem?.at === "images" && <span className="text-xs text-bad">{problem.message}</span>}
     </div>
   );
 }
 
-function read(file: File): Promise<Attachment> {
+function readAttachment(file: File): Promise<Attachment> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () =>

@@ -1,5 +1,4 @@
 import { type KeyboardEvent, type SyntheticEvent, useId, useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeTabs } from "../../ui/code-block.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -7,99 +6,104 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Callout, Card, PageHeader, Stack } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { Segments, TabRow } from "../../ui/tabs.tsx";
-import { AnswerView } from "./answer.tsx";
-import { codeOf } from "./code.ts";
+import { SegmentedControl, TabRow } from "../../ui/tabs.tsx";
+import { useWorkspace } from "../../url-state.ts";
+import { fetchVoices, useCallableModels } from "./callable-models.ts";
+import { codeOf } from "./code-samples.ts";
 import { type Content, type Draft, EMPTY_CONTENT, isChat, SURFACES } from "./draft.ts";
 import { ChatForm, DecisionsForm, EmbeddingsForm, type FormProps, SpeechForm, TranscriptionForm } from "./fields.tsx";
-import { usePlaygroundKey } from "./key.ts";
-import { useCallable, voicesOf } from "./models.ts";
+import { usePlaygroundKey } from "./playground-key.ts";
+import { ResponseView } from "./response-view.tsx";
+import { RawResponse, RoutingCard } from "./routing-card.tsx";
 import { useRun } from "./run.ts";
-import { ServedCard, Wire } from "./served.tsx";
 import { useSettings } from "./settings.ts";
 
-/** Everything that the screen works with: settings of the address, what was written, the key and the run. */
-function useDesk() {
+/** The state of the screen: URL settings, content, key and run. */
+function usePlayground() {
   const { workspace, at } = useWorkspace();
-  const address = useSettings();
-  const { settings, environment, change } = address;
-  const { models, isPending } = useCallable(workspace, settings.surface);
+  const urlSettings = useSettings();
+  const { settings, environment, change } = urlSettings;
+  const { models, isPending } = useCallableModels(workspace, settings.surface);
   const keys = usePlaygroundKey(workspace, environment);
-  const running = useRun(keys);
+  const runner = useRun(keys);
   const [content, setContent] = useState<Content>(EMPTY_CONTENT);
-  const [asked, setAsked] = useState("");
+  const [sentPrompt, setSentPrompt] = useState("");
   const [file, setFile] = useState<File | null>(null);
   const [voices, setVoices] = useState<readonly string[]>([]);
   const draft: Draft = { ...settings, model: settings.model || (models[0]?.id ?? ""), ...content };
-  const write = (said: Partial<Content>) => setContent((before) => ({ ...before, ...said }));
+  const write = (change: Partial<Content>) => setContent((before) => ({ ...before, ...change }));
 
-  /** Without a voice no model speaks: the first one it has. */
-  const chosenVoice = async (): Promise<string> => {
+  /** Speech needs a voice; defaults to the model's first one. */
+  const resolveVoice = async (): Promise<string> => {
     if (draft.surface !== "speech" || draft.voice !== "") return draft.voice;
-    const known = await keys.get().then(
-      (key) => voicesOf(key, draft.model),
+    const available = await keys.get().then(
+      (key) => fetchVoices(key, draft.model),
       () => [],
     );
-    setVoices(known);
-    if (known[0] !== undefined) change("voice", known[0]);
-    return known[0] ?? "";
+    setVoices(available);
+    if (available[0] !== undefined) change("voice", available[0]);
+    return available[0] ?? "";
   };
 
   const send = async () => {
-    if (running.run.state === "running" || keys.refusal !== undefined) return;
-    setAsked(content.prompt);
-    const voice = await chosenVoice();
-    const ended = await running.start({ ...draft, voice }, file);
-    if (!isChat(draft.surface) || ended.state !== "done" || ended.error !== null || ended.answer.text === "") return;
-    // What was said becomes part of the conversation, and the field is free for what comes next.
+    if (runner.run.state === "running" || keys.refusal !== undefined) return;
+    setSentPrompt(content.prompt);
+    const voice = await resolveVoice();
+    const finished = await runner.start({ ...draft, voice }, file);
+    if (!isChat(draft.surface) || finished.state !== "done" || finished.error !== null || finished.reply.text === "")
+      return;
+    // Moves the exchange into the conversation and clears the prompt.
     write({
       prompt: "",
       images: [],
-      turns: [...content.turns, { role: "user", text: content.prompt }, { role: "assistant", text: ended.answer.text }],
+      turns: [
+        ...content.turns,
+        { role: "user", text: content.prompt },
+        { role: "assistant", text: finished.reply.text },
+      ],
     });
   };
 
-  const begin = (surface: string) => {
-    running.stop();
-    running.reset();
+  const switchSurface = (surface: string) => {
+    runner.stop();
+    runner.reset();
     write({ turns: [], tools: "", schema: "" });
-    address.setSurface(surface);
+    urlSettings.setSurface(surface);
   };
   return {
     at,
-    ...address,
+    ...urlSettings,
     models,
     isPending,
     keys,
-    ...running,
+    ...runner,
     draft,
     write,
-    asked,
+    sentPrompt,
     file,
     setFile,
     voices,
     send,
-    begin,
+    switchSurface,
   };
 }
 
-/** Any surface, any model the workspace may use: a real request, and what served it. */
 export function Screen() {
-  const desk = useDesk();
-  const { draft, run, at } = desk;
+  const playground = usePlayground();
+  const { draft, run, at } = playground;
   const tabs = useId();
-  const isUnfinished = run.error?.code === "unfinished";
+  const isInvalidDraft = run.error?.code === "invalid_draft";
   return (
     <>
       <PageHeader
         title="Playground"
-        about="Real requests with a key of this page’s own. The link holds the model and the settings, never what you wrote."
+        about="Send real requests with a temporary key. The link contains the model and settings, never your content."
         actions={
           <>
-            <CopyButton text={location.href} label="Copy the link to these settings">
+            <CopyButton text={location.href} label="Copy link to these settings">
               Copy link
             </CopyButton>
-            <CodeButton draft={draft} fileName={desk.file?.name ?? "audio.wav"} />
+            <CodeButton draft={draft} fileName={playground.file?.name ?? "audio.wav"} />
           </>
         }
       />
@@ -108,7 +112,7 @@ export function Screen() {
           tabs={SURFACES}
           label="Surface"
           chosen={draft.surface}
-          choose={desk.begin}
+          choose={playground.switchSurface}
           idOf={(id) => `${tabs}-${id}`}
           panelId={`${tabs}-panel`}
         />
@@ -120,57 +124,58 @@ export function Screen() {
         className="grid items-start gap-5 lg:grid-cols-2"
       >
         <Card>
-          <RequestForm desk={desk} />
+          <RequestForm playground={playground} />
         </Card>
         <Stack>
-          <Card title="Answer">
-            {/* What is still missing stands at its field. */}
-            <AnswerView
+          <Card title="Response">
+            {/* Validation errors are shown at their fields. */}
+            <ResponseView
               draft={draft}
-              run={isUnfinished ? { ...run, error: null, state: "idle" } : run}
-              prompt={desk.asked}
+              run={isInvalidDraft ? { ...run, error: null, state: "idle" } : run}
+              prompt={playground.sentPrompt}
             />
           </Card>
-          <ServedCard run={run} requestPath={(id) => at(`requests/${encodeURIComponent(id)}`)} />
-          <Wire run={run} />
+          <RoutingCard run={run} requestPath={(id) => at(`requests/${encodeURIComponent(id)}`)} />
+          <RawResponse run={run} />
         </Stack>
       </div>
     </>
   );
 }
 
-function RequestForm({ desk }: { readonly desk: ReturnType<typeof useDesk> }) {
-  const { draft, write, change, setStream, run, keys, models } = desk;
-  const problem = run.error?.code === "unfinished" ? { at: run.error.param ?? "", says: run.error.message } : undefined;
+function RequestForm({ playground }: { readonly playground: ReturnType<typeof usePlayground> }) {
+  const { draft, write, change, setStream, run, keys, models } = playground;
+  const problem =
+    run.error?.code === "invalid_draft" ? { at: run.error.param ?? "", message: run.error.message } : undefined;
   const form: FormProps = { draft, write, change, setStream, problem };
   const restart = () => {
-    desk.reset();
+    playground.reset();
     write({ turns: [] });
   };
   return (
-    <SendForm onSend={() => void desk.send()}>
+    <SendForm onSend={() => void playground.send()}>
       <ModelField
         model={draft.model}
         models={models}
         onChange={(value) => change("model", value)}
-        error={problem?.at === "model" ? problem.says : undefined}
+        error={problem?.at === "model" ? problem.message : undefined}
       />
-      {!desk.isPending && models.length === 0 && <NothingToCall to={desk.at("policy")} />}
-      <Form form={form} voices={desk.voices} file={desk.file} setFile={desk.setFile} />
-      <KeyPart keys={keys} environment={desk.environment} setEnvironment={desk.setEnvironment} />
+      {!playground.isPending && models.length === 0 && <NoModels to={playground.at("policy")} />}
+      <SurfaceForm form={form} voices={playground.voices} file={playground.file} setFile={playground.setFile} />
+      <KeySection keys={keys} environment={playground.environment} setEnvironment={playground.setEnvironment} />
       <div className="flex flex-wrap items-center gap-2">
-        {/* Two buttons and not one that changes: it would be a submit button by the time its click ends. */}
+        {/* Two buttons: a single one would become a submit button before its click event ends. */}
         {run.state === "running" ? (
-          <Button key="stop" look="danger" icon="close" onClick={desk.stop}>
+          <Button key="stop" variant="danger" icon="close" onClick={playground.stop}>
             Stop
           </Button>
         ) : (
-          <Button key="send" type="submit" look="primary" icon="play" disabled={keys.refusal !== undefined}>
+          <Button key="send" type="submit" variant="primary" icon="play" disabled={keys.refusal !== undefined}>
             Send
           </Button>
         )}
         {draft.turns.length > 0 && (
-          <Button look="quiet" onClick={restart}>
+          <Button variant="quiet" onClick={restart}>
             New conversation
           </Button>
         )}
@@ -179,7 +184,7 @@ function RequestForm({ desk }: { readonly desk: ReturnType<typeof useDesk> }) {
   );
 }
 
-/** Ctrl and Enter send from anywhere in the form. */
+/** Ctrl+Enter submits from any field. */
 function SendForm({ onSend, children }: { readonly onSend: () => void; readonly children: React.ReactNode }) {
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
@@ -195,14 +200,14 @@ function SendForm({ onSend, children }: { readonly onSend: () => void; readonly 
   );
 }
 
-type FormParts = {
+type SurfaceFormProps = {
   readonly form: FormProps;
   readonly voices: readonly string[];
   readonly file: File | null;
   readonly setFile: (file: File | null) => void;
 };
 
-function Form({ form, voices, file, setFile }: FormParts) {
+function SurfaceForm({ form, voices, file, setFile }: SurfaceFormProps) {
   switch (form.draft.surface) {
     case "chat":
     case "messages":
@@ -253,41 +258,41 @@ function ModelField({
   );
 }
 
-function NothingToCall({ to }: { readonly to: string }) {
+function NoModels({ to }: { readonly to: string }) {
   return (
     <Callout
       tone="warn"
-      title="No model can be called here"
+      title="No models available"
       action={
         <LinkButton to={to} size="small">
-          Open the policy
+          View policy
         </LinkButton>
       }
     >
-      No connected provider serves this surface, or the policy keeps all of them out.
+      No connected provider serves this surface, or your policy excludes all endpoints.
     </Callout>
   );
 }
 
-type KeyPartProps = {
+type KeySectionProps = {
   readonly keys: ReturnType<typeof usePlaygroundKey>;
   readonly environment: string;
   readonly setEnvironment: (to: string) => void;
 };
 
-function KeyPart({ keys, environment, setEnvironment }: KeyPartProps) {
+function KeySection({ keys, environment, setEnvironment }: KeySectionProps) {
   return (
     <details open={keys.refusal !== undefined || keys.pasted !== ""} className="rounded-md border px-3 py-2">
       <summary className="min-h-6 cursor-pointer font-medium text-soft hover:text-ink">
-        Key: {keys.pasted === "" ? `made for an hour, ${environment}` : "pasted"}
+        Key: {keys.pasted === "" ? `temporary (1 hour), ${environment}` : "your key"}
       </summary>
       <div className="mt-3 grid gap-3 pb-1">
         {keys.refusal !== undefined && <Callout tone="warn">{keys.refusal}</Callout>}
         {keys.pasted === "" && (
           <div className="flex flex-wrap items-center justify-between gap-2">
-            <span className="text-soft">Environment of the key</span>
-            <Segments
-              label="Environment of the key"
+            <span className="text-soft">Key environment</span>
+            <SegmentedControl
+              label="Key environment"
               value={environment}
               onChange={setEnvironment}
               options={[
@@ -297,7 +302,7 @@ function KeyPart({ keys, environment, setEnvironment }: KeyPartProps) {
             />
           </div>
         )}
-        <Field label="Use a key of yours" hint="It stays in this page and is gone when you leave it." optional>
+        <Field label="Use your own key" hint="Kept in this page only and discarded when you leave." optional>
           <Input
             type="password"
             mono
@@ -320,13 +325,13 @@ function CodeButton({ draft, fileName }: { readonly draft: Draft; readonly fileN
       <Button icon="terminal" onClick={() => setIsOpen(true)}>
         Code
       </Button>
-      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title="This request as code" size="wide">
+      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title="Code for this request" size="wide">
         {code === undefined ? (
-          <p className="text-soft">Finish the request first: it needs a model and something to say.</p>
+          <p className="text-soft">Complete the request first: it needs a model and a prompt.</p>
         ) : (
           <>
             <p className="text-soft">
-              The key comes from the environment: <code className="font-mono">export GATEWAY_KEY=sk_svc_…</code>
+              The key is read from the environment: <code className="font-mono">export GATEWAY_KEY=sk_svc_…</code>
             </p>
             <CodeTabs
               label="Language"

@@ -1,13 +1,13 @@
 import { useCallback, useRef, useState } from "react";
 import { ApiError, apiErrorOf, errorOf } from "../../api/error.ts";
 import { type Draft, isChat, pathOf } from "./draft.ts";
-import { type ApiResponse, at, EventCutter, fold, NO_ANSWER, whole } from "./fold.ts";
-import { compose } from "./request.ts";
+import { applyEvent, EMPTY_REPLY, type ModelReply, replyFromBody, SseParser, valueAt } from "./model-reply.ts";
+import { composeRequest } from "./request.ts";
 
-/** What served the request, as the headers said it. */
-export type Served = { readonly [name: string]: string | undefined };
+/** Routing headers of the response. */
+export type RoutingHeaders = { readonly [name: string]: string | undefined };
 
-export type Cost = {
+export type CostRecord = {
   readonly cost: string | null;
   readonly currency: string;
   readonly ttfb_ms: number | null;
@@ -17,35 +17,35 @@ export type Cost = {
   readonly usage: Readonly<Record<string, number | boolean | null>>;
 };
 
-export type Run = {
+export type PlaygroundRun = {
   readonly state: "idle" | "running" | "done" | "stopped";
-  readonly answer: ApiResponse;
-  /** The body of an answer that is no conversation. */
+  readonly reply: ModelReply;
+  /** The body of a response that is not a chat reply. */
   readonly body: unknown;
   readonly audio: { readonly url: string; readonly format: string } | null;
-  /** What came over the wire, for those who want to see it. */
+  /** The raw response events. */
   readonly frames: readonly unknown[];
-  readonly served: Served | null;
-  readonly cost: Cost | null;
+  readonly routing: RoutingHeaders | null;
+  readonly cost: CostRecord | null;
   readonly firstMs: number | null;
   readonly totalMs: number | null;
   readonly error: ApiError | null;
 };
 
-const IDLE: Run = {
+const IDLE_RUN: PlaygroundRun = {
   state: "idle",
-  answer: NO_ANSWER,
+  reply: EMPTY_REPLY,
   body: null,
   audio: null,
   frames: [],
-  served: null,
+  routing: null,
   cost: null,
   firstMs: null,
   totalMs: null,
   error: null,
 };
 
-const SERVED = [
+const ROUTING_HEADERS = [
   "x-svc-request-id",
   "x-svc-model",
   "x-svc-provider",
@@ -57,27 +57,27 @@ const SERVED = [
   "x-svc-reasoning-effort",
 ] as const;
 const FRAMES_MAX = 500;
-const COST_TRIES = 5;
+const COST_ATTEMPTS = 5;
 const COST_WAIT_MS = 400;
 
-type Keys = { readonly get: () => Promise<string>; readonly forget: () => void };
-type Update = (change: (run: Run) => Run) => void;
+type Keys = { readonly get: () => Promise<string>; readonly discard: () => void };
+type Update = (change: (run: PlaygroundRun) => PlaygroundRun) => void;
 
-/** Sends drafts, one at a time, and says what comes while it comes. */
+/** Sends one draft at a time and updates the state while the response streams. */
 export function useRun(keys: Keys) {
-  const [run, setRun] = useState<Run>(IDLE);
+  const [run, setRun] = useState<PlaygroundRun>(IDLE_RUN);
   const abort = useRef<AbortController | null>(null);
   const stop = useCallback(() => abort.current?.abort(), []);
-  const reset = useCallback(() => setRun(IDLE), []);
+  const reset = useCallback(() => setRun(IDLE_RUN), []);
   const start = useCallback(
-    async (draft: Draft, file: File | null): Promise<Run> => {
+    async (draft: Draft, file: File | null): Promise<PlaygroundRun> => {
       abort.current?.abort();
       const controller = new AbortController();
       abort.current = controller;
-      let now: Run = { ...IDLE, state: "running" };
+      let now: PlaygroundRun = { ...IDLE_RUN, state: "running" };
       const update: Update = (change) => {
         now = change(now);
-        // An earlier run that still ends must not write over the one that began after it.
+        // A run that was replaced must not overwrite the state of the newer one.
         if (abort.current === controller) setRun(now);
       };
       setRun(now);
@@ -89,7 +89,7 @@ export function useRun(keys: Keys) {
         update((last) => ({ ...last, state: "done", totalMs: performance.now() - startedMs }));
       } catch (thrown) {
         const error = controller.signal.aborted ? null : apiErrorOf(thrown);
-        if (error?.status === 401) keys.forget();
+        if (error?.status === 401) keys.discard();
         update((last) => ({
           ...last,
           state: controller.signal.aborted ? "stopped" : "done",
@@ -97,18 +97,18 @@ export function useRun(keys: Keys) {
           totalMs: performance.now() - startedMs,
         }));
       }
-      // What was stopped is charged for what came until then, and a failure costs nothing: both are told too. A call that was
-      // stopped at its key is in no log, or would only be stopped again.
+      // Stopped and failed runs have a cost record too. Requests rejected with 401 or 429
+      // have none, or fetching it would be rejected as well.
       if (now.error?.status !== 401 && now.error?.status !== 429)
-        void tellCost(now.served?.["x-svc-request-id"], key, update, now.state === "stopped");
+        void fetchCost(now.routing?.["x-svc-request-id"], key, update, now.state === "stopped");
       return now;
     },
-    [keys.get, keys.forget],
+    [keys.get, keys.discard],
   );
   return { run, start, stop, reset };
 }
 
-type Sending = {
+type SendOptions = {
   readonly draft: Draft;
   readonly file: File | null;
   readonly key: string;
@@ -117,9 +117,9 @@ type Sending = {
   readonly startedMs: number;
 };
 
-async function send(sending: Sending): Promise<void> {
-  const { draft, key, signal, update, startedMs } = sending;
-  const { body, type } = payloadOf(sending);
+async function send(options: SendOptions): Promise<void> {
+  const { draft, key, signal, update, startedMs } = options;
+  const { body, type } = payloadOf(options);
   const response = await fetch(pathOf(draft.surface), {
     method: "POST",
     headers: {
@@ -135,51 +135,52 @@ async function send(sending: Sending): Promise<void> {
     throw new ApiError({
       status: 0,
       code: "unreachable",
-      message: "The gateway could not be reached. Check the connection and try again.",
+      message: "Can't reach the gateway. Check your connection and try again.",
     });
   });
-  const served = Object.fromEntries(SERVED.map((name) => [name, response.headers.get(name) ?? undefined]));
-  update((last) => ({ ...last, served, firstMs: performance.now() - startedMs }));
-  if (!response.ok) throw errorOf(response.status, parsed(await response.text()), served["x-svc-request-id"] ?? null);
-  if (response.headers.get("content-type")?.startsWith("text/event-stream")) await follow(response, draft, update);
-  else await take(response, draft, update);
+  const routing = Object.fromEntries(ROUTING_HEADERS.map((name) => [name, response.headers.get(name) ?? undefined]));
+  update((last) => ({ ...last, routing, firstMs: performance.now() - startedMs }));
+  if (!response.ok)
+    throw errorOf(response.status, parseJson(await response.text()), routing["x-svc-request-id"] ?? null);
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) await readStream(response, draft, update);
+  else await readResponse(response, draft, update);
 }
 
-function payloadOf({ draft, file }: Sending): { body: BodyInit; type: string | undefined } {
-  const composed = compose(draft);
-  if (composed.is === "problem")
-    throw new ApiError({ status: 0, code: "unfinished", message: composed.says, param: composed.at });
-  if (composed.is === "json") return { body: JSON.stringify(composed.body), type: "application/json" };
+function payloadOf({ draft, file }: SendOptions): { body: BodyInit; type: string | undefined } {
+  const composed = composeRequest(draft);
+  if (composed.kind === "problem")
+    throw new ApiError({ status: 0, code: "invalid_draft", message: composed.message, param: composed.at });
+  if (composed.kind === "json") return { body: JSON.stringify(composed.body), type: "application/json" };
   if (file === null)
-    throw new ApiError({ status: 0, code: "unfinished", message: "Choose an audio file first.", param: "file" });
+    throw new ApiError({ status: 0, code: "invalid_draft", message: "Select an audio file.", param: "file" });
   const form = new FormData();
   form.set("file", file, file.name);
   for (const [name, value] of composed.fields) form.set(name, value);
   return { body: form, type: undefined };
 }
 
-async function follow(response: Response, draft: Draft, update: Update): Promise<void> {
+async function readStream(response: Response, draft: Draft, update: Update): Promise<void> {
   const { surface } = draft;
   if (response.body === null || !isChat(surface)) return;
-  const cutter = new EventCutter();
+  const parser = new SseParser();
   const decoder = new TextDecoder();
   for await (const bytes of response.body) {
-    const events = cutter.push(decoder.decode(bytes, { stream: true }));
+    const events = parser.push(decoder.decode(bytes, { stream: true }));
     if (events.length === 0) continue;
     update((last) => ({
       ...last,
-      answer: events.reduce<ApiResponse>((sum, event) => fold(surface, sum, event), last.answer),
+      reply: events.reduce<ModelReply>((sum, event) => applyEvent(surface, sum, event), last.reply),
       frames: [...last.frames, ...events].slice(0, FRAMES_MAX),
     }));
   }
   update((last) => {
-    if (last.answer.error === null) return last;
-    const said = { status: 200, code: "stream_failed", message: last.answer.error };
-    return { ...last, error: new ApiError({ ...said, requestId: last.served?.["x-svc-request-id"] ?? null }) };
+    if (last.reply.error === null) return last;
+    const failure = { status: 200, code: "stream_failed", message: last.reply.error };
+    return { ...last, error: new ApiError({ ...failure, requestId: last.routing?.["x-svc-request-id"] ?? null }) };
   });
 }
 
-async function take(response: Response, draft: Draft, update: Update): Promise<void> {
+async function readResponse(response: Response, draft: Draft, update: Update): Promise<void> {
   const { surface } = draft;
   if (surface === "speech") {
     const blob = await response.blob();
@@ -187,17 +188,17 @@ async function take(response: Response, draft: Draft, update: Update): Promise<v
     return;
   }
   const text = await response.text();
-  const body = parsed(text) ?? text;
-  const answer = isChat(surface) ? whole(surface, body) : { ...NO_ANSWER, text: transcriptOf(body) };
-  update((last) => ({ ...last, answer, body, frames: [body] }));
+  const body = parseJson(text) ?? text;
+  const reply = isChat(surface) ? replyFromBody(surface, body) : { ...EMPTY_REPLY, text: transcriptOf(body) };
+  update((last) => ({ ...last, reply, body, frames: [body] }));
 }
 
 function transcriptOf(body: unknown): string {
-  const text = at(body, "text");
+  const text = valueAt(body, "text");
   return typeof text === "string" ? text : typeof body === "string" ? body : "";
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -205,17 +206,17 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What it cost is written a moment after the answer, or after the gateway saw that nobody listens; a few looks are enough. */
-async function tellCost(id: string | undefined, key: string, update: Update, isStopped: boolean): Promise<void> {
+/** The record is written shortly after the response ends, so fetching it is retried. */
+async function fetchCost(id: string | undefined, key: string, update: Update, isStopped: boolean): Promise<void> {
   if (id === undefined) return;
   if (isStopped) await new Promise((resolve) => setTimeout(resolve, COST_WAIT_MS));
-  for (let look = 0; look < COST_TRIES; look += 1) {
+  for (let attempt = 0; attempt < COST_ATTEMPTS; attempt += 1) {
     const headers = { authorization: `Bearer ${key}` };
     const response = await fetch(`/v1/requests/${encodeURIComponent(id)}`, { headers, credentials: "omit" }).catch(
       () => undefined,
     );
     if (response?.ok === true) {
-      const cost: Cost = await response.json();
+      const cost: CostRecord = await response.json();
       update((last) => ({ ...last, cost }));
       return;
     }

@@ -1,8 +1,8 @@
-import { useSearchParams } from "../../address.ts";
+import { useSearchParams } from "../../url-state.ts";
 import { type Settings, SURFACES } from "./draft.ts";
-import type { Environment } from "./key.ts";
+import type { Environment } from "./playground-key.ts";
 
-/** Numbers and choices of the address; each is sent as it stands there, or not at all. */
+/** Optional request parameters in the URL; sent unchanged. */
 const NAMES = [
   "max_tokens",
   "temperature",
@@ -16,7 +16,7 @@ const NAMES = [
 ] as const;
 export type SettingName = (typeof NAMES)[number] | "model";
 
-/** Everything of the playground that stands in the address: no word that somebody wrote is among it. */
+/** The playground's URL state; it never contains content. */
 export function useSettings() {
   const { get, set } = useSearchParams();
   const surface = SURFACES.find(({ id }) => id === get("surface"))?.id ?? "chat";
@@ -41,7 +41,7 @@ export function useSettings() {
     change: (name: SettingName, value: string) => set({ [name]: value }),
     setStream: (isOn: boolean) => set({ stream: isOn ? null : "0" }),
     setEnvironment: (to: string) => set({ env: to === "live" ? "live" : null }),
-    /** Another surface has other models and formats. */
+    /** Surfaces differ in models and formats, so these are reset. */
     setSurface: (to: string) =>
       set({ surface: to === "chat" ? null : to, model: null, voice: null, format: null }, "push"),
   };

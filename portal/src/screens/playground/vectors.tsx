@@ -1,18 +1,18 @@
-import { at } from "./fold.ts";
+import { valueAt } from "./model-reply.ts";
 
 const SHOWN_VALUES = 6;
 const COMPARED_MAX = 8;
 
-/** Vectors as far as a person can read them: how long, how they begin, and how near they are to each other. */
+/** Dimensions, first values and pairwise similarity of embeddings. */
 export function Vectors({ body }: { readonly body: unknown }) {
-  const data = at(body, "data");
-  const rows = Array.isArray(data) ? data.map((row) => numbersOf(at(row, "embedding"))) : [];
+  const data = valueAt(body, "data");
+  const rows = Array.isArray(data) ? data.map((row) => numbersOf(valueAt(row, "embedding"))) : [];
   const compared = rows.slice(0, COMPARED_MAX);
   return (
     <div className="grid gap-4">
       <ul className="grid gap-2">
         {rows.map((row, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: vectors stand in the order of the texts
+          // biome-ignore lint/suspicious/noArrayIndexKey: vectors are in the order of the texts
           <li key={index} className="rounded-md border px-3 py-2">
             <span className="font-medium">Text {index + 1}</span>{" "}
             <span className="text-soft">{row.length} dimensions</span>
@@ -30,7 +30,7 @@ export function Vectors({ body }: { readonly body: unknown }) {
       {compared.length > 1 && (
         <div className="overflow-x-auto">
           <table className="text-xs">
-            <caption className="pb-1 text-left text-soft">How alike they are (cosine, 1 is the same)</caption>
+            <caption className="pb-1 text-left text-soft">Cosine similarity</caption>
             <thead>
               <tr>
                 <td />

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
@@ -8,27 +7,28 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { SaveBar } from "../../ui/save-bar.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 import { Differences } from "./differences.tsx";
-import { type Change, type Difference, type Preview, patchOf } from "./draft.ts";
+import { type Difference, type PolicyChange, type Preview, patchOf } from "./policy-draft.ts";
 
 type Props = {
-  readonly change: Change;
+  readonly change: PolicyChange;
   readonly differences: readonly Difference[];
-  /** Undefined while it is not known what the draft would do. */
+  /** Undefined while the effect is being computed. */
   readonly preview: Preview | undefined;
-  readonly isSound: boolean;
+  readonly isValid: boolean;
   readonly discard: () => void;
 };
 
-/** Says what would change and saves it; asks first when models that are in use would be lost. */
-export function SavePolicy({ change, differences, preview, isSound, discard }: Props) {
+/** Requires confirmation if models in use become unavailable. */
+export function SavePolicy({ change, differences, preview, isValid, discard }: Props) {
   const { workspace } = useWorkspace();
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const save = useManageMutation("manageChangePolicy", {
     onDone: () => {
-      setIsAsking(false);
+      setIsConfirming(false);
       discard();
-      toast("Saved. The next request already follows it.");
+      toast("Policy saved");
     },
   });
   const send = () => save.mutate({ params: { workspace }, body: patchOf(change) });
@@ -36,25 +36,25 @@ export function SavePolicy({ change, differences, preview, isSound, discard }: P
   return (
     <SaveBar
       title={differences.length === 1 ? "1 rule changed" : `${differences.length} rules changed`}
-      note={preview === undefined ? undefined : effectWords(preview)}
+      note={preview === undefined ? undefined : effectText(preview)}
       actions={
         <>
           <Button onClick={discard}>Discard</Button>
           <Button
-            look="primary"
-            disabled={!isSound || preview === undefined}
+            variant="primary"
+            disabled={!isValid || preview === undefined}
             busy={save.isPending}
-            onClick={() => (isRisky ? setIsAsking(true) : send())}
+            onClick={() => (isRisky ? setIsConfirming(true) : send())}
           >
-            Save the policy
+            Save policy
           </Button>
         </>
       }
     >
-      {!isAsking && <ErrorNote error={save.error} />}
+      {!isConfirming && <ErrorNote error={save.error} />}
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={send}
         title="Save this policy?"
         action="Save anyway"
@@ -62,24 +62,25 @@ export function SavePolicy({ change, differences, preview, isSound, discard }: P
         busy={save.isPending}
         error={save.error}
       >
-        <Losses preview={preview} />
+        <UnavailableModels preview={preview} />
         <Differences rows={differences} />
       </Confirm>
     </SaveBar>
   );
 }
 
-function effectWords({ after, all, gained, lost }: Preview): string {
-  const remain = `${after.models} of ${counted(all.models, "model")} remain`;
-  return gained.length + lost.length === 0 ? remain : `${remain}: ${gained.length} gained, ${lost.length} lost`;
+function effectText({ after, all, gained, lost }: Preview): string {
+  const available = `${after.models} of ${counted(all.models, "model")} available`;
+  return gained.length + lost.length === 0 ? available : `${available}: ${gained.length} added, ${lost.length} removed`;
 }
 
-function Losses({ preview }: { readonly preview: Preview | undefined }) {
+function UnavailableModels({ preview }: { readonly preview: Preview | undefined }) {
   if (preview === undefined) return null;
-  if (preview.callable.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
+  if (preview.callable.endpoints === 0)
+    return <p>This policy excludes every endpoint. All requests would be rejected.</p>;
   return (
     <>
-      <p>These models served requests in the last 30 days and could not be called any more:</p>
+      <p>These models served requests in the last 30 days and would become unavailable:</p>
       <ul className="grid max-h-48 gap-1 overflow-auto text-ink">
         {preview.lost_in_use.map(({ model, requests }) => (
           <li key={model} className="flex justify-between gap-4">

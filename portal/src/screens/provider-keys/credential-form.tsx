@@ -5,31 +5,31 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Textarea } from "../../ui/field.tsx";
 
 const HINTS: Readonly<Record<string, string>> = {
-  "aws-bedrock": 'A bearer key, or a key pair as JSON: {"access_key_id": "…", "secret_access_key": "…"}.',
-  "google-vertex": "The JSON file of a service account, as a whole.",
+  "aws-bedrock": 'A bearer key or a key pair as JSON: {"access_key_id": "…", "secret_access_key": "…"}.',
+  "google-vertex": "The complete JSON file of a service account.",
 };
 
-export type Given = { readonly key: string; readonly skip_test?: true };
+export type CredentialInput = { readonly key: string; readonly skip_test?: true };
 
 type Props = {
   readonly provider: string;
   readonly name: string;
   readonly error: ApiError | null;
   readonly busy: boolean;
-  readonly send: (given: Given) => Promise<unknown>;
-  /** What else is asked, behind the key. */
+  readonly send: (credential: CredentialInput) => Promise<unknown>;
+  /** Additional fields below the key. */
   readonly children?: ReactNode | undefined;
 };
 
-/** Takes a key, and never shows one: the field is empty again once the gateway has it. */
+/** The field is cleared once the key is stored. */
 export function CredentialForm({ provider, name, error, busy, send, children }: Props) {
   const [key, setKey] = useState("");
-  const [isUntested, setIsUntested] = useState(false);
-  const isWrongKey = error?.param === "key";
+  const [skipsTest, setSkipsTest] = useState(false);
+  const isKeyError = error?.param === "key";
   const submit = () =>
-    send({ key: key.trim(), ...(isUntested ? { skip_test: true } : {}) }).then(
+    send({ key: key.trim(), ...(skipsTest ? { skip_test: true } : {}) }).then(
       () => setKey(""),
-      // What was wrong stands in `error`.
+      // The error is shown through `error`.
       () => undefined,
     );
   return (
@@ -42,8 +42,8 @@ export function CredentialForm({ provider, name, error, busy, send, children }: 
     >
       <Field
         label="Key"
-        hint={HINTS[provider] ?? `As ${name} shows it. It is sealed here and never shown again.`}
-        error={isWrongKey ? error.message : undefined}
+        hint={HINTS[provider] ?? `The API key from ${name}. It is stored encrypted and never shown again.`}
+        error={isKeyError ? error.message : undefined}
       >
         <Textarea
           mono
@@ -57,21 +57,21 @@ export function CredentialForm({ provider, name, error, busy, send, children }: 
       </Field>
       {children}
       <Checkbox
-        label="Keep it without asking the provider"
-        hint="Otherwise the provider is asked first, and what it does not accept is not kept."
-        checked={isUntested}
-        onChange={setIsUntested}
+        label="Skip test"
+        hint="By default, the key is tested with the provider first and only stored if accepted."
+        checked={skipsTest}
+        onChange={setSkipsTest}
       />
-      {!isWrongKey && <ErrorNote error={error} />}
+      {!isKeyError && <ErrorNote error={error} />}
       <Button
         type="submit"
-        look="primary"
+        variant="primary"
         icon="lock"
         busy={busy}
         disabled={key.trim() === ""}
         className="justify-self-start"
       >
-        {isUntested ? "Connect untested" : "Test and connect"}
+        {skipsTest ? "Connect without test" : "Test and connect"}
       </Button>
     </form>
   );

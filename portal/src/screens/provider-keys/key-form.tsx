@@ -1,29 +1,28 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import { toast } from "../../ui/toast.tsx";
+import { useWorkspace } from "../../url-state.ts";
 import { CredentialForm } from "./credential-form.tsx";
-import { USES, type Use } from "./rows.ts";
-import { UseChoice } from "./use-choice.tsx";
+import { KeyUsageField } from "./key-usage-field.tsx";
+import { USES, type Use } from "./provider-rows.ts";
 
-/** Connects a provider with the workspace's own key, or replaces it. */
 export function KeyForm({
   provider,
   name,
-  use: usual,
-  done,
+  use: initialUse,
+  onDone,
 }: {
   readonly provider: string;
   readonly name: string;
   readonly use: Use;
-  readonly done?: (() => void) | undefined;
+  readonly onDone?: (() => void) | undefined;
 }) {
   const { workspace } = useWorkspace();
-  const [use, setUse] = useState<Use>(usual);
+  const [use, setUse] = useState<Use>(initialUse);
   const put = useManageMutation("managePutOwnKey", {
     onDone: ({ result }) => {
-      toast(result === "accepted" ? `${name} accepts the key. It is used from now on.` : "The key is kept untested.");
-      done?.();
+      toast(result === "accepted" ? `${name} accepted the key` : "Key stored without a test");
+      onDone?.();
     },
   });
   return (
@@ -32,9 +31,9 @@ export function KeyForm({
       name={name}
       error={put.error}
       busy={put.isPending}
-      send={(given) => put.mutateAsync({ params: { workspace, provider }, body: { ...given, use } })}
+      send={(credential) => put.mutateAsync({ params: { workspace, provider }, body: { ...credential, use } })}
     >
-      <UseChoice value={use} onChange={setUse} options={USES} />
+      <KeyUsageField value={use} onChange={setUse} options={USES} />
     </CredentialForm>
   );
 }

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
@@ -10,13 +9,13 @@ import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time, Unknown } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 import { KeyForm } from "./key-form.tsx";
-import { KeyResult } from "./key-result.tsx";
-import { type OwnKey, type Reached, USES, type Use } from "./rows.ts";
-import { UseChoice } from "./use-choice.tsx";
+import { KeyStatus } from "./key-status.tsx";
+import { KeyUsageField } from "./key-usage-field.tsx";
+import { type OwnKey, type ProviderRow, USES, type Use } from "./provider-rows.ts";
 
-/** One provider: its key, how it is used, whether it works. */
-export function ProviderDrawer({ row, close }: { readonly row: Reached | undefined; readonly close: () => void }) {
+export function ProviderDrawer({ row, close }: { readonly row: ProviderRow | undefined; readonly close: () => void }) {
   const { at } = useWorkspace();
   if (row === undefined) return null;
   const { provider, own } = row;
@@ -28,8 +27,8 @@ export function ProviderDrawer({ row, close }: { readonly row: Reached | undefin
           { name: "Countries", value: provider.countries.join(" ") || <Unknown /> },
           { name: "Models", value: `${provider.models} on ${counted(provider.endpoints, "endpoint")}` },
           {
-            name: "Without an own key",
-            value: provider.connected ? "the operator's credential serves" : "it cannot be called",
+            name: "Without your own key",
+            value: provider.connected ? "Operator's credential is used" : "Not callable",
           },
         ]}
       />
@@ -39,14 +38,14 @@ export function ProviderDrawer({ row, close }: { readonly row: Reached | undefin
           <KeyForm provider={provider.slug} name={provider.name} use="first" />
         </section>
       ) : (
-        <Connected own={own} name={provider.name} />
+        <ConnectedKey own={own} name={provider.name} />
       )}
       <p className="text-xs text-soft">
-        <Link to={`/app/providers/${provider.slug}`}>Evidence and prices of {provider.name}</Link>
+        <Link to={`/app/providers/${provider.slug}`}>View {provider.name} in the catalogue</Link>
         {own !== undefined && (
           <>
             {" · "}
-            <Link to={at(`requests?provider=${provider.slug}`)}>Its requests</Link>
+            <Link to={at(`requests?provider=${provider.slug}`)}>View requests</Link>
           </>
         )}
       </p>
@@ -54,7 +53,7 @@ export function ProviderDrawer({ row, close }: { readonly row: Reached | undefin
   );
 }
 
-function Connected({ own, name }: { readonly own: OwnKey; readonly name: string }) {
+function ConnectedKey({ own, name }: { readonly own: OwnKey; readonly name: string }) {
   const [isReplacing, setIsReplacing] = useState(false);
   return (
     <>
@@ -80,29 +79,34 @@ function Connected({ own, name }: { readonly own: OwnKey; readonly name: string 
               name: "Last test",
               value: (
                 <span className="inline-flex flex-wrap items-center gap-2">
-                  <KeyResult result={own.result} aside={own.set_aside.length} />
+                  <KeyStatus result={own.result} openCircuits={own.set_aside.length} />
                   <Time at={own.tested_at} />
                 </span>
               ),
             },
             ...(own.set_aside.length === 0
               ? []
-              : [{ name: "Set aside", value: <span className="font-mono text-xs">{own.set_aside.join(", ")}</span> }]),
+              : [
+                  {
+                    name: "Open circuits",
+                    value: <span className="font-mono text-xs">{own.set_aside.join(", ")}</span>,
+                  },
+                ]),
           ]}
         />
         <TestKey own={own} name={name} />
       </section>
-      <UseSection own={own} />
+      <KeyUsageSection own={own} />
       <section className="grid gap-3 border-t pt-4">
         {isReplacing ? (
           <>
-            <h3>Replace the key</h3>
-            <KeyForm provider={own.provider} name={name} use={own.use} done={() => setIsReplacing(false)} />
+            <h3>Replace key</h3>
+            <KeyForm provider={own.provider} name={name} use={own.use} onDone={() => setIsReplacing(false)} />
           </>
         ) : (
           <div className="flex flex-wrap gap-2">
             <Button icon="refresh" onClick={() => setIsReplacing(true)}>
-              Replace the key
+              Replace key
             </Button>
             <Disconnect own={own} name={name} />
           </div>
@@ -113,9 +117,9 @@ function Connected({ own, name }: { readonly own: OwnKey; readonly name: string 
 }
 
 const KINDS: Readonly<Record<OwnKey["kind"], string>> = {
-  key: "a plain key",
-  aws: "a key pair of AWS",
-  google: "a Google service account",
+  key: "API key",
+  aws: "AWS key pair",
+  google: "Google service account",
 };
 
 function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string }) {
@@ -124,21 +128,21 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
   return (
     <>
       <Button
-        icon="pulse"
+        icon="activity"
         className="justify-self-start"
         busy={test.isPending}
         onClick={() => test.mutate({ params: { workspace, provider: own.provider } })}
       >
-        Test now
+        Test key{" "}
       </Button>
       {test.data !== undefined && !test.isPending && (
         <div role="status">
           <Callout
             tone={test.data.ok ? "good" : test.data.result === "refused" ? "bad" : "warn"}
-            title={test.data.ok ? `${name} accepts the key` : `${name} did not accept it`}
+            title={test.data.ok ? `${name} accepted the key` : `${name} did not accept the key`}
           >
-            {test.data.detail}.{test.data.result === "refused" && " Replace the key below."}
-            {test.data.result === "unclear" && " That says nothing of the key: try again later."}
+            {test.data.detail}.{test.data.result === "refused" && " Replace key below."}
+            {test.data.result === "unclear" && " The test was inconclusive. Try again later."}
           </Callout>
         </div>
       )}
@@ -147,18 +151,20 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
   );
 }
 
-/** At once: the next request already follows it. */
-function UseSection({ own }: { readonly own: OwnKey }) {
+function KeyUsageSection({ own }: { readonly own: OwnKey }) {
   const { workspace } = useWorkspace();
   const change = useManageMutation("manageChangeOwnKey", {
-    onDone: ({ use }) => toast(`Your key is used ${use === "only" ? "alone" : use === "first" ? "first" : "last"}.`),
+    onDone: ({ use }) =>
+      toast(
+        `Usage set to ${use === "only" ? "only your key" : use === "first" ? "your key first" : "your key as fallback"}`,
+      ),
   });
   const put = (use: Use) => change.mutate({ params: { workspace, provider: own.provider }, body: { use } });
   const shown = change.isPending ? (change.variables.body?.use ?? own.use) : own.use;
   return (
     <section className="grid gap-3 border-t pt-4">
-      <h3>When it is used</h3>
-      <UseChoice value={shown} onChange={put} options={USES} disabled={change.isPending} />
+      <h3>Usage</h3>
+      <KeyUsageField value={shown} onChange={put} options={USES} disabled={change.isPending} />
       <ErrorNote error={change.error} />
     </section>
   );
@@ -166,30 +172,30 @@ function UseSection({ own }: { readonly own: OwnKey }) {
 
 function Disconnect({ own, name }: { readonly own: OwnKey; readonly name: string }) {
   const { workspace } = useWorkspace();
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const remove = useManageMutation("manageDeleteOwnKey", {
     onDone: () => {
-      setIsAsking(false);
-      toast(`The key for ${name} was forgotten.`);
+      setIsConfirming(false);
+      toast(`Key for ${name} deleted`);
     },
   });
   return (
     <>
-      <Button look="danger" icon="trash" onClick={() => setIsAsking(true)}>
+      <Button variant="danger" icon="trash" onClick={() => setIsConfirming(true)}>
         Disconnect
       </Button>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => remove.mutate({ params: { workspace, provider: own.provider } })}
         title={`Disconnect ${name}?`}
-        action="Forget the key"
+        action="Delete key"
         danger
         busy={remove.isPending}
         error={remove.error}
       >
-        <p>The key is forgotten here. Requests that run with it finish; no other is begun.</p>
-        <p>At {name} it stays valid until you revoke it there.</p>
+        <p>The stored key is deleted. Running requests finish; no new ones are started with it.</p>
+        <p>The key stays valid at {name} until you revoke it there.</p>
       </Confirm>
     </>
   );

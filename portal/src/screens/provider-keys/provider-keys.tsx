@@ -1,27 +1,27 @@
-import { useSearchParam, useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Input, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
-import { KeyResult } from "./key-result.tsx";
+import { useSearchParam, useSearchParams, useWorkspace } from "../../url-state.ts";
+import { KeyStatus } from "./key-status.tsx";
 import { ProviderDrawer } from "./provider-drawer.tsx";
-import { type Reached, reachedOf, STATES, USES } from "./rows.ts";
+import { type ProviderRow, providerRows, STATES, USES } from "./provider-rows.ts";
 
 export function Screen() {
   const { workspace } = useWorkspace();
   const [state, setState] = useSearchParam("state", "all");
-  const [words, setWords] = useSearchParam("q");
+  const [searchText, setSearchText] = useSearchParam("q");
   const { get, set } = useSearchParams();
   const providers = useManage("manageListProviders", { query: { workspace } });
   const keys = useManage("manageListOwnKeys", { params: { workspace } });
-  const all = reachedOf(providers.data?.data ?? [], keys.data?.data ?? []);
-  const rows = all.filter((row) => (state === "all" || row.state === state) && matches(row, words));
+  const all = providerRows(providers.data?.data ?? [], keys.data?.data ?? []);
+  const rows = all.filter((row) => (state === "all" || row.state === state) && matches(row, searchText));
   const open = (slug: string | null) => set({ provider: slug }, slug === null ? "replace" : "push");
   const chosen = all.find(({ provider }) => provider.slug === get("provider"));
   const retry = () => {
@@ -32,9 +32,9 @@ export function Screen() {
     <>
       <PageHeader
         title="Provider keys"
-        about="Keys that this workspace has at providers itself. Requests that they serve are not charged here. A key is never shown again."
+        about="Your own keys at providers. Requests served with them are billed by the provider, not by the gateway. Keys are never shown again."
         actions={
-          <CallButton
+          <ApiButton
             calls={[
               { id: "manageListOwnKeys", args: { params: { workspace } } },
               { id: "manageListProviders", args: { query: { workspace } } },
@@ -44,7 +44,7 @@ export function Screen() {
       />
       <Toolbar>
         <Select
-          aria-label="State"
+          aria-label="Status"
           options={STATES}
           value={state}
           onChange={(event) => setState(event.target.value)}
@@ -54,8 +54,8 @@ export function Screen() {
           type="search"
           aria-label="Search providers"
           placeholder="Search providers"
-          value={words}
-          onChange={(event) => setWords(event.target.value)}
+          value={searchText}
+          onChange={(event) => setSearchText(event.target.value)}
           className="max-w-60"
         />
       </Toolbar>
@@ -76,23 +76,23 @@ export function Screen() {
   );
 }
 
-function matches({ provider }: Reached, words: string): boolean {
-  return `${provider.slug} ${provider.name} ${provider.operator}`.toLowerCase().includes(words.toLowerCase());
+function matches({ provider }: ProviderRow, searchText: string): boolean {
+  return `${provider.slug} ${provider.name} ${provider.operator}`.toLowerCase().includes(searchText.toLowerCase());
 }
 
 function NoRows({ state, showAll }: { readonly state: string; readonly showAll: () => void }) {
   return (
     <EmptyState
       icon="vault"
-      title={state === "own" ? "This workspace has no key of its own yet" : "No provider is like that"}
-      hint={state === "own" ? "Choose a provider and paste the key that it gave you." : "Look at all of them."}
+      title={state === "own" ? "No provider keys yet" : "No providers match"}
+      hint={state === "own" ? "Select a provider and enter your API key." : "Clear the filters to see all providers."}
     >
-      <Button onClick={showAll}>All providers</Button>
+      <Button onClick={showAll}>Show all providers</Button>
     </EmptyState>
   );
 }
 
-function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
+function columnsFor(open: (slug: string) => void): readonly Column<ProviderRow>[] {
   return [
     {
       id: "name",
@@ -108,17 +108,17 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
         </button>
       ),
     },
-    { id: "state", header: "Connected with", cell: (row) => <StateOf row={row} /> },
+    { id: "state", header: "Connection", cell: (row) => <ConnectionBadge row={row} /> },
     {
       id: "key",
-      header: "Own key",
+      header: "Your key",
       cell: ({ own }) =>
         own === undefined ? (
-          <span className="text-faint">none</span>
+          <span className="text-faint">None</span>
         ) : (
           <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
             <span className="font-mono text-xs text-soft">••••{own.hint}</span>
-            <KeyResult result={own.result} aside={own.set_aside.length} />
+            <KeyStatus result={own.result} openCircuits={own.set_aside.length} />
             {own.tested_at !== null && (
               <span className="text-xs text-soft">
                 <Time at={own.tested_at} />
@@ -144,7 +144,7 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
       header: <span className="sr-only">Action</span>,
       align: "end",
       phone: "hide",
-      // The whole row is the button: this only says what it does.
+      // Decorative: the whole row is the button.
       cell: ({ own }) => (
         <span aria-hidden="true" className="inline-flex items-center gap-1 text-accent">
           {own === undefined ? "Connect" : "Manage"}
@@ -155,14 +155,14 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
   ];
 }
 
-function StateOf({ row: { own, state } }: { readonly row: Reached }) {
+function ConnectionBadge({ row: { own, state } }: { readonly row: ProviderRow }) {
   if (own !== undefined) {
     const use = USES.find(({ value }) => value === own.use);
     return (
-      <Badge tone="accent" title={use?.says}>
-        own key, {use?.label.toLowerCase()}
+      <Badge tone="accent" title={use?.description}>
+        Your key, {use?.label.toLowerCase()}
       </Badge>
     );
   }
-  return state === "operator" ? <Badge tone="good">operator's key</Badge> : <Badge>not connected</Badge>;
+  return state === "operator" ? <Badge tone="good">Operator's key</Badge> : <Badge>Not connected</Badge>;
 }

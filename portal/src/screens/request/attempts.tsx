@@ -2,39 +2,42 @@ import { durationText } from "../../format/time.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Card } from "../../ui/layout.tsx";
-import { Logged } from "../../ui/logged.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import type { RequestDetail } from "./detail.ts";
 
 type Attempt = RequestDetail["attempts"][number];
 
 const OUTCOMES: Readonly<
-  Record<Attempt["outcome"], { readonly tone: Tone; readonly bar: string; readonly says: string }>
+  Record<Attempt["outcome"], { readonly tone: Tone; readonly bar: string; readonly description: string }>
 > = {
-  served: { tone: "good", bar: "bg-good", says: "served" },
-  retry: { tone: "warn", bar: "bg-warn", says: "tried again" },
-  next: { tone: "warn", bar: "bg-warn", says: "went on to the next" },
-  stop: { tone: "bad", bar: "bg-bad", says: "ended here" },
-  cancelled: { tone: "neutral", bar: "bg-line-strong", says: "cancelled" },
+  served: { tone: "good", bar: "bg-good", description: "Served" },
+  retry: { tone: "warn", bar: "bg-warn", description: "Retried" },
+  next: { tone: "warn", bar: "bg-warn", description: "Failed over" },
+  stop: { tone: "bad", bar: "bg-bad", description: "Stopped" },
+  cancelled: { tone: "neutral", bar: "bg-line-strong", description: "Cancelled" },
 };
 
-/** What was really tried, on one line of time; the mark is the commit point: the first byte that was passed on. */
+/** Timeline of attempts; the marker is the commit point. */
 export function Attempts({ request }: { readonly request: RequestDetail }) {
   const { attempts, ttfb_ms: commitMs } = request;
-  const beganMs = Date.parse(request.created_at);
-  const startOf = (attempt: Attempt) => Math.max(0, Date.parse(attempt.started_at) - beganMs);
+  const startedMs = Date.parse(request.created_at);
+  const startOf = (attempt: Attempt) => Math.max(0, Date.parse(attempt.started_at) - startedMs);
   const spanMs = Math.max(1, request.total_ms, ...attempts.map((one) => startOf(one) + one.duration_ms));
   const percent = (ms: number) => `${Math.min(100, (ms / spanMs) * 100)}%`;
   if (attempts.length === 0)
     return (
       <Card title="Attempts">
-        <p className="text-soft">No provider was asked: the request ended before that.</p>
+        <p className="text-soft">The request ended before any provider was called.</p>
       </Card>
     );
   return (
-    <Card title="Attempts" about={`${attempts.length === 1 ? "One" : attempts.length}, within ${durationText(spanMs)}`}>
+    <Card
+      title="Attempts"
+      about={`${attempts.length} ${attempts.length === 1 ? "attempt" : "attempts"} in ${durationText(spanMs)}`}
+    >
       <ol className="grid grid-cols-[minmax(0,1fr)] gap-4">
         {attempts.map((attempt, index) => {
-          const { tone, bar, says } = OUTCOMES[attempt.outcome];
+          const { tone, bar, description } = OUTCOMES[attempt.outcome];
           return (
             <li
               key={`${attempt.started_at} ${attempt.endpoint} ${attempts.indexOf(attempt)}`}
@@ -42,11 +45,11 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
             >
               <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
                 <span className="figures w-4 text-soft">{index + 1}</span>
-                <Logged text={attempt.endpoint} mono className="max-w-[min(24rem,100%)]" />
-                <Badge tone={tone}>{says}</Badge>
-                {attempt.own_key && <Badge tone="info">own key</Badge>}
+                <UntrustedText text={attempt.endpoint} mono className="max-w-[min(24rem,100%)]" />
+                <Badge tone={tone}>{description}</Badge>
+                {attempt.own_key && <Badge tone="info">Your key</Badge>}
                 <span className="figures ml-auto text-soft">
-                  {attempt.upstream_status === null ? "no answer" : `upstream ${attempt.upstream_status}`}
+                  {attempt.upstream_status === null ? "No response" : `HTTP ${attempt.upstream_status}`}
                   {" · "}
                   {durationText(attempt.duration_ms)}
                 </span>
@@ -61,8 +64,8 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
                 )}
               </div>
               <p className="text-xs text-soft">
-                <Logged text={attempt.reason} wrap />
-                {attempt.maybe_accepted && " The provider may have taken the request although no answer came."}
+                <UntrustedText text={attempt.reason} wrap />
+                {attempt.maybe_accepted && " The provider may have accepted the request although it did not respond."}
               </p>
             </li>
           );
@@ -71,8 +74,7 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
       {commitMs !== null && (
         <p className="mt-4 flex items-center gap-2 border-t pt-3 text-xs text-soft">
           <span aria-hidden="true" className="h-3.5 w-0.5 shrink-0 bg-ink" />
-          Commit point after {durationText(commitMs)}: the first byte of the answer. Until then another endpoint could
-          still have served it.
+          Commit point at {durationText(commitMs)}: first byte of the response. Failover is only possible before it.
         </p>
       )}
     </Card>

@@ -6,7 +6,7 @@ import type { RequestDetail } from "./detail.ts";
 type Usage = RequestDetail["usage"];
 type Rate = NonNullable<NonNullable<RequestDetail["charge"]>["rate"]>;
 
-/** What was counted, and the figure of the price that it is reckoned by. */
+/** Usage counts and their price units. */
 const LINES: readonly {
   readonly used: keyof Usage;
   readonly label: string;
@@ -14,15 +14,14 @@ const LINES: readonly {
   readonly per: string;
 }[] = [
   { used: "input_tokens", label: "Input tokens", price: "input_per_1m_tokens", per: "1M tokens" },
-  { used: "cached_tokens", label: "of them cached", price: "cached_read_per_1m_tokens", per: "1M tokens" },
-  { used: "cache_write_tokens", label: "of them cache writes", price: "cache_write_per_1m_tokens", per: "1M tokens" },
+  { used: "cached_tokens", label: "Cached input tokens", price: "cached_read_per_1m_tokens", per: "1M tokens" },
+  { used: "cache_write_tokens", label: "Cache write tokens", price: "cache_write_per_1m_tokens", per: "1M tokens" },
   { used: "output_tokens", label: "Output tokens", price: "output_per_1m_tokens", per: "1M tokens" },
-  { used: "reasoning_tokens", label: "of them reasoning", price: "reasoning_per_1m_tokens", per: "1M tokens" },
+  { used: "reasoning_tokens", label: "Reasoning tokens", price: "reasoning_per_1m_tokens", per: "1M tokens" },
   { used: "characters", label: "Characters", price: "per_1m_characters", per: "1M characters" },
-  { used: "seconds", label: "Seconds of audio", price: "per_minute_audio", per: "minute" },
+  { used: "seconds", label: "Audio seconds", price: "per_minute_audio", per: "minute" },
 ];
 
-/** Usage beside the price in force, and the exact amount. */
 export function Cost({ request }: { readonly request: RequestDetail }) {
   const { charge, usage } = request;
   const currency = textOf(charge?.price["currency"]) ?? "";
@@ -35,10 +34,12 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
         <thead>
           <tr className="text-left text-xs text-soft">
             <th scope="col" className="pb-1.5 font-semibold">
-              Used
+              {" "}
+              Unit{" "}
             </th>
             <th scope="col" className="pb-1.5 text-right font-semibold">
-              How much
+              {" "}
+              Quantity{" "}
             </th>
             <th scope="col" className="pb-1.5 text-right font-semibold">
               Price
@@ -73,10 +74,11 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
         <tfoot>
           <tr className="border-t-2">
             <th scope="row" className="py-2 text-left font-semibold">
-              Charged
+              {" "}
+              Charge{" "}
             </th>
             <td colSpan={2} className="figures py-2 text-right font-semibold">
-              {request.own_key ? "nothing: your own key" : `${request.cost ?? "0"} ${request.currency}`}
+              {request.own_key ? "None (your own key)" : `${request.cost ?? "0"} ${request.currency}`}
             </td>
           </tr>
         </tfoot>
@@ -89,9 +91,9 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
 function Extras({ request }: { readonly request: RequestDetail }) {
   const { charge, usage } = request;
   const rows = [
-    ...(usage.estimated ? [{ name: "Counted by", value: "the gateway: the provider reported nothing" }] : []),
+    ...(usage.estimated ? [{ name: "Usage", value: "Counted by the gateway; the provider reported none" }] : []),
     ...(charge?.margin
-      ? [{ name: "Margin", value: `${percentText(Number(charge.margin))} on the provider's price` }]
+      ? [{ name: "Margin", value: `${percentText(Number(charge.margin))} on the provider price` }]
       : []),
     ...(charge?.rate
       ? [
@@ -102,7 +104,7 @@ function Extras({ request }: { readonly request: RequestDetail }) {
         ]
       : []),
     ...(request.status >= 400 && Number(request.cost ?? 0) === 0
-      ? [{ name: "Failure", value: "a request that fails costs nothing" }]
+      ? [{ name: "Failed request", value: "Not charged" }]
       : []),
   ];
   if (rows.length === 0) return null;
@@ -113,7 +115,7 @@ function Extras({ request }: { readonly request: RequestDetail }) {
   );
 }
 
-/** For one euro; the euro itself need not be said twice. */
+/** Rates per EUR, without EUR itself. */
 function rateText({ from, per_eur_from, to, per_eur_to }: Rate): string {
   const sides = [
     { code: from, units: per_eur_from },

@@ -1,13 +1,13 @@
-import { useWorkspace } from "../../address.ts";
 import { moneyText } from "../../format/money.ts";
 import { counted, numberText } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Unknown } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 import type { RequestDetail } from "./detail.ts";
 
 type Plan = NonNullable<RequestDetail["decision"]>;
@@ -19,44 +19,44 @@ const PARTS = [
   { name: "latency", label: "Latency", bar: "bg-c1" },
 ] as const;
 
-/** Fewer than this are shown at once; more are behind a click. */
+/** Longer lists start collapsed. */
 const SHOWN_AT_ONCE = 8;
 
 const NANOS = 1e9;
 
-/** Every endpoint that could have served, in the order it would have been tried, and why the others could not. */
+/** Planned candidates in order, and excluded ones with reasons. */
 export function Decision({ request }: { readonly request: RequestDetail }) {
   const { decision } = request;
   if (decision === null)
     return (
       <Card title="Routing decision">
-        <p className="text-soft">The request was refused before a plan was made, so no endpoint was considered.</p>
+        <p className="text-soft">The request was rejected before routing.</p>
       </Card>
     );
-  const places = new Map(decision.order.map((endpoint, place) => [endpoint, place]));
-  const placeOf = ({ endpoint }: Candidate) => places.get(endpoint) ?? decision.order.length;
+  const positions = new Map(decision.order.map((endpoint, position) => [endpoint, position]));
+  const positionOf = ({ endpoint }: Candidate) => positions.get(endpoint) ?? decision.order.length;
   const planned = decision.candidates
     .filter(({ outcome }) => outcome === "planned")
-    .toSorted((a, b) => placeOf(a) - placeOf(b));
+    .toSorted((a, b) => positionOf(a) - positionOf(b));
   const excluded = decision.candidates.filter(({ outcome }) => outcome === "excluded");
   return (
     <Card
       title="Routing decision"
-      about={`${planned.length} of ${counted(decision.candidates.length, "candidate")} could serve it`}
+      about={`${planned.length} of ${counted(decision.candidates.length, "candidate")} eligible`}
       flush
     >
-      <Why decision={decision} />
+      <DecisionSummary decision={decision} />
       <div className="border-t p-4">
         <Table
-          label="Candidates in the order they would be tried"
+          label="Planned candidates"
           columns={plannedColumns(decision, request)}
           rows={planned}
           keyOf={({ endpoint }) => endpoint}
           empty={
             <p className="px-5 py-4 text-soft">
               {excluded.length === 0
-                ? "There was no candidate: nothing here answers to this model's name."
-                : "No candidate was left: each one fell out, for the reasons below."}
+                ? "No candidates: no endpoint serves this model."
+                : "No eligible candidates. See the reasons below."}
             </p>
           }
         />
@@ -64,11 +64,11 @@ export function Decision({ request }: { readonly request: RequestDetail }) {
       {excluded.length > 0 && (
         <details open={excluded.length <= SHOWN_AT_ONCE} className="border-t px-5 py-3">
           <summary className="py-1 font-medium">
-            {excluded.length} {excluded.length === 1 ? "candidate" : "candidates"} fell out
+            {excluded.length} excluded {excluded.length === 1 ? "candidate" : "candidates"}
           </summary>
           <div className="py-3">
             <Table
-              label="Candidates that fell out"
+              label="Excluded candidates"
               columns={EXCLUDED}
               rows={excluded}
               keyOf={({ endpoint, reason }) => `${endpoint} ${reason}`}
@@ -81,12 +81,12 @@ export function Decision({ request }: { readonly request: RequestDetail }) {
   );
 }
 
-function Why({ decision }: { readonly decision: Plan }) {
+function DecisionSummary({ decision }: { readonly decision: Plan }) {
   const { at } = useWorkspace();
   const { reason, router, weights, session, demand } = decision;
   const needs = [...(demand?.needs ?? []), ...(demand?.parameters ?? [])];
   const rows = [
-    ...(reason === undefined ? [] : [{ name: "Why this order", value: <Logged text={reason} wrap /> }]),
+    ...(reason === undefined ? [] : [{ name: "Reason", value: <UntrustedText text={reason} wrap /> }]),
     ...(router === undefined
       ? []
       : [
@@ -111,16 +111,18 @@ function Why({ decision }: { readonly decision: Plan }) {
       ? []
       : [
           {
-            name: "Session before",
+            name: "Session affinity",
             value: (
               <>
-                <Logged text={session.endpoint} wrap mono /> saw {counted(session.tokens, "token")} of it;{" "}
-                {SESSION_WORDS[session.use]}
+                <UntrustedText text={session.endpoint} wrap mono /> has {counted(session.tokens, "token")} cached;{" "}
+                {SESSION_TEXTS[session.use]}
               </>
             ),
           },
         ]),
-    ...(needs.length === 0 ? [] : [{ name: "Needed", value: <Logged text={needs.join(", ")} wrap mono /> }]),
+    ...(needs.length === 0
+      ? []
+      : [{ name: "Requirements", value: <UntrustedText text={needs.join(", ")} wrap mono /> }]),
   ];
   if (rows.length === 0) return null;
   return (
@@ -130,57 +132,57 @@ function Why({ decision }: { readonly decision: Plan }) {
   );
 }
 
-const SESSION_WORDS: Readonly<Record<NonNullable<Plan["session"]>["use"], string>> = {
-  first: "it came first again",
-  weighed: "that was weighed with the rest",
-  not_eligible: "it could not serve this time",
+const SESSION_TEXTS: Readonly<Record<NonNullable<Plan["session"]>["use"], string>> = {
+  first: "tried first",
+  weighed: "included in the score",
+  not_eligible: "not eligible for this request",
 };
 
-/** Bars where candidates were weighed against each other; what was expected of each one in any case. */
+/** Score bars if candidates were scored, and the expected cost and latency. */
 function Scores({ scores, currency }: { readonly scores: Candidate["scores"]; readonly currency: string }) {
-  if (scores === null) return <span className="text-xs text-soft">not scored</span>;
+  if (scores === null) return <span className="text-xs text-soft">Not scored</span>;
   const { expected_cost_nanos: nanos, expected_latency_ms: ms } = scores;
   const expected = [
     ...(nanos === undefined ? [] : [moneyText((nanos / NANOS).toFixed(9), currency)]),
     ...(ms === undefined ? [] : [durationText(ms)]),
   ];
-  const isWeighed = PARTS.some(({ name }) => scores[name] !== undefined);
+  const isScored = PARTS.some(({ name }) => scores[name] !== undefined);
   return (
     <span className="grid w-46 gap-1 max-md:w-40">
-      {(isWeighed ? PARTS : []).map(({ name, label, bar }) => (
+      {(isScored ? PARTS : []).map(({ name, label, bar }) => (
         <span key={name} className="grid grid-cols-[3.25rem_1fr_2rem] items-center gap-1.5 text-2xs">
           <span className="text-soft">{label}</span>
-          <Bar share={scores[name]} look={bar} />
-          <Share share={scores[name]} />
+          <Bar share={scores[name]} colour={bar} />
+          <ScoreValue share={scores[name]} />
         </span>
       ))}
       <span className="figures text-2xs whitespace-nowrap text-soft">
-        {expected.length === 0 ? "nothing was expected of it" : `expected ${expected.join(", ")}`}
+        {expected.length === 0 ? "No estimate" : `Expected ${expected.join(", ")}`}
       </span>
     </span>
   );
 }
 
-function Bar({ share, look }: { readonly share: number | undefined; readonly look: string }) {
+function Bar({ share, colour }: { readonly share: number | undefined; readonly colour: string }) {
   const percent = Math.round(Math.max(0, Math.min(1, share ?? 0)) * 100);
   return (
     <span aria-hidden="true" className="h-1.5 overflow-hidden rounded-full bg-line">
-      <span className={`block h-full rounded-full ${look}`} style={{ width: `${percent}%` }} />
+      <span className={`block h-full rounded-full ${colour}`} style={{ width: `${percent}%` }} />
     </span>
   );
 }
 
-function Share({ share }: { readonly share: number | undefined }) {
+function ScoreValue({ share }: { readonly share: number | undefined }) {
   return share === undefined ? <Unknown /> : <span className="figures text-right">{share.toFixed(2)}</span>;
 }
 
 function EndpointCell({ row }: { readonly row: Candidate }) {
   return (
     <span className="grid max-w-80 min-w-0 gap-0.5">
-      <Logged text={row.model} />
+      <UntrustedText text={row.model} />
       <span className="flex min-w-0 items-center gap-1.5 text-xs text-soft">
         <LevelBadge level={row.level} />
-        <Logged text={row.endpoint} mono className="text-xs" />
+        <UntrustedText text={row.endpoint} mono className="text-xs" />
       </span>
     </span>
   );
@@ -202,26 +204,40 @@ function plannedColumns(decision: Plan, request: RequestDetail): readonly Column
       header: "Outcome",
       cell: ({ endpoint }) =>
         endpoint === request.endpoint ? (
-          <Badge tone="good">served</Badge>
+          <Badge tone="good">Served</Badge>
         ) : request.attempts.some((attempt) => attempt.endpoint === endpoint) ? (
-          <Badge tone="warn">tried</Badge>
+          <Badge tone="warn">Attempted</Badge>
         ) : (
-          <Badge>planned</Badge>
+          <Badge>Planned</Badge>
         ),
     },
-    { id: "scores", header: "Scores", cell: ({ scores }) => <Scores scores={scores} currency={request.currency} /> },
+    {
+      id: "scores",
+      header: "Score details",
+      cell: ({ scores }) => <Scores scores={scores} currency={request.currency} />,
+    },
     {
       id: "total",
-      header: "Together",
+      header: "Score",
       align: "end",
-      cell: ({ scores }) => <Share share={scores?.["total"]} />,
+      cell: ({ scores }) => <ScoreValue share={scores?.["total"]} />,
     },
-    { id: "reason", header: "Why here", className: WIDE_REASON, cell: ({ reason }) => <Logged text={reason} wrap /> },
+    {
+      id: "reason",
+      header: "Reason",
+      className: WIDE_REASON,
+      cell: ({ reason }) => <UntrustedText text={reason} wrap />,
+    },
   ];
 }
 
 const EXCLUDED: readonly Column<Candidate>[] = [
   { id: "endpoint", header: "Endpoint", cell: (row) => <EndpointCell row={row} /> },
-  { id: "outcome", header: "Outcome", cell: () => <Badge tone="bad">fell out</Badge> },
-  { id: "reason", header: "Why", className: WIDE_REASON, cell: ({ reason }) => <Logged text={reason} wrap /> },
+  { id: "outcome", header: "Outcome", cell: () => <Badge tone="bad">Excluded</Badge> },
+  {
+    id: "reason",
+    header: "Reason",
+    className: WIDE_REASON,
+    cell: ({ reason }) => <UntrustedText text={reason} wrap />,
+  },
 ];

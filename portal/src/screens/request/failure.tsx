@@ -1,58 +1,60 @@
-import { useWorkspace } from "../../address.ts";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { REPEATED } from "../requests/columns.tsx";
+import { useWorkspace } from "../../url-state.ts";
+import { IDEMPOTENT_REPLAY } from "../requests/columns.tsx";
 import type { RequestDetail } from "./detail.ts";
 
-/** Where what has to be done next is done: a screen of the workspace, or a path of its own. */
-type Place = { readonly screen: string; readonly action: string };
+/** The screen that resolves an error: relative to the workspace, or an absolute path. */
+type ErrorAction = { readonly screen: string; readonly action: string };
 
-const POLICY: Place = { screen: "policy", action: "Open the policy" };
-const KEYS: Place = { screen: "keys", action: "Open the keys" };
+const VIEW_POLICY: ErrorAction = { screen: "policy", action: "View policy" };
+const VIEW_KEYS: ErrorAction = { screen: "keys", action: "View keys" };
 
-const PLACES: Readonly<Record<string, Place>> = {
-  insufficient_credits: { screen: "wallet", action: "Open the wallet" },
-  spend_limit_reached: { screen: "limits", action: "Open the limits" },
-  rate_limit_exceeded: KEYS,
-  insufficient_scope: KEYS,
-  ip_not_allowed: KEYS,
-  model_not_permitted: POLICY,
-  sovereignty_floor_not_met: POLICY,
-  compute_country_not_allowed: POLICY,
-  zero_data_retention_required: POLICY,
-  no_training_required: POLICY,
-  provider_blocked: POLICY,
-  model_not_found: { screen: "/app/models", action: "See the models" },
-  router_not_found: { screen: "routers", action: "Open the routers" },
+const ERROR_ACTIONS: Readonly<Record<string, ErrorAction>> = {
+  insufficient_credits: { screen: "wallet", action: "View wallet" },
+  spend_limit_reached: { screen: "limits", action: "View limits" },
+  rate_limit_exceeded: VIEW_KEYS,
+  insufficient_scope: VIEW_KEYS,
+  ip_not_allowed: VIEW_KEYS,
+  model_not_permitted: VIEW_POLICY,
+  sovereignty_floor_not_met: VIEW_POLICY,
+  compute_country_not_allowed: VIEW_POLICY,
+  zero_data_retention_required: VIEW_POLICY,
+  no_training_required: VIEW_POLICY,
+  provider_blocked: VIEW_POLICY,
+  model_not_found: { screen: "/app/models", action: "View models" },
+  router_not_found: { screen: "routers", action: "View routers" },
 };
 
-/** What went wrong, in words, and the next step. */
 export function Failure({ request }: { readonly request: RequestDetail }) {
   const { at } = useWorkspace();
   const { error, status } = request;
   if (error === null) return null;
-  const place = PLACES[error.code];
+  const errorAction = ERROR_ACTIONS[error.code];
   return (
     <Callout
-      tone={error.code === REPEATED ? "info" : status >= 500 || status < 400 ? "bad" : "warn"}
-      title={plain(error.says ?? "The request failed.")}
+      tone={error.code === IDEMPOTENT_REPLAY ? "info" : status >= 500 || status < 400 ? "bad" : "warn"}
+      title={stripBackticks(error.says ?? "The request failed.")}
       action={
-        place !== undefined && (
-          <LinkButton size="small" to={place.screen.startsWith("/") ? place.screen : at(place.screen)}>
-            {place.action}
+        errorAction !== undefined && (
+          <LinkButton
+            size="small"
+            to={errorAction.screen.startsWith("/") ? errorAction.screen : at(errorAction.screen)}
+          >
+            {errorAction.action}
           </LinkButton>
         )
       }
     >
       <p>
         <code className="font-mono text-[0.8125rem]">{error.code}</code>
-        {error.next !== null && <span className="ml-2">{plain(error.next)}</span>}
+        {error.next !== null && <span className="ml-2">{stripBackticks(error.next)}</span>}
       </p>
     </Callout>
   );
 }
 
-/** Sentences of the error catalogue have names between backticks, for its page. */
-function plain(sentence: string): string {
+/** Messages of the error catalogue contain Markdown code spans. */
+function stripBackticks(sentence: string): string {
   return sentence.replaceAll("`", "");
 }

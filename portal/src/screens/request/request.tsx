@@ -1,14 +1,14 @@
-import { useParam, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Card, KeyValue, PageHeader, Stack, Stat, StatRow } from "../../ui/layout.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Country, Money, Num, Time, Unknown } from "../../ui/values.tsx";
+import { useParam, useWorkspace } from "../../url-state.ts";
 import { Milliseconds, statusTone } from "../requests/columns.tsx";
 import { Attempts } from "./attempts.tsx";
 import { CapturedContent } from "./captured.tsx";
@@ -18,12 +18,11 @@ import type { RequestDetail } from "./detail.ts";
 import { Failure } from "./failure.tsx";
 import { Policies } from "./policies.tsx";
 
-/** One request: what was asked, who was considered, who was tried, who served, and what it cost. */
 export function Screen() {
   const { at } = useWorkspace();
   const id = useParam("id");
   const args = { params: { id }, query: { content: "leave" as const } };
-  // What has ended does not change; content is never asked for by the way.
+  // Captured content is excluded: loading it is audited.
   const shown = useManage("manageShowRequest", args);
   const request = shown.data;
   return (
@@ -34,15 +33,15 @@ export function Screen() {
       <PageHeader
         title={
           <span className="inline-flex max-w-full items-center gap-2">
-            <Logged text={id} mono className="text-lg" />
-            <CopyButton text={id} label="Copy the request id" />
+            <UntrustedText text={id} mono className="text-lg" />
+            <CopyButton text={id} label="Copy request ID" />
           </span>
         }
         mark={
           request !== undefined && <Badge tone={statusTone(request.status, request.error_code)}>{request.status}</Badge>
         }
         about={request !== undefined && <Time at={request.created_at} as="exact" />}
-        actions={<CallButton calls={[{ id: "manageShowRequest", args }]} />}
+        actions={<ApiButton calls={[{ id: "manageShowRequest", args }]} />}
       />
       {shown.isPending && (
         <Card>
@@ -53,10 +52,10 @@ export function Screen() {
         <Card>
           <ErrorState
             error={shown.error}
-            title={shown.error.status === 404 ? "This request is not in the log" : undefined}
+            title={shown.error.status === 404 ? "Request not found" : undefined}
             {...(shown.error.status === 404 ? {} : { onRetry: () => void shown.refetch() })}
           >
-            <LinkButton to={at("requests")}>Look at all requests</LinkButton>
+            <LinkButton to={at("requests")}>View all requests</LinkButton>
           </ErrorState>
         </Card>
       )}
@@ -73,11 +72,11 @@ function Detail({ request }: { readonly request: RequestDetail }) {
       <StatRow>
         <Stat
           label="Cost"
-          value={request.own_key ? "Own key" : <Money amount={cost} currency={currency} />}
-          note={request.own_key ? "The provider bills you" : `${cost ?? "0"} ${currency} exactly`}
+          value={request.own_key ? "Your key" : <Money amount={cost} currency={currency} />}
+          note={request.own_key ? "Billed by the provider" : `Exactly ${cost ?? "0"} ${currency}`}
         />
         <Stat
-          label="Tokens in → out"
+          label="Tokens (in → out)"
           value={
             <>
               <Num value={usage.input_tokens} /> → <Num value={usage.output_tokens} />
@@ -85,22 +84,22 @@ function Detail({ request }: { readonly request: RequestDetail }) {
           }
           {...(usage.input_tokens === null && usage.output_tokens === null
             ? {}
-            : { note: usage.estimated ? "Counted by the gateway" : "As the provider reported" })}
+            : { note: usage.estimated ? "Counted by the gateway" : "Reported by the provider" })}
         />
-        <Stat label="First byte" value={<Milliseconds ms={request.ttfb_ms} />} />
+        <Stat label="TTFB" value={<Milliseconds ms={request.ttfb_ms} />} />
         <Stat
           label="Total"
           value={<Milliseconds ms={request.total_ms} />}
           note={
             <>
-              <Milliseconds ms={request.overhead_ms} /> of it in the gateway
+              <Milliseconds ms={request.overhead_ms} /> in the gateway
             </>
           }
         />
       </StatRow>
       <div className="grid items-start gap-5 lg:grid-cols-2">
-        <Asked request={request} />
-        <Served request={request} />
+        <RequestCard request={request} />
+        <ServedByCard request={request} />
       </div>
       <Attempts request={request} />
       <Decision request={request} />
@@ -113,43 +112,43 @@ function Detail({ request }: { readonly request: RequestDetail }) {
   );
 }
 
-function Asked({ request }: { readonly request: RequestDetail }) {
+function RequestCard({ request }: { readonly request: RequestDetail }) {
   const { at } = useWorkspace();
   const rows = [
-    { name: "Model asked for", value: <Logged text={request.model_requested} wrap mono /> },
-    { name: "Surface", value: request.streaming ? `${request.surface}, streamed` : request.surface },
+    { name: "Requested model", value: <UntrustedText text={request.model_requested} wrap mono /> },
+    { name: "Surface", value: request.streaming ? `${request.surface}, streaming` : request.surface },
     {
       name: "Key",
       value: (
         <Link to={at(`requests?key=${encodeURIComponent(request.key_id)}`)}>
-          <Logged text={request.key_name ?? request.key_id} wrap />
+          <UntrustedText text={request.key_name ?? request.key_id} wrap />
         </Link>
       ),
     },
-    { name: "Member", value: <Logged text={request.member} wrap /> },
-    { name: "App", value: <Logged text={request.app} wrap /> },
+    { name: "Member", value: <UntrustedText text={request.member} wrap /> },
+    { name: "App", value: <UntrustedText text={request.app} wrap /> },
     { name: "Environment", value: request.environment },
-    { name: "Your own id", value: <Logged text={request.client_request_id} wrap mono /> },
+    { name: "Client request ID", value: <UntrustedText text={request.client_request_id} wrap mono /> },
   ];
   return (
-    <Card title="Asked">
+    <Card title="Request">
       <KeyValue rows={rows} />
     </Card>
   );
 }
 
-function Served({ request }: { readonly request: RequestDetail }) {
+function ServedByCard({ request }: { readonly request: RequestDetail }) {
   const countries = request.countries ?? [];
   const rows = [
-    { name: "Model", value: <Logged text={request.model} wrap mono /> },
-    { name: "Provider", value: <Logged text={request.provider} wrap /> },
-    { name: "Endpoint", value: <Logged text={request.endpoint} wrap mono /> },
+    { name: "Model", value: <UntrustedText text={request.model} wrap mono /> },
+    { name: "Provider", value: <UntrustedText text={request.provider} wrap /> },
+    { name: "Endpoint", value: <UntrustedText text={request.endpoint} wrap mono /> },
     { name: "Level", value: request.endpoint === null ? <Unknown /> : <LevelBadge level={request.level} /> },
     {
-      name: "Computed in",
+      name: "Country",
       value:
         countries.length === 0 ? (
-          <Logged text={null} />
+          <UntrustedText text={null} />
         ) : (
           <span className="flex flex-wrap gap-x-3 gap-y-1">
             {countries.map((code) => (
@@ -158,8 +157,8 @@ function Served({ request }: { readonly request: RequestDetail }) {
           </span>
         ),
     },
-    { name: "Router", value: <Logged text={request.router} wrap mono /> },
-    { name: "Provider's id", value: <Logged text={request.upstream_id} wrap mono /> },
+    { name: "Router", value: <UntrustedText text={request.router} wrap mono /> },
+    { name: "Upstream request ID", value: <UntrustedText text={request.upstream_id} wrap mono /> },
   ];
   return (
     <Card title="Served by">

@@ -1,16 +1,16 @@
 import { durationText } from "../../format/time.ts";
 import { Badge, LevelBadge, type Tone } from "../../ui/badge.tsx";
 import { cx } from "../../ui/class-names.ts";
-import { Logged } from "../../ui/logged.tsx";
 import type { Column } from "../../ui/table.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Country, Money, Num, Unknown } from "../../ui/values.tsx";
-import type { RequestRow } from "./filters.ts";
+import type { RequestRow } from "./request-filters.ts";
 
 const TODAY = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const EARLIER = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-/** A log is read by the clock: the day only stands where it is not today. */
+/** The date is only shown for earlier days. */
 function clockText(at: string): string {
   const time = new Date(at);
   return time.toDateString() === new Date().toDateString()
@@ -18,28 +18,28 @@ function clockText(at: string): string {
     : `${EARLIER.format(time)}, ${CLOCK.format(time)}`;
 }
 
-/** The code of a call that was answered before under the same `Idempotency-Key`: nothing failed. */
-export const REPEATED = "idempotent_replay";
+/** The code of an idempotent replay, which is not a failure. */
+export const IDEMPOTENT_REPLAY = "idempotent_replay";
 
 export function statusTone(status: number, errorCode: string | null): Tone {
   if (status >= 500) return "bad";
   if (status >= 400) return "warn";
-  if (errorCode === REPEATED) return "neutral";
+  if (errorCode === IDEMPOTENT_REPLAY) return "neutral";
   return errorCode === null ? "good" : "bad";
 }
 
-/** The model that was asked for, and the one that served where it is another one. */
+/** The requested model, and the serving model if it differs. */
 function Models({ row }: { readonly row: Pick<RequestRow, "model" | "model_requested"> }) {
-  const { model, model_requested: asked } = row;
-  if (model === null || asked === null || asked === model) return <Logged text={model ?? asked} />;
+  const { model, model_requested: requested } = row;
+  if (model === null || requested === null || requested === model) return <UntrustedText text={model ?? requested} />;
   return (
     <span className="inline-flex max-w-full min-w-0 items-baseline gap-1">
-      <Logged text={asked} className="shrink" />
+      <UntrustedText text={requested} className="shrink" />
       <span aria-hidden="true" className="text-faint">
         →
       </span>
       <span className="sr-only">served by</span>
-      <Logged text={model} className="shrink-[2]" />
+      <UntrustedText text={model} className="shrink-[2]" />
     </span>
   );
 }
@@ -48,7 +48,7 @@ function RequestCell({ row, isNew }: { readonly row: RequestRow; readonly isNew:
   return (
     <span className="grid max-w-72 min-w-0 max-md:max-w-full md:min-w-56">
       <span className="flex min-w-0 items-center gap-1.5">
-        {isNew && <span title="Came just now" className="size-1.5 shrink-0 rounded-full bg-accent" />}
+        {isNew && <span title="New" className="size-1.5 shrink-0 rounded-full bg-accent" />}
         <Models row={row} />
       </span>
       <span className="flex min-w-0 gap-1.5 text-xs font-normal text-soft">
@@ -58,7 +58,7 @@ function RequestCell({ row, isNew }: { readonly row: RequestRow; readonly isNew:
         <span aria-hidden="true">·</span>
         <span className="shrink-0">{row.surface}</span>
         <span aria-hidden="true">·</span>
-        <Logged text={row.app ?? row.key_name ?? row.key_id} />
+        <UntrustedText text={row.app ?? row.key_name ?? row.key_id} />
       </span>
     </span>
   );
@@ -68,7 +68,7 @@ function ServedBy({ row }: { readonly row: RequestRow }) {
   if (row.provider === null) return <Unknown />;
   return (
     <span className="grid min-w-0 justify-items-start gap-0.5 max-md:justify-items-end">
-      <Logged text={row.provider} className="max-w-36" />
+      <UntrustedText text={row.provider} className="max-w-36" />
       <span className="inline-flex flex-wrap items-center gap-1.5">
         <LevelBadge level={row.level} />
         {row.countries?.slice(0, 3).map((code) => (
@@ -123,26 +123,26 @@ export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Co
         >
           <Badge tone={statusTone(row.status, row.error_code)}>{row.status}</Badge>
           {row.error_code !== null && (
-            <Logged text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56 xl:max-w-52" />
+            <UntrustedText text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56 xl:max-w-52" />
           )}
         </span>
       ),
     },
-    // Before what may be of any width: the cost is in sight wherever the table has to scroll.
+    // Before the variable-width columns, so that the cost is visible without scrolling.
     {
       id: "cost",
       header: "Cost",
       align: "end",
       cell: (row) =>
         row.own_key ? (
-          <span className="text-xs text-soft">own key</span>
+          <span className="text-xs text-soft">Your key</span>
         ) : (
           <Money amount={row.cost} currency={row.currency} />
         ),
     },
     { id: "served", header: "Served by", cell: (row) => <ServedBy row={row} /> },
-    { id: "tokens", header: "Tokens in → out", align: "end", cell: (row) => <Tokens usage={row.usage} /> },
-    { id: "ttfb", header: "First byte", align: "end", cell: (row) => <Milliseconds ms={row.ttfb_ms} /> },
+    { id: "tokens", header: "Tokens (in → out)", align: "end", cell: (row) => <Tokens usage={row.usage} /> },
+    { id: "ttfb", header: "TTFB", align: "end", cell: (row) => <Milliseconds ms={row.ttfb_ms} /> },
     { id: "total", header: "Total", align: "end", cell: (row) => <Milliseconds ms={row.total_ms} /> },
   ];
 }

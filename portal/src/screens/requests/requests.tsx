@@ -1,44 +1,43 @@
-import { useSearchParam, useSearchParams, useWorkspace } from "../../address.ts";
 import { urlOf } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button, buttonClass } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Switch } from "../../ui/field.tsx";
 import { Callout, PageHeader } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import { useSearchParam, useSearchParams, useWorkspace } from "../../url-state.ts";
 import { requestColumns } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
-import { FILTERS, PERIOD, type RequestQuery, useRequestQuery } from "./filters.ts";
-import { together, useTail } from "./tail.ts";
+import { mergeRequests, useLiveRequests } from "./live-requests.ts";
+import { FILTERS, PERIOD, type RequestQuery, useRequestQuery } from "./request-filters.ts";
 
 const PAGE_ROWS = 50;
 
-/** Every call of the workspace, or of a member their own, newest first. */
 export function Screen() {
   const { workspace } = useWorkspace();
   const query = useRequestQuery();
   const [live, setLive] = useSearchParam("live");
   const params = { workspace };
-  const save = (format: "csv" | "jsonl") =>
+  const exportAs = (format: "csv" | "jsonl") =>
     window.location.assign(urlOf("manageExportRequests", { params, query: { ...query, format } }));
   return (
     <>
       <PageHeader
         title="Requests"
-        about="Every call with who served it, where, what it cost and how long it took. Content is not part of the log."
+        about="All requests with endpoint, location, cost and latency. The log contains no content."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListRequests", args: { params, query } }]} />
+            <ApiButton calls={[{ id: "manageListRequests", args: { params, query } }]} />
             <Menu
-              label="Export these requests"
+              label="Export requests"
               className={buttonClass("plain")}
               items={[
-                { label: "CSV, for a spreadsheet", icon: "download", onSelect: () => save("csv") },
-                { label: "JSON lines, for programs", icon: "download", onSelect: () => save("jsonl") },
+                { label: "Export as CSV", icon: "download", onSelect: () => exportAs("csv") },
+                { label: "Export as JSON Lines", icon: "download", onSelect: () => exportAs("jsonl") },
               ]}
             >
               Export
@@ -53,72 +52,72 @@ export function Screen() {
         }
       />
       <FilterBar />
-      <List key={`${workspace} ${JSON.stringify(query)}`} query={query} isLive={live === "1"} />
+      <RequestList key={`${workspace} ${JSON.stringify(query)}`} query={query} isLive={live === "1"} />
     </>
   );
 }
 
-function List({ query, isLive }: { readonly query: RequestQuery; readonly isLive: boolean }) {
+function RequestList({ query, isLive }: { readonly query: RequestQuery; readonly isLive: boolean }) {
   const { workspace, at } = useWorkspace();
   const log = usePages("manageListRequests", { params: { workspace }, query: { ...query, limit: PAGE_ROWS } });
-  const tail = useTail(workspace, query, isLive, log.isPending ? undefined : log.rows);
-  const rows = together(tail.came, log.rows);
-  const fresh = new Set(tail.came.map(({ id }) => id));
+  const live = useLiveRequests(workspace, query, isLive, log.isPending ? undefined : log.rows);
+  const rows = mergeRequests(live.received, log.rows);
+  const newIds = new Set(live.received.map(({ id }) => id));
   return (
     <div className="grid gap-3">
-      {tail.error !== null && (
-        <Callout tone="warn" title="The live view waits">
-          {tail.error.message} It goes on by itself.
+      {live.error !== null && (
+        <Callout tone="warn" title="Live view interrupted">
+          {live.error.message} It resumes automatically.
         </Callout>
       )}
       <p role="status" className="sr-only">
-        {isLive ? `Live: ${counted(tail.came.length + tail.waiting, "new request")}` : ""}
+        {isLive ? `Live: ${counted(live.received.length + live.waiting, "new request")}` : ""}
       </p>
-      {tail.waiting > 0 && (
+      {live.waiting > 0 && (
         <Button
-          look="primary"
+          variant="primary"
           size="small"
           icon="up"
-          onClick={tail.show}
+          onClick={live.show}
           className="fixed top-16 left-1/2 z-20 -translate-x-1/2 shadow-pop"
         >
-          {tail.waiting} new {tail.waiting === 1 ? "request" : "requests"}
+          {live.waiting} new {live.waiting === 1 ? "request" : "requests"}
         </Button>
       )}
       <Table
         label="Requests"
-        columns={requestColumns(({ id }) => fresh.has(id))}
+        columns={requestColumns(({ id }) => newIds.has(id))}
         rows={rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => at(`requests/${encodeURIComponent(id)}`)}
         query={log}
-        empty={<Nothing isLive={isLive} />}
+        empty={<NoRequests isLive={isLive} />}
       />
     </div>
   );
 }
 
-function Nothing({ isLive }: { readonly isLive: boolean }) {
+function NoRequests({ isLive }: { readonly isLive: boolean }) {
   const { at } = useWorkspace();
   const { get, set } = useSearchParams();
   const names = [...FILTERS, ...PERIOD];
   if (names.some((name) => get(name) !== ""))
     return (
-      <EmptyState icon="filter" title="No request fits these filters" hint="Take one away, or look at a longer period.">
-        <Button onClick={() => set(Object.fromEntries(names.map((name) => [name, null])))}>Clear all filters</Button>
+      <EmptyState icon="filter" title="No requests match" hint="Remove a filter or choose a longer period.">
+        <Button onClick={() => set(Object.fromEntries(names.map((name) => [name, null])))}>Clear filters</Button>
       </EmptyState>
     );
   return (
     <EmptyState
       icon="list"
-      title={isLive ? "Waiting for the first request" : "No requests yet"}
-      hint="Connect a client or try a model: the call appears here as soon as it ends."
+      title={isLive ? "Waiting for requests" : "No requests yet"}
+      hint="Connect client or try a model. Requests appear here when they complete."
     >
-      <LinkButton to={at("connect")} icon="plug" look="primary">
-        Connect a client
+      <LinkButton to={at("connect")} icon="plug" variant="primary">
+        Connect client
       </LinkButton>
       <LinkButton to={at("playground")} icon="play">
-        Open the playground
+        Open playground
       </LinkButton>
     </EmptyState>
   );

@@ -1,22 +1,22 @@
 import { useState } from "react";
-import { useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { useManage, useManageMutation, usePages } from "../../api/hooks.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
 import { bytesText } from "../../format/number.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Card, PageHeader, Progress, Stack } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { UntrustedText } from "../../ui/untrusted-text.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 
-type Stored = Row<"manageListResponses">;
+type StoredResponse = Row<"manageListResponses">;
 
 const TONES: Readonly<Record<string, Tone>> = {
   completed: "good",
@@ -27,7 +27,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   cancelled: "neutral",
 };
 
-/** Responses that callers asked to be kept: that they are there, never what is in them. */
+/** Lists stored responses without their content. */
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const { isAdmin } = usePermissions(workspace);
@@ -38,16 +38,16 @@ export function Screen() {
     <>
       <PageHeader
         title="Stored responses"
-        about="Answers of the Responses API that callers asked to be kept, so that a conversation can go on. Their content is not shown here."
+        about="Responses API results stored with store: true to continue conversations. Their content is not shown."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListResponses", args: { params } }]} />
-            {isAdmin && stored.rows.length > 0 && <PurgeAll />}
+            <ApiButton calls={[{ id: "manageListResponses", args: { params } }]} />
+            {isAdmin && stored.rows.length > 0 && <DeleteAllResponses />}
           </>
         }
       />
       <Stack>
-        {usage.data !== undefined && <Room used={usage.data.used_bytes} most={usage.data.max_bytes} />}
+        {usage.data !== undefined && <StorageUsage used={usage.data.used_bytes} max={usage.data.max_bytes} />}
         <Table
           label="Stored responses"
           columns={columnsFor(isAdmin)}
@@ -57,10 +57,10 @@ export function Screen() {
           empty={
             <EmptyState
               icon="scroll"
-              title="No response is stored"
-              hint="A call of the Responses API with store: true keeps its answer until its time is over."
+              title="No stored responses"
+              hint="Responses API requests with store: true are stored until their retention ends."
             >
-              <LinkButton to={at("connect")}>See how to connect</LinkButton>
+              <LinkButton to={at("connect")}>Connect client</LinkButton>
             </EmptyState>
           }
         />
@@ -69,113 +69,108 @@ export function Screen() {
   );
 }
 
-function Room({ used, most }: { readonly used: number; readonly most: number }) {
-  const share = most === 0 ? 0 : used / most;
+function StorageUsage({ used, max }: { readonly used: number; readonly max: number }) {
+  const share = max === 0 ? 0 : used / max;
   return (
     <Card>
       <div className="grid gap-2">
         <p>
-          {bytesText(used)} of {bytesText(most)} used
+          {bytesText(used)} of {bytesText(max)} used
         </p>
-        <Progress
-          share={share}
-          label="Space that stored responses take"
-          tone={share > 0.9 ? "bad" : share > 0.7 ? "warn" : "accent"}
-        />
+        <Progress share={share} label="Storage used" tone={share > 0.9 ? "bad" : share > 0.7 ? "warn" : "accent"} />
       </div>
     </Card>
   );
 }
 
-function columnsFor(isAdmin: boolean): readonly Column<Stored>[] {
+function columnsFor(isAdmin: boolean): readonly Column<StoredResponse>[] {
   return [
-    { id: "id", header: "Response", cell: (row) => <Logged text={row.id} mono className="max-w-80" /> },
-    { id: "model", header: "Model", cell: (row) => <Logged text={row.model} className="max-w-56" /> },
+    { id: "id", header: "Response", cell: (row) => <UntrustedText text={row.id} mono className="max-w-80" /> },
+    { id: "model", header: "Model", cell: (row) => <UntrustedText text={row.model} className="max-w-56" /> },
     {
       id: "status",
       header: "Status",
       cell: (row) => (
         <span className="inline-flex gap-1.5">
           <Badge tone={TONES[row.status] ?? "neutral"}>{row.status.replaceAll("_", " ")}</Badge>
-          {row.background && <Badge>background</Badge>}
+          {row.background && <Badge>Background</Badge>}
         </span>
       ),
     },
     { id: "created", header: "Stored", cell: (row) => <Time at={row.created_at} /> },
-    { id: "expires", header: "Removed", cell: (row) => <Time at={row.expires_at} /> },
+    { id: "expires", header: "Expires", cell: (row) => <Time at={row.expires_at} /> },
     ...(isAdmin
       ? [
           {
             id: "actions",
             header: <span className="sr-only">Actions</span>,
             align: "end" as const,
-            cell: (row: Stored) => <Delete id={row.id} />,
+            cell: (row: StoredResponse) => <DeleteResponse id={row.id} />,
           },
         ]
       : []),
   ];
 }
 
-function Delete({ id }: { readonly id: string }) {
+function DeleteResponse({ id }: { readonly id: string }) {
   const { workspace } = useWorkspace();
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const remove = useManageMutation("manageDeleteResponse", {
     stale: ["manageListResponses"],
     onDone: () => {
-      setIsAsking(false);
-      toast("The response is removed");
+      setIsConfirming(false);
+      toast("Response deleted");
     },
   });
   return (
     <>
-      <Button size="small" look="danger" icon="trash" onClick={() => setIsAsking(true)}>
+      <Button size="small" variant="danger" icon="trash" onClick={() => setIsConfirming(true)}>
         Delete
       </Button>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => remove.mutate({ params: { workspace, id } })}
         title="Delete this response?"
-        action="Delete the response"
+        action="Delete response"
         danger
         busy={remove.isPending}
         error={remove.error}
       >
-        <p>Conversations cannot go on from it any more. One that is still being made is stopped.</p>
+        <p>Conversations can't continue from this response. A response that is still being generated is cancelled.</p>
       </Confirm>
     </>
   );
 }
 
-function PurgeAll() {
+function DeleteAllResponses() {
   const { workspace } = useWorkspace();
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const purge = useManageMutation("managePurgeResponses", {
     stale: ["manageListResponses"],
     onDone: ({ deleted }) => {
-      setIsAsking(false);
-      toast(`${deleted} ${deleted === 1 ? "response is" : "responses are"} removed`);
+      setIsConfirming(false);
+      toast(`${deleted} ${deleted === 1 ? "response" : "responses"} deleted`);
     },
   });
   return (
     <>
-      <Button look="danger" icon="trash" onClick={() => setIsAsking(true)}>
+      <Button variant="danger" icon="trash" onClick={() => setIsConfirming(true)}>
         Delete all
       </Button>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => purge.mutate({ params: { workspace } })}
         title="Delete all stored responses?"
-        action="Delete all of them"
+        action="Delete all responses"
         danger
         name={workspace}
         busy={purge.isPending}
         error={purge.error}
       >
         <p>
-          Every stored response of this workspace is removed and cannot be brought back. Work in the background is
-          stopped.
+          All stored responses of this workspace are deleted and can't be restored. Background responses are cancelled.
         </p>
       </Confirm>
     </>

@@ -1,6 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { useSearchParam, useWorkspace } from "../../address.ts";
 import { type Args, call } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
 import { useManage } from "../../api/hooks.ts";
@@ -9,42 +8,49 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input, Select, Textarea } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
-import { Segments } from "../../ui/tabs.tsx";
+import { SegmentedControl } from "../../ui/tabs.tsx";
+import { useSearchParam, useWorkspace } from "../../url-state.ts";
 import { keyLabels } from "../keys/key.ts";
-import { type Composing, composed, EMPTY, requestIn, surfaceOf } from "./compose.ts";
-import { ExplainedView } from "./explained.tsx";
-import type { Edited } from "./spec.ts";
-import { type Explained, putOf } from "./spec.ts";
+import { composeBody, EMPTY_DRAFT, parseRequest, type RequestDraft, surfaceOf } from "./request-draft.ts";
+import type { RouterEditing } from "./router-spec.ts";
+import { type RoutingExplanation, routerBody } from "./router-spec.ts";
+import { RoutingExplanationView } from "./routing-explanation-view.tsx";
 
-type Asked = NonNullable<Args<"manageExplainRouting">["body"]>;
+type ExplainBody = NonNullable<Args<"manageExplainRouting">["body"]>;
 
-/** A request that is not sent: where it would go, and why. */
-export function DryRun({ edited }: { readonly edited: Edited }) {
+/** Explains the routing of a request without sending it. */
+export function DryRun({ editing }: { readonly editing: RouterEditing }) {
   const { workspace } = useWorkspace();
   const [surfaceName, setSurface] = useSearchParam("surface", "chat");
   const [keyId, setKeyId] = useSearchParam("key");
   const [mode, setMode] = useSearchParam("as", "form");
-  const [composing, setComposing] = useState<Composing>(EMPTY);
+  const [requestDraft, setRequestDraft] = useState<RequestDraft>(EMPTY_DRAFT);
   const [text, setText] = useState("");
-  const [problem, setProblem] = useState<string | undefined>();
+  const [bodyError, setBodyError] = useState<string | undefined>();
   const surface = surfaceOf(surfaceName);
-  const run = useMutation<Explained, ApiError, Asked>({
+  const run = useMutation<RoutingExplanation, ApiError, ExplainBody>({
     mutationFn: (body) => call("manageExplainRouting", { params: { workspace }, body }),
   });
-  const toJson = (as: string) => {
-    if (as === "json" && text === "") setText(JSON.stringify(composed(composing, surface), null, 2));
+  const switchMode = (as: string) => {
+    if (as === "json" && text === "") setText(JSON.stringify(composeBody(requestDraft, surface), null, 2));
     setMode(as);
   };
   const start = () => {
-    const request = mode === "json" ? requestIn(text) : composed(composing, surface);
-    if (request === undefined) return setProblem("Write one JSON object: the body as the caller would send it.");
-    setProblem(undefined);
-    const { slug, draft, spec } = edited;
-    run.mutate({ model: slug, surface, request, spec: putOf(draft, spec), ...(keyId === "" ? {} : { key: keyId }) });
+    const request = mode === "json" ? parseRequest(text) : composeBody(requestDraft, surface);
+    if (request === undefined) return setBodyError("Enter a JSON object: the request body.");
+    setBodyError(undefined);
+    const { slug, draft, spec } = editing;
+    run.mutate({
+      model: slug,
+      surface,
+      request,
+      spec: routerBody(draft, spec),
+      ...(keyId === "" ? {} : { key: keyId }),
+    });
   };
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-5 lg:grid-cols-[minmax(0,26rem)_minmax(0,1fr)]">
-      <Card title="Request" about="Nobody is called, nothing is charged, nothing is kept.">
+      <Card title="Request" about="No provider is called, and nothing is charged or stored.">
         <form
           className="grid gap-4"
           onSubmit={(event) => {
@@ -53,14 +59,14 @@ export function DryRun({ edited }: { readonly edited: Edited }) {
           }}
         >
           <div className="flex flex-wrap items-end gap-3">
-            <Segments
-              label="How it is written"
+            <SegmentedControl
+              label="Input mode"
               options={[
-                { value: "form", label: "Compose" },
+                { value: "form", label: "Form" },
                 { value: "json", label: "JSON body" },
               ]}
               value={mode}
-              onChange={toJson}
+              onChange={switchMode}
             />
             <Field label="Surface" className="min-w-32 flex-1">
               <Select
@@ -75,7 +81,7 @@ export function DryRun({ edited }: { readonly edited: Edited }) {
             </Field>
           </div>
           {mode === "json" ? (
-            <Field label="Body" error={problem}>
+            <Field label="Body" error={bodyError}>
               <Textarea
                 mono
                 rows={12}
@@ -85,12 +91,12 @@ export function DryRun({ edited }: { readonly edited: Edited }) {
               />
             </Field>
           ) : (
-            <ComposeFields value={composing} onChange={setComposing} />
+            <ComposeFields value={requestDraft} onChange={setRequestDraft} />
           )}
           <KeyField value={keyId} onChange={setKeyId} />
           <ErrorNote error={run.error} />
-          <Button type="submit" look="primary" icon="route" busy={run.isPending} className="justify-self-start">
-            Where would it go?
+          <Button type="submit" variant="primary" icon="route" busy={run.isPending} className="justify-self-start">
+            Run dry run
           </Button>
         </form>
       </Card>
@@ -98,12 +104,12 @@ export function DryRun({ edited }: { readonly edited: Edited }) {
         <Card>
           <EmptyState
             icon="route"
-            title="Nothing was asked yet"
-            hint={`Compose a request, or paste one, and see where ${edited.isChanged ? "this draft" : "this router"} would send it.`}
+            title="No result yet"
+            hint={`Fill in or paste a request to see where ${editing.isChanged ? "this draft" : "this router"} would route it.`}
           />
         </Card>
       ) : (
-        <ExplainedView answer={run.data} isStale={run.isPending} />
+        <RoutingExplanationView explanation={run.data} isStale={run.isPending} />
       )}
     </div>
   );
@@ -113,29 +119,29 @@ function ComposeFields({
   value,
   onChange,
 }: {
-  readonly value: Composing;
-  readonly onChange: (value: Composing) => void;
+  readonly value: RequestDraft;
+  readonly onChange: (value: RequestDraft) => void;
 }) {
-  const put = (change: Partial<Composing>) => onChange({ ...value, ...change });
+  const change = (fields: Partial<RequestDraft>) => onChange({ ...value, ...fields });
   return (
     <>
       <Field label="Message">
-        <Textarea rows={4} value={value.message} onChange={(event) => put({ message: event.target.value })} />
+        <Textarea rows={4} value={value.message} onChange={(event) => change({ message: event.target.value })} />
       </Field>
-      <Field label="Most tokens of the answer" optional className="max-w-72">
+      <Field label="Max output tokens" optional className="max-w-72">
         <Input
           type="number"
           min={1}
           inputMode="numeric"
           value={value.maxTokens}
-          onChange={(event) => put({ maxTokens: event.target.value })}
+          onChange={(event) => change({ maxTokens: event.target.value })}
         />
       </Field>
       <div className="grid gap-1.5">
-        <p className="font-medium">It needs</p>
-        <Checkbox label="Tools" checked={value.tools} onChange={(tools) => put({ tools })} />
-        <Checkbox label="An image read" checked={value.image} onChange={(image) => put({ image })} />
-        <Checkbox label="An answer in a JSON schema" checked={value.schema} onChange={(schema) => put({ schema })} />
+        <p className="font-medium">Requirements</p>
+        <Checkbox label="Tools" checked={value.tools} onChange={(tools) => change({ tools })} />
+        <Checkbox label="Vision" checked={value.image} onChange={(image) => change({ image })} />
+        <Checkbox label="JSON schema output" checked={value.schema} onChange={(schema) => change({ schema })} />
       </div>
     </>
   );
@@ -145,12 +151,12 @@ function KeyField({ value, onChange }: { readonly value: string; readonly onChan
   const { workspace } = useWorkspace();
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 200 } });
   return (
-    <Field label="Key" hint="A key can be stricter than the workspace." optional>
+    <Field label="Key" hint="A key's policy can be stricter than the workspace policy." optional>
       <Select
         value={value}
         onChange={(event) => onChange(event.target.value)}
         options={[
-          { value: "", label: "None: the workspace's policy alone" },
+          { value: "", label: "None (workspace policy only)" },
           ...[...keyLabels(keys.data?.data ?? [])].map(([value, label]) => ({ value, label })),
         ]}
       />

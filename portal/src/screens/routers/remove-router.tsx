@@ -1,40 +1,40 @@
 import { useState } from "react";
-import { useNavigateTo, useWorkspace } from "../../address.ts";
 import { useManageMutation } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { AUTO } from "./spec.ts";
+import { useNavigateTo, useWorkspace } from "../../url-state.ts";
+import { AUTO } from "./router-spec.ts";
 
 export function RemoveRouter({ slug, name }: { readonly slug: string; readonly name: string }) {
   const { workspace, at } = useWorkspace();
-  const go = useNavigateTo();
-  const [isAsking, setIsAsking] = useState(false);
+  const navigateTo = useNavigateTo();
+  const [isConfirming, setIsConfirming] = useState(false);
   const remove = useManageMutation("manageRemoveRouter", {
     onDone: () => {
-      toast(`${name} was removed.`);
-      go(at("routers"));
+      toast(`${name} removed`);
+      navigateTo(at("routers"));
     },
   });
   return (
     <>
-      <Button look="danger" icon="trash" onClick={() => setIsAsking(true)}>
-        {slug === AUTO ? "Back to built in" : "Remove"}
+      <Button variant="danger" icon="trash" onClick={() => setIsConfirming(true)}>
+        {slug === AUTO ? "Reset to built-in" : "Remove router"}
       </Button>
       <Confirm
-        open={isAsking}
-        onClose={() => setIsAsking(false)}
+        open={isConfirming}
+        onClose={() => setIsConfirming(false)}
         onConfirm={() => remove.mutate({ params: { workspace, router: slug } })}
         title={`Remove ${name}?`}
-        action="Remove the router"
+        action="Remove router"
         danger
         busy={remove.isPending}
         error={remove.error}
       >
         {slug === AUTO ? (
-          <p>auto goes on with even weights over everything that the policy allows.</p>
+          <p>auto then uses equal weights for all models that the policy allows.</p>
         ) : (
-          <p>The next request that asks for it is refused. Its versions stay, and any of them can be restored.</p>
+          <p>Requests that use this router are rejected. Its versions stay and can be restored.</p>
         )}
       </Confirm>
     </>

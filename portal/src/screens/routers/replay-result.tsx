@@ -7,46 +7,50 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { Card, Stack, Stat, StatRow } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Num, Time, Unknown } from "../../ui/values.tsx";
-import type { Replay } from "./spec.ts";
+import type { Replay } from "./router-spec.ts";
 
-/** What happened beside what would have: the whole first, then by model and by level. */
+/** Actual and replayed results: totals, by model and by level. */
 export function ReplayResult({ replay }: { readonly replay: Replay }) {
   if (replay.compared === 0)
     return (
       <Card>
         <EmptyState
           icon="clock"
-          title={replay.found === 0 ? "No request in this period" : "No request could be compared"}
+          title={replay.found === 0 ? "No requests in this period" : "No comparable requests"}
           hint={
-            replay.found === 0 ? "Choose a longer period, or send a first request." : <LeftOut rows={replay.left_out} />
+            replay.found === 0 ? (
+              "Choose a longer period or send a request."
+            ) : (
+              <SkippedRequests rows={replay.left_out} />
+            )
           }
         />
       </Card>
     );
   return (
-    <div role="status" aria-label="Result of the replay">
+    <div role="status" aria-label="Replay result">
       <Stack>
         <StatRow>
           <Stat label="Compared" value={<Num value={replay.compared} />} note={`of ${replay.found} found`} />
           <Stat
-            label="Another endpoint"
+            label="Rerouted"
             value={<Num value={replay.moved} />}
             note={percentText(replay.moved / replay.compared)}
           />
           <Stat
             label="Cost"
             value={<Change before={Number(replay.happened.cost)} after={Number(replay.replayed.cost)} better="less" />}
-            note="with the same tokens"
+            note="With the same tokens"
           />
         </StatRow>
-        <Whole replay={replay} />
+        <TotalsTable replay={replay} />
         <Models replay={replay} />
         <Levels replay={replay} />
-        <Card title="How to read it">
+        <Card title="Notes">
           <ul className="grid list-disc gap-1 pl-4 text-soft">
             <li>
-              Requests until <Time at={replay.until} as="short" />
-              {replay.more ? "; the period has more of them than the limit" : ""}.
+              Requests up to <Time at={replay.until} as="short" />
+              {replay.more ? "; the period contains more requests than the limit" : ""}.
             </li>
             {replay.notes.map((note) => (
               <li key={note}>{note}</li>
@@ -54,7 +58,7 @@ export function ReplayResult({ replay }: { readonly replay: Replay }) {
           </ul>
           {replay.left_out.length > 0 && (
             <div className="mt-3 border-t pt-3">
-              <LeftOut rows={replay.left_out} />
+              <SkippedRequests rows={replay.left_out} />
             </div>
           )}
         </Card>
@@ -63,10 +67,10 @@ export function ReplayResult({ replay }: { readonly replay: Replay }) {
   );
 }
 
-function LeftOut({ rows }: { readonly rows: Replay["left_out"] }) {
+function SkippedRequests({ rows }: { readonly rows: Replay["left_out"] }) {
   return (
     <>
-      <span className="font-medium text-ink">Left out</span>
+      <span className="font-medium text-ink">Not compared</span>
       {rows.map(({ reason, requests }) => (
         <span key={reason} className="block">
           {requests}: {reason}
@@ -76,7 +80,7 @@ function LeftOut({ rows }: { readonly rows: Replay["left_out"] }) {
   );
 }
 
-/** By how much, and whether that is good. */
+/** Relative change, coloured by whether it is an improvement. */
 function Change({
   before,
   after,
@@ -88,7 +92,7 @@ function Change({
 }) {
   if (before === null || after === null || before === 0) return <Unknown />;
   const share = (after - before) / before;
-  if (Math.abs(share) < 0.0005) return <span className="text-soft">the same</span>;
+  if (Math.abs(share) < 0.0005) return <span className="text-soft">No change</span>;
   const isGood = better === "less" ? share < 0 : share > 0;
   return (
     <span className={cx("figures font-medium", isGood ? "text-good" : "text-bad")}>
@@ -98,25 +102,25 @@ function Change({
   );
 }
 
-type Line = {
+type ComparisonRow = {
   readonly name: string;
   readonly before: ReactNode;
   readonly after: ReactNode;
   readonly change: ReactNode;
 };
 
-const LINE_COLUMNS: readonly Column<Line>[] = [
-  { id: "name", header: "Of all of them", cell: ({ name }) => <span className="font-medium">{name}</span> },
-  { id: "before", header: "Happened", align: "end", cell: ({ before }) => before },
+const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
+  { id: "name", header: "Total", cell: ({ name }) => <span className="font-medium">{name}</span> },
+  { id: "before", header: "Actual", align: "end", cell: ({ before }) => before },
   { id: "after", header: "With this router", align: "end", cell: ({ after }) => after },
   { id: "change", header: "Change", align: "end", cell: ({ change }) => change },
 ];
 
-function Whole({ replay }: { readonly replay: Replay }) {
+function TotalsTable({ replay }: { readonly replay: Replay }) {
   const { happened, replayed, currency } = replay;
   const time = (ms: number | null) => (ms === null ? <Unknown /> : durationText(ms));
   const score = (quality: number | null) => (quality === null ? <Unknown /> : quality.toFixed(3));
-  const lines: readonly Line[] = [
+  const rows: readonly ComparisonRow[] = [
     {
       name: "Cost",
       before: <Money amount={happened.cost} currency={currency} />,
@@ -136,7 +140,9 @@ function Whole({ replay }: { readonly replay: Replay }) {
       change: <Change before={happened.quality} after={replayed.quality} better="more" />,
     },
   ];
-  return <Table label="Before and after" columns={LINE_COLUMNS} rows={lines} keyOf={({ name }) => name} empty={null} />;
+  return (
+    <Table label="Before and after" columns={COMPARISON_COLUMNS} rows={rows} keyOf={({ name }) => name} empty={null} />
+  );
 }
 
 type ModelRow = Replay["models"][number];

@@ -1,10 +1,9 @@
 import { useState } from "react";
-import { useNavigateTo, useSearchParam, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -12,36 +11,37 @@ import { Field, Input } from "../../ui/field.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
-import { AUTO, OPEN_SPEC, type Router } from "./spec.ts";
+import { useNavigateTo, useSearchParam, useWorkspace } from "../../url-state.ts";
+import { AUTO, OPEN_SPEC, type Router } from "./router-spec.ts";
 import { WeightBar } from "./weight-bar.tsx";
 
-/** `auto` is always there; it is the workspace's own only once somebody saved one. */
-type Listed = Omit<Router, "version" | "created_at"> & {
+/** `auto` always exists; without a saved version it is the built-in router. */
+type RouterRow = Omit<Router, "version" | "created_at"> & {
   readonly version: number | null;
   readonly created_at: string | null;
 };
 
-const BUILT_IN: Listed = { ...OPEN_SPEC, slug: AUTO, name: AUTO, version: null, created_at: null };
+const BUILT_IN: RouterRow = { ...OPEN_SPEC, slug: AUTO, name: AUTO, version: null, created_at: null };
 
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const { isAdmin: mayChange } = usePermissions(workspace);
   const [isNew, setIsNew] = useSearchParam("new");
-  const asked = { params: { workspace }, query: { limit: 200 } };
-  const routers = usePages("manageListRouters", asked);
+  const args = { params: { workspace }, query: { limit: 200 } };
+  const routers = usePages("manageListRouters", args);
   const own = routers.rows.filter(({ slug }) => slug !== AUTO);
   const auto = routers.rows.find(({ slug }) => slug === AUTO) ?? BUILT_IN;
   return (
     <>
       <PageHeader
         title="Routers"
-        about="A router is a name that callers write as the model: it weighs quality, cost and latency and chooses for each request."
+        about="Use a router name as the model. For each request, the router selects an endpoint by quality, cost and latency."
         actions={
           <>
-            <CallButton calls={[{ id: "manageListRouters", args: asked }]} />
+            <ApiButton calls={[{ id: "manageListRouters", args: args }]} />
             {mayChange && (
-              <Button look="primary" icon="plus" onClick={() => setIsNew("1")}>
-                New router
+              <Button variant="primary" icon="plus" onClick={() => setIsNew("1")}>
+                Create router{" "}
               </Button>
             )}
           </>
@@ -54,14 +54,18 @@ export function Screen() {
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => at(`routers/${slug}`)}
         query={routers}
-        empty={<EmptyState icon="route" title="No router yet" hint="Make one with New router." />}
+        empty={<EmptyState icon="route" title="No routers yet" hint="Create a router to define weights and rules." />}
       />
-      <NewRouter isOpen={isNew === "1"} close={() => setIsNew("")} known={[AUTO, ...own.map(({ slug }) => slug)]} />
+      <CreateRouterDialog
+        isOpen={isNew === "1"}
+        close={() => setIsNew("")}
+        existing={[AUTO, ...own.map(({ slug }) => slug)]}
+      />
     </>
   );
 }
 
-const COLUMNS: readonly Column<Listed>[] = [
+const COLUMNS: readonly Column<RouterRow>[] = [
   {
     id: "name",
     header: "Name",
@@ -69,7 +73,7 @@ const COLUMNS: readonly Column<Listed>[] = [
     cell: ({ name, version }) => (
       <span className="inline-flex min-w-0 items-center gap-2">
         <span className="font-mono text-[0.8125rem] break-all">{name}</span>
-        {version === null && <Badge title="Even weights, every model that the policy allows">built in</Badge>}
+        {version === null && <Badge title="Equal weights for all models that the policy allows">Built-in</Badge>}
       </span>
     ),
   },
@@ -78,15 +82,19 @@ const COLUMNS: readonly Column<Listed>[] = [
     id: "floor",
     header: "Floor",
     cell: ({ floor }) =>
-      floor === null ? <span className="whitespace-nowrap text-soft">the policy's</span> : <LevelBadge level={floor} />,
+      floor === null ? (
+        <span className="whitespace-nowrap text-soft">Workspace policy</span>
+      ) : (
+        <LevelBadge level={floor} />
+      ),
   },
   {
     id: "models",
     header: "Models",
     cell: ({ models, fallback }) => (
       <span className="text-soft">
-        {models.length === 0 ? "all" : models.length}
-        {fallback.length > 0 && `, ${fallback.length} to fall back on`}
+        {models.length === 0 ? "All" : models.length}
+        {fallback.length > 0 && `, ${fallback.length} fallback`}
       </span>
     ),
   },
@@ -98,7 +106,7 @@ const COLUMNS: readonly Column<Listed>[] = [
     align: "end",
     cell: ({ name }) => (
       <span className="relative z-1">
-        <CopyButton text={name} label={`Copy the model name ${name}`} />
+        <CopyButton text={name} label={`Copy model name ${name}`} />
       </span>
     ),
   },
@@ -106,35 +114,35 @@ const COLUMNS: readonly Column<Listed>[] = [
 
 const SLUG = /^[a-z0-9-]{1,64}$/;
 
-function NewRouter({
+function CreateRouterDialog({
   isOpen,
   close,
-  known,
+  existing,
 }: {
   readonly isOpen: boolean;
   readonly close: () => void;
-  readonly known: readonly string[];
+  readonly existing: readonly string[];
 }) {
   const { workspace, at } = useWorkspace();
-  const go = useNavigateTo();
+  const navigateTo = useNavigateTo();
   const [slug, setSlug] = useState("");
-  const problem = problemOf(slug, known);
+  const nameError = validateSlug(slug, existing);
   const start = () => {
-    if (slug !== "" && problem === undefined) go(at(`routers/${slug}?new=1`));
+    if (slug !== "" && nameError === undefined) navigateTo(at(`routers/${slug}?new=1`));
   };
   return (
     <FormDialog
       open={isOpen}
       onClose={close}
       onSubmit={start}
-      title="New router"
-      action="Design it"
-      disabled={slug === "" || problem !== undefined}
+      title="Create router"
+      action="Continue"
+      disabled={slug === "" || nameError !== undefined}
     >
       <Field
         label="Name"
-        hint={`Callers write @${workspace}/${slug === "" ? "name" : slug} as the model.`}
-        error={slug === "" ? undefined : problem}
+        hint={`Use @${workspace}/${slug === "" ? "name" : slug} as the model.`}
+        error={slug === "" ? undefined : nameError}
       >
         <Input
           value={slug}
@@ -149,7 +157,7 @@ function NewRouter({
   );
 }
 
-function problemOf(slug: string, known: readonly string[]): string | undefined {
-  if (!SLUG.test(slug)) return "Write 1 to 64 lower-case letters, digits and hyphens.";
-  return known.includes(slug) ? "A router with this name exists already: open it, or choose another." : undefined;
+function validateSlug(slug: string, existing: readonly string[]): string | undefined {
+  if (!SLUG.test(slug)) return "Use 1 to 64 lowercase letters, digits and hyphens.";
+  return existing.includes(slug) ? "A router with this name already exists." : undefined;
 }

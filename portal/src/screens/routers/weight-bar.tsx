@@ -1,31 +1,36 @@
 import { percentText } from "../../format/number.ts";
 import { cx } from "../../ui/class-names.ts";
-import { PART_WORDS, PARTS, percentOf, type Weights } from "./spec.ts";
+import { CRITERIA, CRITERION_LABELS, percentOf, type Weights } from "./router-spec.ts";
 
-/** Three weights as one bar, with their figures for those who cannot see it. */
+/** Weights as one bar, with a text alternative. */
 export function WeightBar({ weights }: { readonly weights: Weights }) {
   const percent = percentOf(weights);
-  const words = PARTS.map((part) => `${PART_WORDS[part].name} ${percentText(percent[part] / 100)}`).join(", ");
+  const weightsText = CRITERIA.map(
+    (criterion) => `${CRITERION_LABELS[criterion].name} ${percentText(percent[criterion] / 100)}`,
+  ).join(", ");
   return (
-    <span title={words} className="inline-flex w-28 items-center">
+    <span title={weightsText} className="inline-flex w-28 items-center">
       <span aria-hidden="true" className="flex h-2 w-full gap-px overflow-hidden rounded-full bg-line">
-        {PARTS.map((part) => (
-          <span key={part} className={cx("h-full", PART_WORDS[part].colour)} style={{ width: `${percent[part]}%` }} />
+        {CRITERIA.map((criterion) => (
+          <span
+            key={criterion}
+            className={cx("h-full", CRITERION_LABELS[criterion].colour)}
+            style={{ width: `${percent[criterion]}%` }}
+          />
         ))}
       </span>
-      <span className="sr-only">{words}</span>
+      <span className="sr-only">{weightsText}</span>
     </span>
   );
 }
 
-/** Which colour is which. */
-export function PartLegend() {
+export function CriteriaLegend() {
   return (
     <span className="flex flex-wrap gap-x-4 gap-y-1 text-xs text-soft">
-      {PARTS.map((part) => (
-        <span key={part} className="inline-flex items-center gap-1.5">
-          <span aria-hidden="true" className={cx("size-2.5 rounded-sm", PART_WORDS[part].colour)} />
-          {PART_WORDS[part].name}
+      {CRITERIA.map((criterion) => (
+        <span key={criterion} className="inline-flex items-center gap-1.5">
+          <span aria-hidden="true" className={cx("size-2.5 rounded-sm", CRITERION_LABELS[criterion].colour)} />
+          {CRITERION_LABELS[criterion].name}
         </span>
       ))}
     </span>

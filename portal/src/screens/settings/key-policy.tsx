@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { ApiResponse } from "../../api/client.ts";
 import { queryKeyOf, useManage, useManageMutation } from "../../api/hooks.ts";
-import type { Permissions } from "../../api/powers.ts";
+import type { Permissions } from "../../api/permissions.ts";
 import { Confirm } from "../../ui/confirm.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Switch } from "../../ui/field.tsx";
@@ -11,7 +11,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 
 type KeyPolicy = ApiResponse<"manageShowKeyPolicy">;
 
-/** Who may have keys of their own. Switching them off stops the ones that exist, so that is asked first. */
+/** Turning personal keys off stops existing ones, so it needs a confirmation. */
 export function KeyPolicyCard({
   workspace,
   permissions,
@@ -19,55 +19,55 @@ export function KeyPolicyCard({
   readonly workspace: string;
   readonly permissions: Permissions;
 }) {
-  const asked = { params: { workspace } };
-  const policy = useManage("manageShowKeyPolicy", asked);
-  const [isAsking, setIsAsking] = useState(false);
+  const args = { params: { workspace } };
+  const policy = useManage("manageShowKeyPolicy", args);
+  const [isConfirming, setIsConfirming] = useState(false);
   const client = useQueryClient();
-  const change = useManageMutation("manageChangeKeyPolicy", { onDone: () => setIsAsking(false) });
+  const change = useManageMutation("manageChangeKeyPolicy", { onDone: () => setIsConfirming(false) });
   const set = (body: Partial<KeyPolicy>) => {
     const before = policy.data;
-    // The switch moves at once, and back if it is refused.
-    if (before !== undefined) client.setQueryData(queryKeyOf("manageShowKeyPolicy", asked), { ...before, ...body });
+    // Optimistic update, reverted if the request fails.
+    if (before !== undefined) client.setQueryData(queryKeyOf("manageShowKeyPolicy", args), { ...before, ...body });
     change.mutate(
-      { ...asked, body },
-      { onError: () => client.setQueryData(queryKeyOf("manageShowKeyPolicy", asked), before) },
+      { ...args, body },
+      { onError: () => client.setQueryData(queryKeyOf("manageShowKeyPolicy", args), before) },
     );
   };
   return (
-    <Card title="Personal keys" about="Keys that belong to one member and end with their membership.">
+    <Card title="Personal keys" about="Keys that belong to a member and are revoked when the member leaves">
       {policy.data === undefined ? (
         <SkeletonLines count={2} />
       ) : (
         <div className="grid max-w-2xl gap-4">
           <Switch
-            label="Members may have personal keys"
-            hint="While this is off, personal keys do not work. They work again when it is on."
+            label="Allow personal keys"
+            hint="Personal keys stop working while this is off."
             checked={policy.data.personal_keys}
             disabled={!permissions.isAdmin}
-            onChange={(isOn) => (isOn ? set({ personal_keys: true }) : setIsAsking(true))}
+            onChange={(isOn) => (isOn ? set({ personal_keys: true }) : setIsConfirming(true))}
           />
           <Switch
-            label="A personal key waits for approval"
-            hint="An admin or an owner approves each on the Keys screen before it works."
+            label="Require approval"
+            hint="An admin or owner approves each personal key under Keys before it works."
             checked={policy.data.approval}
             disabled={!permissions.isAdmin || !policy.data.personal_keys}
             onChange={(approval) => set({ approval })}
           />
-          {!permissions.isAdmin && <p className="text-xs text-soft">Admins and owners change this.</p>}
+          {!permissions.isAdmin && <p className="text-xs text-soft">Only admins and owners can change this.</p>}
         </div>
       )}
       <ErrorNote error={policy.error ?? change.error} />
       <Confirm
-        open={isAsking}
+        open={isConfirming}
         danger
-        onClose={() => setIsAsking(false)}
-        title="Switch personal keys off?"
-        action="Switch them off"
+        onClose={() => setIsConfirming(false)}
+        title="Turn off personal keys?"
+        action="Turn off personal keys"
         busy={change.isPending}
         error={change.error}
         onConfirm={() => set({ personal_keys: false })}
       >
-        <p>Every personal key of this workspace stops on its next request, until they are switched on again.</p>
+        <p>All personal keys of this workspace stop working until you turn them on again.</p>
       </Confirm>
     </Card>
   );

@@ -1,10 +1,9 @@
 import { useState } from "react";
-import { useNavigateTo, useWorkspace } from "../../address.ts";
 import type { ApiResponse } from "../../api/client.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
-import { type Permissions, usePermissions } from "../../api/powers.ts";
+import { type Permissions, usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { ErrorNote, ErrorState } from "../../ui/error-state.tsx";
@@ -13,6 +12,7 @@ import { Card, KeyValue, PageHeader, Stack } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useNavigateTo, useWorkspace } from "../../url-state.ts";
 import { KeyPolicyCard } from "./key-policy.tsx";
 import { StoredResponses } from "./stored-responses.tsx";
 
@@ -24,15 +24,15 @@ export function Screen() {
     <>
       <PageHeader
         title="Settings"
-        about="What holds for the whole workspace."
+        about="Settings of this workspace."
         actions={
-          <CallButton
+          <ApiButton
             calls={[
-              { id: "manageShowWorkspace", args: { params: { workspace } }, says: "Show the workspace" },
+              { id: "manageShowWorkspace", args: { params: { workspace } }, description: "Show the workspace" },
               {
                 id: "manageChangeWorkspace",
                 args: { params: { workspace }, body: { name: "Research" } },
-                says: "Rename it",
+                description: "Rename the workspace",
               },
             ]}
           />
@@ -45,19 +45,18 @@ export function Screen() {
           ) : about.data === undefined ? (
             <SkeletonLines count={4} />
           ) : (
-            <General key={about.data.name} about={about.data} permissions={permissions} />
+            <GeneralSettings key={about.data.name} about={about.data} permissions={permissions} />
           )}
         </Card>
         <KeyPolicyCard workspace={workspace} permissions={permissions} />
         {permissions.isAdmin && <StoredResponses workspace={workspace} />}
-        {permissions.role !== undefined && <Danger workspace={workspace} permissions={permissions} />}
+        {permissions.role !== undefined && <DangerZone workspace={workspace} permissions={permissions} />}
       </Stack>
     </>
   );
 }
 
-/** Its name can be changed by an owner; the rest is for good. */
-function General({
+function GeneralSettings({
   about,
   permissions,
 }: {
@@ -65,7 +64,7 @@ function General({
   readonly permissions: Permissions;
 }) {
   const [name, setName] = useState(about.name);
-  const rename = useManageMutation("manageChangeWorkspace", { onDone: () => toast("The workspace has its new name.") });
+  const rename = useManageMutation("manageChangeWorkspace", { onDone: () => toast("Workspace renamed") });
   const isChanged = name.trim() !== about.name && name.trim() !== "";
   return (
     <div className="grid gap-5">
@@ -87,22 +86,22 @@ function General({
             />
           </Field>
           {permissions.isOwner && (
-            <Button type="submit" look="primary" disabled={!isChanged} busy={rename.isPending}>
-              Rename
+            <Button type="submit" variant="primary" disabled={!isChanged} busy={rename.isPending}>
+              Rename workspace{" "}
             </Button>
           )}
         </div>
-        {!permissions.isOwner && <p className="text-xs text-soft">An owner changes the name.</p>}
+        {!permissions.isOwner && <p className="text-xs text-soft">Only owners can change the name.</p>}
         <ErrorNote error={rename.error} />
       </form>
       <KeyValue
         rows={[
           {
-            name: "Short name",
+            name: "Slug",
             value: (
               <>
                 <code className="font-mono">{about.slug}</code>
-                <span className="text-soft"> in addresses and commands; it stays</span>
+                <span className="text-soft"> used in URLs and commands; can't be changed</span>
               </>
             ),
           },
@@ -111,16 +110,16 @@ function General({
             value: (
               <>
                 {about.currency}
-                <span className="text-soft"> of the wallet, limits and prices; it stays</span>
+                <span className="text-soft"> for wallet, limits and prices; can't be changed</span>
               </>
             ),
           },
           {
-            name: "Id",
+            name: "ID",
             value: (
               <span className="inline-flex items-center gap-1">
                 <code className="font-mono text-xs break-all">{about.id}</code>
-                <CopyButton text={about.id} label="Copy the id" />
+                <CopyButton text={about.id} label="Copy ID" />
               </span>
             ),
           },
@@ -131,44 +130,41 @@ function General({
   );
 }
 
-/** What cannot be undone. */
-function Danger({ workspace, permissions }: { readonly workspace: string; readonly permissions: Permissions }) {
-  const go = useNavigateTo();
-  const [isAsking, setIsAsking] = useState(false);
-  const leave = useManageMutation("manageRemoveMember", { onDone: () => go("/app", "replace") });
+function DangerZone({ workspace, permissions }: { readonly workspace: string; readonly permissions: Permissions }) {
+  const navigateTo = useNavigateTo();
+  const [isConfirming, setIsConfirming] = useState(false);
+  const leave = useManageMutation("manageRemoveMember", { onDone: () => navigateTo("/app", "replace") });
   return (
     <Card title="Danger zone" className="border-bad/40">
       <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
         <div className="min-w-0 flex-1 basis-72">
-          <p className="font-medium">Leave this workspace</p>
+          <p className="font-medium">Leave workspace</p>
           <p className="text-soft">
             {permissions.isAdmin
-              ? "Your personal keys and the management tokens that you made end at once. Coming back needs an invitation."
-              : "Ask an admin or an owner to remove you. Your personal keys here are revoked then."}
+              ? "Your personal keys and management tokens are revoked immediately. You need an invitation to rejoin."
+              : "Ask an admin or owner to remove you. Your personal keys are then revoked."}
           </p>
         </div>
         {permissions.isAdmin && (
-          <Button look="danger" onClick={() => setIsAsking(true)}>
-            Leave
+          <Button variant="danger" onClick={() => setIsConfirming(true)}>
+            Leave workspace{" "}
           </Button>
         )}
       </div>
-      <p className="mt-4 border-t pt-4 text-soft">
-        A workspace cannot be deleted here: its money and its log would go with it. Ask the operator of this gateway.
-      </p>
+      <p className="mt-4 border-t pt-4 text-soft">To delete a workspace, contact the operator of this gateway.</p>
       <Confirm
-        open={isAsking}
+        open={isConfirming}
         danger
         name={workspace}
-        onClose={() => setIsAsking(false)}
-        title="Leave this workspace?"
-        action="Leave"
+        onClose={() => setIsConfirming(false)}
+        title="Leave workspace?"
+        action="Leave workspace"
         busy={leave.isPending}
         error={leave.error}
         onConfirm={() => leave.mutate({ params: { workspace, email: permissions.email } })}
       >
-        <p>You do not see it any more.</p>
-        <p>Your personal keys and the management tokens that you made stop on the next request.</p>
+        <p>You lose access to this workspace.</p>
+        <p>Your personal keys and management tokens are revoked.</p>
       </Confirm>
     </Card>
   );

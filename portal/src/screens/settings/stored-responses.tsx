@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { pathIn } from "../../address.ts";
 import { useManage, useManageMutation } from "../../api/hooks.ts";
 import { bytesText } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
@@ -10,15 +9,16 @@ import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
+import { pathIn } from "../../url-state.ts";
 
-/** Responses that callers asked to be kept: how long, how many bytes, and a way to be rid of them. */
+/** Retention and storage of stored responses. */
 export function StoredResponses({ workspace }: { readonly workspace: string }) {
   const stored = useManage("manageListResponses", { params: { workspace }, query: { limit: 1 } });
-  const [isAsking, setIsAsking] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
   const purge = useManageMutation("managePurgeResponses", {
     onDone: ({ deleted }) => {
-      toast(deleted === 1 ? "One response is deleted." : `${deleted} responses are deleted.`);
-      setIsAsking(false);
+      toast(deleted === 1 ? "1 response deleted" : `${deleted} responses deleted`);
+      setIsConfirming(false);
     },
   });
   const { data } = stored;
@@ -26,14 +26,14 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
   return (
     <Card
       title="Stored responses"
-      about="Kept, sealed, because a caller asked for it with store: true."
+      about="Encrypted responses stored with store: true"
       actions={
         newest !== undefined && (
           <>
             <LinkButton size="small" to={pathIn(workspace, "responses")}>
-              Look at them
+              View responses{" "}
             </LinkButton>
-            <Button look="danger" size="small" onClick={() => setIsAsking(true)}>
+            <Button variant="danger" size="small" onClick={() => setIsConfirming(true)}>
               Delete all
             </Button>
           </>
@@ -47,14 +47,14 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
       ) : (
         <KeyValue
           rows={[
-            { name: "Each is kept for", value: <>{spanText(data.retention)}, as the operator set it</> },
-            { name: "Newest", value: <Time at={newest?.created_at} none="there is none" /> },
+            { name: "Retention", value: <>{spanText(data.retention)}, set by the operator</> },
+            { name: "Newest", value: <Time at={newest?.created_at} none="None" /> },
             {
-              name: "Room",
+              name: "Storage",
               value: (
                 <div className="grid max-w-xs gap-1.5">
                   {bytesText(data.used_bytes)} of {bytesText(data.max_bytes)}
-                  <Progress share={data.used_bytes / data.max_bytes} label="Room that stored responses take" />
+                  <Progress share={data.used_bytes / data.max_bytes} label="Storage used" />
                 </div>
               ),
             },
@@ -62,19 +62,19 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
         />
       )}
       <Confirm
-        open={isAsking}
+        open={isConfirming}
         danger
         name={workspace}
-        onClose={() => setIsAsking(false)}
+        onClose={() => setIsConfirming(false)}
         title="Delete all stored responses?"
-        action="Delete them all"
+        action="Delete all responses"
         busy={purge.isPending}
         error={purge.error}
         onConfirm={() => purge.mutate({ params: { workspace } })}
       >
         <p>
-          Conversations that go on from one of them cannot, and work in the background is cancelled. The request log
-          stays.
+          Conversations can't continue from deleted responses, and background responses are cancelled. The request log
+          is kept.
         </p>
       </Confirm>
     </Card>
@@ -83,10 +83,10 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
 
 const UNITS: Readonly<Record<string, string>> = { s: "second", m: "minute", h: "hour", d: "day" };
 
-/** "30d" in words. */
+/** "30d" as "30 days". */
 function spanText(span: string): string {
   const [, count = "", unit = ""] = /^(\d+)([smhd])$/.exec(span) ?? [];
-  const word = UNITS[unit];
-  if (word === undefined) return span;
-  return `${count} ${word}${count === "1" ? "" : "s"}`;
+  const unitName = UNITS[unit];
+  if (unitName === undefined) return span;
+  return `${count} ${unitName}${count === "1" ? "" : "s"}`;
 }

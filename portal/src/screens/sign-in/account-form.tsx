@@ -3,12 +3,12 @@ import { type ApiError, apiErrorOf } from "../../api/error.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
-import { NewPassword } from "./passwords.tsx";
+import { NewPasswordField } from "./password-fields.tsx";
 
 export type NewAccount = { readonly name: string; readonly email: string; readonly password: string };
 
 type Props = {
-  /** Given and fixed; absent: it is asked for. */
+  /** A fixed email; absent: the form asks for one. */
   readonly email?: string | undefined;
   readonly action: string;
   readonly busy: boolean;
@@ -17,20 +17,20 @@ type Props = {
   readonly children?: ReactNode;
 };
 
-/** Name, address and password of a new account: set-up, invitation and sign-up share it. */
-export function AccountForm({ email: fixed, action, busy, error, onSubmit, children }: Props) {
+/** Shared by set-up, invitation and sign-up. */
+export function AccountForm({ email: fixedEmail, action, busy, error, onSubmit, children }: Props) {
   const [name, setName] = useState("");
-  const [email, setEmail] = useState(fixed ?? "");
+  const [email, setEmail] = useState(fixedEmail ?? "");
   const [password, setPassword] = useState("");
-  const said = error === null || error === undefined ? undefined : apiErrorOf(error);
+  const apiError = error === null || error === undefined ? undefined : apiErrorOf(error);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     onSubmit({ name: name.trim(), email: email.trim(), password });
   };
   return (
     <form onSubmit={submit} className="grid gap-4">
-      {said !== undefined && !isField(said) && <ErrorNote error={said} />}
-      <Field label="Your name" error={at(said, "name")}>
+      {apiError !== undefined && !isFieldError(apiError) && <ErrorNote error={apiError} />}
+      <Field label="Name" error={fieldError(apiError, "name")}>
         <Input
           name="name"
           autoComplete="name"
@@ -40,21 +40,21 @@ export function AccountForm({ email: fixed, action, busy, error, onSubmit, child
           onChange={(event) => setName(event.target.value)}
         />
       </Field>
-      <Field label="E-mail address" error={at(said, "email")}>
+      <Field label="Email" error={fieldError(apiError, "email")}>
         <Input
           type="email"
           name="email"
           autoComplete="username"
           required
-          readOnly={fixed !== undefined}
+          readOnly={fixedEmail !== undefined}
           value={email}
           onChange={(event) => setEmail(event.target.value)}
-          className={fixed === undefined ? undefined : "bg-sunken"}
+          className={fixedEmail === undefined ? undefined : "bg-sunken"}
         />
       </Field>
-      <NewPassword value={password} onChange={setPassword} error={at(said, "password")} />
+      <NewPasswordField value={password} onChange={setPassword} error={fieldError(apiError, "password")} />
       {children}
-      <Button type="submit" look="primary" busy={busy}>
+      <Button type="submit" variant="primary" busy={busy}>
         {action}
       </Button>
     </form>
@@ -63,10 +63,10 @@ export function AccountForm({ email: fixed, action, busy, error, onSubmit, child
 
 const FIELDS = ["name", "email", "password", "newPassword"];
 
-function isField({ param }: ApiError): boolean {
+function isFieldError({ param }: ApiError): boolean {
   return param !== null && FIELDS.includes(param);
 }
 
-function at(error: ApiError | undefined, param: string): string | undefined {
+function fieldError(error: ApiError | undefined, param: string): string | undefined {
   return error?.param === param ? error.message : undefined;
 }

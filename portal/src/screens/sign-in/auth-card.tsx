@@ -7,7 +7,6 @@ type Props = {
   readonly footer?: ReactNode;
 };
 
-/** The card in the middle of a page without a sidebar. */
 export function AuthCard({ title, about, children, footer }: Props) {
   return (
     <div className="grid w-full max-w-sm gap-5">
@@ -23,7 +22,6 @@ export function AuthCard({ title, about, children, footer }: Props) {
   );
 }
 
-/** "or", between two ways. */
 export function Or() {
   return (
     <p className="flex items-center gap-3 text-xs text-faint before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">

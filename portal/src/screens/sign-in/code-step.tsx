@@ -7,40 +7,40 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 
-/** The six digits of the app, or a backup code when the app is not at hand. */
+/** Second factor: authenticator code or backup code. */
 export function CodeStep({ onDone, onBack }: { readonly onDone: () => Promise<void>; readonly onBack: () => void }) {
   const [kind, setKind] = useState<"app" | "backup">("app");
   const [code, setCode] = useState("");
   const [isTrusted, setIsTrusted] = useState(false);
-  const give = useMutation({
+  const verify = useMutation({
     mutationFn: () => verifySecondFactor(kind, code, isTrusted),
     onSuccess: onDone,
     onError: (thrown) => {
-      const { code: why, message } = apiErrorOf(thrown);
-      if (why !== "not_signed_in") return;
-      // The password was too long ago: it has to come first again.
+      const { code: errorCode, message } = apiErrorOf(thrown);
+      if (errorCode !== "not_signed_in") return;
+      // The password step has expired and must be repeated.
       toast(message, "bad");
       onBack();
     },
   });
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    give.mutate();
+    verify.mutate();
   };
-  const swap = () => {
+  const switchKind = () => {
     setKind(kind === "app" ? "backup" : "app");
     setCode("");
-    give.reset();
+    verify.reset();
   };
   return (
     <form onSubmit={submit} className="grid gap-4">
-      <ErrorNote error={give.error} />
+      <ErrorNote error={verify.error} />
       {kind === "app" ? (
-        <Field label="Code" hint="Six digits from your authenticator app.">
+        <Field label="Code" hint="Enter the six-digit code from your authenticator app.">
           <CodeInput value={code} onChange={setCode} />
         </Field>
       ) : (
-        <Field label="Backup code" hint="Each of them works once.">
+        <Field label="Backup code" hint="Each backup code works once.">
           <Input
             mono
             autoFocus
@@ -52,25 +52,23 @@ export function CodeStep({ onDone, onBack }: { readonly onDone: () => Promise<vo
           />
         </Field>
       )}
-      {kind === "app" && (
-        <Checkbox label="Do not ask on this device for 30 days" checked={isTrusted} onChange={setIsTrusted} />
-      )}
-      <Button type="submit" look="primary" busy={give.isPending}>
-        Go on
+      {kind === "app" && <Checkbox label="Trust this device for 30 days" checked={isTrusted} onChange={setIsTrusted} />}
+      <Button type="submit" variant="primary" busy={verify.isPending}>
+        Continue{" "}
       </Button>
       <div className="flex justify-between">
-        <Button look="quiet" size="small" onClick={onBack} icon="left">
+        <Button variant="quiet" size="small" onClick={onBack} icon="left">
           Back
         </Button>
-        <Button look="quiet" size="small" onClick={swap}>
-          {kind === "app" ? "Use a backup code" : "Use the app"}
+        <Button variant="quiet" size="small" onClick={switchKind}>
+          {kind === "app" ? "Use backup code" : "Use authenticator app"}
         </Button>
       </div>
     </form>
   );
 }
 
-/** Six digits; phones offer the code by themselves. */
+/** Supports one-time-code autofill. */
 export function CodeInput({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
   return (
     <Input

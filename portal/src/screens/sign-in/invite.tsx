@@ -1,6 +1,5 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { pathIn, useCurrentPath, useNavigateTo, useSearchParams } from "../../address.ts";
 import { useMe } from "../../api/me.ts";
 import { acceptInvitation, FETCH_ONCE, showInvitation, useResetAfterSignIn } from "../../api/people.ts";
 import { useSignOut } from "../../shell/account-menu.tsx";
@@ -9,14 +8,15 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote, ErrorState } from "../../ui/error-state.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { pathIn, useCurrentPath, useNavigateTo, useSearchParams } from "../../url-state.ts";
 import { AccountForm, type NewAccount } from "./account-form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 type Invitation = Awaited<ReturnType<typeof showInvitation>>;
 
-/** An invitation: for somebody new, for somebody who has an account, and for somebody who is signed in already. */
+/** Accepts an invitation with a new account, an existing one or the signed-in one. */
 export function Screen() {
-  // Not in the address any more while one is led on.
+  // Kept in state: the URL changes during the redirect.
   const [token] = useState(useSearchParams().get("token"));
   const me = useMe();
   const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token), ...FETCH_ONCE });
@@ -26,10 +26,10 @@ export function Screen() {
       <EmptyState
         icon="people"
         heading="h1"
-        title="This invitation is not good any more"
-        hint="It was used, withdrawn, or is too old. Ask whoever invited you for a new one."
+        title="Invitation no longer valid"
+        hint="It was already used, revoked or has expired. Ask for a new invitation."
       >
-        <LinkButton to="/">{me.data ? "Your workspaces" : "Sign in with an account you have"}</LinkButton>
+        <LinkButton to="/">{me.data ? "View workspaces" : "Sign in"}</LinkButton>
       </EmptyState>
     );
   if (invitation.error !== null)
@@ -37,7 +37,7 @@ export function Screen() {
   const { workspace, role } = invitation.data;
   const about = (
     <>
-      You are invited as <strong className="font-semibold text-ink">{role}</strong>.
+      You were invited as <strong className="font-semibold text-ink">{role}</strong>.
     </>
   );
   return (
@@ -49,16 +49,16 @@ export function Screen() {
 
 function Accept({ token, invitation }: { readonly token: string; readonly invitation: Invitation }) {
   const me = useMe();
-  const here = useCurrentPath();
-  const go = useNavigateTo();
-  const signedIn = useResetAfterSignIn();
+  const currentPath = useCurrentPath();
+  const navigateTo = useNavigateTo();
+  const resetAfterSignIn = useResetAfterSignIn();
   const signOut = useSignOut();
   const accept = useMutation({
     mutationFn: (account: NewAccount | null) =>
       acceptInvitation(token, account === null ? {} : { name: account.name, password: account.password }),
-    onSuccess: async (answer) => {
-      await signedIn();
-      go(pathIn(answer.workspace), "replace");
+    onSuccess: async (accepted) => {
+      await resetAfterSignIn();
+      navigateTo(pathIn(accepted.workspace), "replace");
     },
   });
   if (me.isPending) return <SkeletonLines count={3} />;
@@ -67,8 +67,8 @@ function Accept({ token, invitation }: { readonly token: string; readonly invita
     return (
       <>
         <p>
-          It is for <strong className="font-semibold">{invitation.email}</strong>, and you are signed in as {email}.
-          Sign out first, then open the link again.
+          This invitation is for <strong className="font-semibold">{invitation.email}</strong>, but you are signed in as{" "}
+          {email}. Sign out, then open the link again.
         </p>
         <Button icon="out" onClick={signOut}>
           Sign out
@@ -79,16 +79,16 @@ function Accept({ token, invitation }: { readonly token: string; readonly invita
     return (
       <>
         <ErrorNote error={accept.error} />
-        <Button look="primary" busy={accept.isPending} onClick={() => accept.mutate(null)}>
-          Accept the invitation
+        <Button variant="primary" busy={accept.isPending} onClick={() => accept.mutate(null)}>
+          Accept invitation
         </Button>
       </>
     );
   if (invitation.account_exists)
     return (
       <>
-        <p>You have an account with {invitation.email} already. Sign in, and you are brought back here.</p>
-        <LinkButton to={`/app/sign-in?${new URLSearchParams({ next: here })}`} look="primary">
+        <p>You already have an account for {invitation.email}. Sign in to accept the invitation.</p>
+        <LinkButton to={`/app/sign-in?${new URLSearchParams({ next: currentPath })}`} variant="primary">
           Sign in
         </LinkButton>
       </>
@@ -96,7 +96,7 @@ function Accept({ token, invitation }: { readonly token: string; readonly invita
   return (
     <AccountForm
       email={invitation.email}
-      action="Create the account and join"
+      action="Create account and join"
       busy={accept.isPending}
       error={accept.error}
       onSubmit={accept.mutate}

@@ -1,50 +1,47 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useNavigateTo, useSearchParams } from "../../address.ts";
 import { FETCH_ONCE, fetchSetup, setUp, useResetAfterSignIn } from "../../api/people.ts";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { useNavigateTo, useSearchParams } from "../../url-state.ts";
 import { AccountForm, type NewAccount } from "./account-form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 const NO_TOKEN = "-";
 
-/** The first person, who runs this gateway; guarded by the link that was printed at the start. */
+/** Creates the first operator; protected by the set-up link that the gateway prints at start. */
 export function Screen() {
-  // Not in the address any more while one is led on.
+  // Kept in state: the URL changes during the redirect.
   const [token] = useState(useSearchParams().get("token"));
-  const go = useNavigateTo();
-  const signedIn = useResetAfterSignIn();
-  // An address that lost its token is told the same as one whose token is wrong.
+  const navigateTo = useNavigateTo();
+  const resetAfterSignIn = useResetAfterSignIn();
+  // A missing token gets the same response as a wrong one.
   const queryFn = () => fetchSetup(token === "" ? NO_TOKEN : token);
-  const standing = useQuery({ queryKey: ["setup", token], queryFn, ...FETCH_ONCE });
-  const make = useMutation({
+  const setup = useQuery({ queryKey: ["setup", token], queryFn, ...FETCH_ONCE });
+  const createAccount = useMutation({
     mutationFn: (account: NewAccount) => setUp({ token, ...account }),
     onSuccess: async () => {
-      await signedIn();
-      go("/", "replace");
+      await resetAfterSignIn();
+      navigateTo("/", "replace");
     },
   });
-  if (standing.isPending) return <SkeletonLines count={5} />;
-  if (standing.error !== null) return <ErrorState error={standing.error} onRetry={() => void standing.refetch()} />;
-  if (!standing.data.needed)
+  if (setup.isPending) return <SkeletonLines count={5} />;
+  if (setup.error !== null) return <ErrorState error={setup.error} onRetry={() => void setup.refetch()} />;
+  if (!setup.data.needed)
     return (
-      <AuthCard
-        title="This gateway is set up"
-        about="The set-up link works once. Sign in with the account that was made with it."
-      >
-        <LinkButton to="/app/sign-in" look="primary">
+      <AuthCard title="Already set up" about="The set-up link works once. Sign in with the account created with it.">
+        <LinkButton to="/app/sign-in" variant="primary">
           Sign in
         </LinkButton>
       </AuthCard>
     );
-  if (!standing.data.good)
+  if (!setup.data.good)
     return (
       <AuthCard
-        title="This link is not good any more"
-        about="Set-up needs the one-time link that the gateway prints when it starts. Get a new one on the machine that it runs on:"
+        title="Link no longer valid"
+        about="Set-up requires the one-time link that the gateway prints at start. Create a new one on the gateway's machine:"
       >
         <CodeBlock code="bin/gateway setup-link" label="Command" />
       </AuthCard>
@@ -52,9 +49,14 @@ export function Screen() {
   return (
     <AuthCard
       title="Set up your gateway"
-      about="You are the first one here. This account runs the gateway: it sees every workspace and invites the others."
+      about="Create the operator account. It manages the gateway and all workspaces."
     >
-      <AccountForm action="Create the account" busy={make.isPending} error={make.error} onSubmit={make.mutate} />
+      <AccountForm
+        action="Create account"
+        busy={createAccount.isPending}
+        error={createAccount.error}
+        onSubmit={createAccount.mutate}
+      />
     </AuthCard>
   );
 }

@@ -1,40 +1,45 @@
 import { useState } from "react";
-import { useNavigateTo, useSearchParams } from "../../address.ts";
 import { useSignInMethods } from "../../api/me.ts";
 import { safeRedirectPath, useResetAfterSignIn } from "../../api/people.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Link } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { useNavigateTo, useSearchParams } from "../../url-state.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { CodeStep } from "./code-step.tsx";
-import { Ways } from "./ways.tsx";
+import { SignInForm } from "./sign-in-form.tsx";
 
-/** Sign-in: password, passkey or single sign-on; then the second factor, where there is one. */
 export function Screen() {
   const { get } = useSearchParams();
-  const [step, setStep] = useState<"ways" | "code">("ways");
-  const ways = useSignInMethods();
-  const signedIn = useResetAfterSignIn();
-  const go = useNavigateTo();
+  const [step, setStep] = useState<"methods" | "code">("methods");
+  const methods = useSignInMethods();
+  const resetAfterSignIn = useResetAfterSignIn();
+  const navigateTo = useNavigateTo();
   const next = safeRedirectPath(get("next"));
-  const enter = async () => {
-    await signedIn();
-    go(next, "replace");
+  const finishSignIn = async () => {
+    await resetAfterSignIn();
+    navigateTo(next, "replace");
   };
-  if (ways.isPending) return <SkeletonLines count={5} />;
-  if (ways.data === undefined) return <ErrorState error={ways.error} onRetry={() => void ways.refetch()} />;
+  if (methods.isPending) return <SkeletonLines count={5} />;
+  if (methods.data === undefined) return <ErrorState error={methods.error} onRetry={() => void methods.refetch()} />;
   if (step === "code")
     return (
-      <AuthCard title="Second step" about="Your password was right. Now prove that you have your second factor.">
-        <CodeStep onDone={enter} onBack={() => setStep("ways")} />
+      <AuthCard title="Two-factor authentication" about="Enter a code to finish signing in.">
+        <CodeStep onDone={finishSignIn} onBack={() => setStep("methods")} />
       </AuthCard>
     );
   return (
     <AuthCard
       title="Sign in"
-      footer={<Footer signup={ways.data.signup} isSetUp={!ways.data.setup_needed} next={next} />}
+      footer={<Footer signup={methods.data.signup} isSetUp={!methods.data.setup_needed} next={next} />}
     >
-      <Ways ways={ways.data} next={next} ssoError={get("error")} onDone={enter} onCode={() => setStep("code")} />
+      <SignInForm
+        methods={methods.data}
+        next={next}
+        ssoError={get("error")}
+        onDone={finishSignIn}
+        onCode={() => setStep("code")}
+      />
     </AuthCard>
   );
 }
@@ -48,11 +53,11 @@ function Footer({
   readonly isSetUp: boolean;
   readonly next: string;
 }) {
-  if (!isSetUp) return "This gateway is not set up yet: open the link that it printed when it started.";
-  if (signup === "invited") return "New here? An owner or admin of a workspace can invite you.";
+  if (!isSetUp) return "This gateway isn't set up yet. Open the set-up link that it printed at start.";
+  if (signup === "invited") return "No account? Ask a workspace owner or admin for an invitation.";
   return (
     <>
-      New here? <Link to={`/app/sign-up?${new URLSearchParams({ next })}`}>Sign up</Link>
+      No account? <Link to={`/app/sign-up?${new URLSearchParams({ next })}`}>Sign up</Link>
     </>
   );
 }

@@ -1,14 +1,14 @@
 import { LevelBadge } from "../../ui/badge.tsx";
 import { Country, Money } from "../../ui/values.tsx";
 
-/** What every answer comes with, as an example. */
+/** An example of the routing headers of a response. */
 export function Receipt() {
   const rows = [
-    { name: "Asked for", value: <span className="font-mono">auto</span> },
-    { name: "Served by", value: "an endpoint in Paris" },
-    { name: "Computed in", value: <Country code="FR" /> },
+    { name: "Requested model", value: <span className="font-mono">auto</span> },
+    { name: "Served by", value: "Endpoint in Paris" },
+    { name: "Country", value: <Country code="FR" /> },
     { name: "Sovereignty", value: <LevelBadge level="L4" /> },
-    { name: "Retention", value: "none" },
+    { name: "Retention", value: "None" },
     { name: "Tokens", value: <span className="figures">412 in, 96 out</span> },
     { name: "Cost", value: <Money amount="0.000214" currency="EUR" /> },
   ];
@@ -16,7 +16,7 @@ export function Receipt() {
     <figure className="justify-self-center max-lg:w-full max-lg:max-w-md">
       <div className="relative rounded-t-lg border border-b-0 bg-card px-6 pt-5 pb-6">
         <p className="label-mark flex justify-between gap-4 border-b border-dashed border-line-strong/50 pb-3">
-          <span>Receipt of an answer</span>
+          <span>Routing receipt</span>
           <span className="font-mono tracking-normal normal-case">200 · 840 ms</span>
         </p>
         <dl className="grid grid-cols-[max-content_1fr] gap-x-6 gap-y-2.5 pt-4">
@@ -30,13 +30,12 @@ export function Receipt() {
       </div>
       <Edge />
       <figcaption className="pt-3 text-center text-xs text-soft">
-        An example. Yours is in the headers of every answer.
+        Example. Every response includes these values as headers.
       </figcaption>
     </figure>
   );
 }
 
-/** The torn edge of paper. */
 function Edge() {
   const teeth = Array.from({ length: 22 }, (_, tooth) => `L${tooth * 16 + 8} 8L${tooth * 16 + 16} 0`).join("");
   return (

@@ -8,43 +8,42 @@ import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
-import { ShownOnce } from "../../ui/shown-once.tsx";
+import { OneTimeSecret } from "../../ui/one-time-secret.tsx";
 
 type Props = { readonly workspace: string; readonly open: boolean; readonly onClose: () => void };
 
 const ACCESS = {
-  read: "It sees what an admin sees, and changes nothing.",
-  write: "It does what an admin may do: keys, members, policy, limits.",
+  read: "Read-only access to everything an admin can see.",
+  write: "Full admin access: keys, members, policy and limits.",
 } as const;
 
-/** Makes a management token and shows it this once. */
 export function CreateToken({ workspace, open, onClose }: Props) {
   const [name, setName] = useState("");
   const [access, setAccess] = useState<keyof typeof ACCESS>("read");
   const [days, setDays] = useState("90");
-  const [made, setMade] = useState<ApiResponse<"manageCreateToken">>();
-  const create = useManageMutation("manageCreateToken", { onDone: setMade });
+  const [createdToken, setCreatedToken] = useState<ApiResponse<"manageCreateToken">>();
+  const create = useManageMutation("manageCreateToken", { onDone: setCreatedToken });
   const close = () => {
     onClose();
     setName("");
-    setMade(undefined);
+    setCreatedToken(undefined);
     create.reset();
   };
-  if (made !== undefined)
+  if (createdToken !== undefined)
     return (
       <Dialog
         open={open}
         onClose={close}
-        title={`Your new token: ${made.name}`}
+        title={`Token created: ${createdToken.name}`}
         footer={
-          <Button look="primary" onClick={close}>
-            I have copied it
+          <Button variant="primary" onClick={close}>
+            I copied the token
           </Button>
         }
       >
-        <ShownOnce secret={made.token} label={made.name} />
+        <OneTimeSecret secret={createdToken.token} label={createdToken.name} />
         <div className="grid min-w-0 gap-1">
-          <p className="text-soft">Try it, with TOKEN set to it:</p>
+          <p className="text-soft">Test it with TOKEN set to the new token:</p>
           <CodeBlock code={curlOf("manageShowWorkspace", { params: { workspace } })} label="Show the workspace" />
         </div>
       </Dialog>
@@ -55,12 +54,12 @@ export function CreateToken({ workspace, open, onClose }: Props) {
     <FormDialog
       open={open}
       onClose={close}
-      title="Create a management token"
+      title="Create management token"
       onSubmit={() => create.mutate({ params: { workspace }, body })}
-      action="Create the token"
+      action="Create token"
       busy={create.isPending}
     >
-      <Field label="Name" hint="The program that uses it: terraform, nightly report.">
+      <Field label="Name" hint="For example, the program that uses it: terraform, nightly report.">
         <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
       </Field>
       <Field label="Access" hint={ACCESS[access]}>
@@ -68,19 +67,19 @@ export function CreateToken({ workspace, open, onClose }: Props) {
           value={access}
           onChange={(event) => setAccess(event.target.value === "write" ? "write" : "read")}
           options={[
-            { value: "read", label: "Only read" },
-            { value: "write", label: "Read and change" },
+            { value: "read", label: "Read-only" },
+            { value: "write", label: "Read and write" },
           ]}
         />
       </Field>
-      <Field label="Ends">
+      <Field label="Expires">
         <Select
           value={days}
           onChange={(event) => setDays(event.target.value)}
           options={[
             { value: "30", label: "In 30 days" },
             { value: "90", label: "In 90 days" },
-            { value: "365", label: "In a year" },
+            { value: "365", label: "In 1 year" },
             { value: "never", label: "Never" },
           ]}
         />

@@ -1,17 +1,17 @@
 import { useState } from "react";
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { useManageMutation, usePages } from "../../api/hooks.ts";
-import { type Permissions, usePermissions } from "../../api/powers.ts";
+import { type Permissions, usePermissions } from "../../api/permissions.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Callout, PageHeader, Stack } from "../../ui/layout.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
 import { CreateToken } from "./create-token.tsx";
 
 type Token = Row<"manageListTokens">;
@@ -40,11 +40,9 @@ export function Screen() {
   const sort = sortOf(search.get("sort", "-created"));
   return (
     <>
-      <Header workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
+      <TokensHeader workspace={workspace} permissions={permissions} onCreate={() => search.set({ new: "1" })} />
       <Stack>
-        {!permissions.isOwner && (
-          <Callout>Owners make and remove management tokens: one opens as much as an admin may do.</Callout>
-        )}
+        {!permissions.isOwner && <Callout>Only owners can create and revoke management tokens.</Callout>}
         <Table<Token>
           label="Management tokens"
           columns={columnsFor(permissions, choose)}
@@ -56,12 +54,12 @@ export function Screen() {
           empty={
             <EmptyState
               icon="token"
-              title="No program manages this workspace"
-              hint="A token opens the management API to a program: infrastructure as code, a nightly report."
+              title="No management tokens"
+              hint="Tokens give programs access to the management API, for example infrastructure as code."
             >
               {permissions.isOwner && (
-                <Button look="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-                  Create a token
+                <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
+                  Create token{" "}
                 </Button>
               )}
             </EmptyState>
@@ -73,12 +71,12 @@ export function Screen() {
         open={permissions.isOwner && search.get("new") === "1"}
         onClose={() => search.set({ new: null })}
       />
-      {chosen !== undefined && <RemoveToken workspace={workspace} token={chosen} onClose={() => choose(undefined)} />}
+      {chosen !== undefined && <RevokeToken workspace={workspace} token={chosen} onClose={() => choose(undefined)} />}
     </>
   );
 }
 
-function Header({
+function TokensHeader({
   workspace,
   permissions,
   onCreate,
@@ -91,18 +89,18 @@ function Header({
   return (
     <PageHeader
       title="Management tokens"
-      about="With a token a program does what an admin may do here, or only reads. It opens no models: keys do that."
+      about="Tokens give programs read-only or full admin access to the management API. They can't call models; use keys for that."
       actions={
         <>
-          <CallButton
+          <ApiButton
             calls={[
-              { id: "manageListTokens", args: { params: { workspace } }, says: "List tokens" },
-              { id: "manageCreateToken", args: { params: { workspace }, body }, says: "Create a token" },
+              { id: "manageListTokens", args: { params: { workspace } }, description: "List tokens" },
+              { id: "manageCreateToken", args: { params: { workspace }, body }, description: "Create token" },
             ]}
           />
           {permissions.isOwner && (
-            <Button look="primary" icon="plus" onClick={onCreate}>
-              Create a token
+            <Button variant="primary" icon="plus" onClick={onCreate}>
+              Create token{" "}
             </Button>
           )}
         </>
@@ -125,16 +123,16 @@ function columnsFor(permissions: Permissions, choose: (token: Token) => void): C
       header: "Access",
       sortable: true,
       cell: ({ access }) =>
-        access === "write" ? <Badge tone="warn">reads and changes</Badge> : <Badge tone="info">only reads</Badge>,
+        access === "write" ? <Badge tone="warn">Read and write</Badge> : <Badge tone="info">Read-only</Badge>,
     },
     {
       id: "by",
-      header: "Made by",
+      header: "Created by",
       sortable: true,
       cell: ({ created_by }) => <span className="break-all">{created_by}</span>,
     },
     { id: "created", header: "Created", sortable: true, cell: ({ created_at }) => <Time at={created_at} as="day" /> },
-    { id: "ends", header: "Ends", sortable: true, cell: (token) => <Ends token={token} /> },
+    { id: "ends", header: "Expires", sortable: true, cell: (token) => <TokenExpiry token={token} /> },
   ];
   if (!permissions.isOwner) return columns;
   return [
@@ -144,20 +142,20 @@ function columnsFor(permissions: Permissions, choose: (token: Token) => void): C
       header: <span className="sr-only">Actions</span>,
       align: "end",
       cell: (token) => (
-        <Button size="small" look="danger" aria-label={`Remove ${token.name}`} onClick={() => choose(token)}>
-          Remove
+        <Button size="small" variant="danger" aria-label={`Revoke ${token.name}`} onClick={() => choose(token)}>
+          Revoke{" "}
         </Button>
       ),
     },
   ];
 }
 
-function Ends({ token: { expires_at } }: { readonly token: Token }) {
-  if (expires_at !== null && Date.parse(expires_at) <= Date.now()) return <Badge>expired</Badge>;
+function TokenExpiry({ token: { expires_at } }: { readonly token: Token }) {
+  if (expires_at !== null && Date.parse(expires_at) <= Date.now()) return <Badge>Expired</Badge>;
   return <Time at={expires_at} as="day" />;
 }
 
-function RemoveToken({
+function RevokeToken({
   workspace,
   token,
   onClose,
@@ -168,7 +166,7 @@ function RemoveToken({
 }) {
   const remove = useManageMutation("manageRemoveToken", {
     onDone: () => {
-      toast(`${token.name} opens nothing any more.`);
+      toast(`${token.name} revoked`);
       onClose();
     },
   });
@@ -177,13 +175,13 @@ function RemoveToken({
       open
       danger
       onClose={onClose}
-      title={`Remove ${token.name}?`}
-      action="Remove the token"
+      title={`Revoke ${token.name}?`}
+      action="Revoke token"
       busy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate({ params: { workspace, id: token.id } })}
     >
-      <p>The program that uses it is refused from its next call on. What it did stays in the audit log.</p>
+      <p>Programs that use this token lose access with their next call. Past actions stay in the audit log.</p>
     </Confirm>
   );
 }

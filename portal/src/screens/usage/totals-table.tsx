@@ -1,31 +1,31 @@
-import { useSearchParam } from "../../address.ts";
 import { percentText } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { Money, Num, Unknown } from "../../ui/values.tsx";
-import type { UsageQuery } from "./asked.ts";
-import { figureOf, type Metric, type Total } from "./figures.ts";
+import { useSearchParam } from "../../url-state.ts";
+import type { UsageQuery } from "./usage-query.ts";
+import { type Metric, metricValue, type Total } from "./usage-sums.ts";
 
 type Props = {
   readonly query: UsageQuery;
   readonly totals: readonly Total[];
-  /** Of which shares are shown; null: averages have none. */
-  readonly whole: number | null;
+  /** The total for shares; null: averages have none. */
+  readonly total: number | null;
   readonly currency: string;
   readonly isPending: boolean;
-  readonly onPick: (picked: readonly string[]) => void;
-  /** Where the requests of one of them are listed; undefined: nowhere. */
+  readonly onSelect: (selected: readonly string[]) => void;
+  /** The link to a group's requests. */
   readonly requestsOf: (total: Total) => string | undefined;
 };
 
-/** What each came to. The boxes say which are compared on the chart. */
+/** Totals per group; checkboxes select the groups in the chart. */
 export function TotalsTable(props: Props) {
   const { query, totals, isPending } = props;
-  const [sorted, setSorted] = useSearchParam("sort", `-${query.metric}`);
-  const sort = sortOf(sorted);
+  const [sortParam, setSortParam] = useSearchParam("sort", `-${query.metric}`);
+  const sort = sortOf(sortParam);
   const rows = sortRows(totals, sort, (row, by) =>
-    by === "label" ? row.label : by === "share" ? figureOf(row, query.metric) : figureOf(row, metricOf(by)),
+    by === "label" ? row.label : by === "share" ? metricValue(row, query.metric) : metricValue(row, metricOf(by)),
   );
   return (
     <Table
@@ -35,13 +35,13 @@ export function TotalsTable(props: Props) {
       keyOf={({ id }) => id}
       query={{ isPending }}
       sort={sort}
-      onSort={(next) => setSorted(sortText(next))}
+      onSort={(next) => setSortParam(sortText(next))}
       empty={null}
     />
   );
 }
 
-const SORTED: readonly Metric[] = [
+const SORTABLE_METRICS: readonly Metric[] = [
   "cost",
   "requests",
   "errors",
@@ -52,16 +52,16 @@ const SORTED: readonly Metric[] = [
   "latency",
   "first_byte",
 ];
-const metricOf = (by: string): Metric => SORTED.find((one) => one === by) ?? "cost";
+const metricOf = (by: string): Metric => SORTABLE_METRICS.find((one) => one === by) ?? "cost";
 
-function columnsOf({ query, whole, currency, onPick, requestsOf }: Props): Column<Total>[] {
+function columnsOf({ query, total, currency, onSelect, requestsOf }: Props): Column<Total>[] {
   const timed = (id: "latency" | "first_byte", header: string): Column<Total> => ({
     id,
     header,
     align: "end",
     sortable: true,
     phone: "hide",
-    cell: (row) => <Duration ms={figureOf(row, id)} />,
+    cell: (row) => <Duration ms={metricValue(row, id)} />,
   });
   const counted = (
     id: Exclude<Metric, "cost" | "latency" | "first_byte">,
@@ -76,7 +76,7 @@ function columnsOf({ query, whole, currency, onPick, requestsOf }: Props): Colum
     cell: (row) => <Num value={row[id]} compact />,
   });
   return [
-    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, query, onPick, requestsOf }} /> },
+    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, query, onSelect, requestsOf }} /> },
     {
       id: "cost",
       header: "Spend",
@@ -91,18 +91,18 @@ function columnsOf({ query, whole, currency, onPick, requestsOf }: Props): Colum
       sortable: true,
       cell: (row) => (
         <span className="figures">
-          {whole === null || whole === 0 ? "–" : percentText((figureOf(row, query.metric) ?? 0) / whole)}
+          {total === null || total === 0 ? "–" : percentText((metricValue(row, query.metric) ?? 0) / total)}
         </span>
       ),
     },
     counted("requests", "Requests"),
     counted("errors", "Errors"),
-    counted("input_tokens", "In"),
-    counted("output_tokens", "Out"),
+    counted("input_tokens", "Input"),
+    counted("output_tokens", "Output"),
     counted("cached_tokens", "Cached", "hide"),
     counted("reasoning_tokens", "Reasoning", "hide"),
     timed("latency", "Latency"),
-    timed("first_byte", "First byte"),
+    timed("first_byte", "TTFB"),
   ];
 }
 
@@ -110,20 +110,20 @@ function Duration({ ms }: { readonly ms: number | null }) {
   return ms === null ? <Unknown /> : <span className="figures whitespace-nowrap">{durationText(ms)}</span>;
 }
 
-type NameProps = Pick<Props, "query" | "onPick" | "requestsOf"> & { readonly row: Total };
+type NameProps = Pick<Props, "query" | "onSelect" | "requestsOf"> & { readonly row: Total };
 
-function Name({ row, query, onPick, requestsOf }: NameProps) {
-  const { picked, group } = query;
-  const isPicked = picked.includes(row.id);
+function Name({ row, query, onSelect, requestsOf }: NameProps) {
+  const { selected, group } = query;
+  const isSelected = selected.includes(row.id);
   const to = requestsOf(row);
   return (
     <span className="flex min-w-0 items-center gap-2.5">
       {group !== "" && (
         <input
           type="checkbox"
-          checked={isPicked}
+          checked={isSelected}
           aria-label={`Compare ${row.label}`}
-          onChange={() => onPick(isPicked ? picked.filter((one) => one !== row.id) : [...picked, row.id])}
+          onChange={() => onSelect(isSelected ? selected.filter((one) => one !== row.id) : [...selected, row.id])}
           className="size-6 shrink-0 scale-75"
         />
       )}
@@ -131,8 +131,8 @@ function Name({ row, query, onPick, requestsOf }: NameProps) {
         {row.label}
       </span>
       {to !== undefined && (
-        <Link to={to} className="text-xs" aria-label={`Requests of ${row.label}`}>
-          requests
+        <Link to={to} className="text-xs" aria-label={`View requests of ${row.label}`}>
+          View requests{" "}
         </Link>
       )}
     </span>

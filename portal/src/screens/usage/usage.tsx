@@ -1,38 +1,38 @@
 import { useMemo } from "react";
-import { useWorkspace } from "../../address.ts";
 import type { ApiResponse, Args } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
-import { usePermissions } from "../../api/powers.ts";
+import { usePermissions } from "../../api/permissions.ts";
 import { csvText, downloadCsv } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
 import { compactText, percentText } from "../../format/number.ts";
 import { DAY_MS, durationText } from "../../format/time.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { Chart } from "../../ui/chart.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Card, PageHeader, Stack, Stat } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
-import { Segments } from "../../ui/tabs.tsx";
+import { SegmentedControl } from "../../ui/tabs.tsx";
 import { Money, Num } from "../../ui/values.tsx";
-import { pickedText, type UsageQuery, useUsageQuery } from "./asked.ts";
+import { useWorkspace } from "../../url-state.ts";
+import { stepsOf, stepText } from "./period.ts";
+import { TotalsTable } from "./totals-table.tsx";
+import { UsageFilters } from "./usage-filters.tsx";
+import { selectedText, type UsageQuery, useUsageQuery } from "./usage-query.ts";
 import {
-  addUp,
-  type Figures,
-  figureOf,
   isAverage,
   METRICS,
   type Metric,
+  metricValue,
   perDayText,
   seriesOf,
+  sumUsage,
   type Total,
   totalsOf,
-} from "./figures.ts";
-import { Filters } from "./filters.tsx";
-import { stepsOf, stepText } from "./period.ts";
-import { TotalsTable } from "./totals-table.tsx";
+  type UsageSums,
+} from "./usage-sums.ts";
 
 type Report = ApiResponse<"manageShowUsage">;
 
@@ -56,8 +56,8 @@ export function Screen() {
   const args = argsOf(workspace, query);
   const usage = useManage("manageShowUsage", args, { keepPrevious: true });
   const about = isAdmin
-    ? "What was used and spent, from roll-ups that outlive the log. Days are days of UTC."
-    : "What your own keys used and spent. Days are days of UTC.";
+    ? "Usage and spend of this workspace. Days are in UTC."
+    : "Usage and spend of your keys. Days are in UTC.";
   return (
     <>
       <PageHeader
@@ -65,32 +65,32 @@ export function Screen() {
         about={about}
         actions={
           <>
-            <CallButton calls={[{ id: "manageShowUsage", args, says: "What this chart shows" }]} />
+            <ApiButton calls={[{ id: "manageShowUsage", args, description: "Show usage" }]} />
             <Button
               icon="download"
               disabled={usage.data === undefined || usage.data.data.length === 0}
-              onClick={() => usage.data !== undefined && saveReport(workspace, usage.data)}
+              onClick={() => usage.data !== undefined && exportReport(workspace, usage.data)}
             >
-              CSV
+              Export CSV{" "}
             </Button>
           </>
         }
       />
-      <Filters query={query} set={set} />
+      <UsageFilters query={query} set={set} />
       {usage.error !== null && usage.data === undefined ? (
         <Card>
           <ErrorState error={usage.error} onRetry={() => void usage.refetch()} />
         </Card>
       ) : usage.data === undefined ? (
-        <Ghost />
+        <LoadingPlaceholder />
       ) : (
-        <Shown query={query} report={usage.data} set={set} at={at} />
+        <UsageReport query={query} report={usage.data} set={set} at={at} />
       )}
     </>
   );
 }
 
-function Ghost() {
+function LoadingPlaceholder() {
   return (
     <Stack>
       <span className="sr-only" role="status">
@@ -102,79 +102,79 @@ function Ghost() {
   );
 }
 
-type ShownProps = {
+type UsageReportProps = {
   readonly query: UsageQuery;
   readonly report: Report;
   readonly set: (change: Record<string, string | null>) => void;
   readonly at: (path: string) => string;
 };
 
-function Shown({ query, report, set, at }: ShownProps) {
-  const { metric, group, picked } = query;
+function UsageReport({ query, report, set, at }: UsageReportProps) {
+  const { metric, group, selected } = query;
   const { currency, data } = report;
-  // Of the answer and not of the address: while a new one is on its way, the chart stays whole.
+  // From the response, not from the URL: the chart stays consistent while a new response loads.
   const totals = useMemo(() => totalsOf(data, report.group ?? "", metric), [data, report.group, metric]);
-  const sums = useMemo(() => addUp(data), [data]);
-  if (data.length === 0) return <Nothing query={query} set={set} at={at} />;
-  const onPick = (next: readonly string[]) => set({ pick: pickedText(next) });
-  const requestsOf = (total: Total) =>
-    group === "" || total.id === "" ? undefined : at(`requests?${new URLSearchParams({ [group]: total.id })}`);
+  const sums = useMemo(() => sumUsage(data), [data]);
+  if (data.length === 0) return <NoUsage query={query} set={set} at={at} />;
+  const onSelect = (next: readonly string[]) => set({ pick: selectedText(next) });
+  const requestsOf = (row: Total) =>
+    group === "" || row.id === "" ? undefined : at(`requests?${new URLSearchParams({ [group]: row.id })}`);
   return (
     <Stack>
-      <Sums sums={sums} currency={currency} days={(Date.parse(report.to) - Date.parse(report.from)) / DAY_MS} />
+      <UsageStats sums={sums} currency={currency} days={(Date.parse(report.to) - Date.parse(report.from)) / DAY_MS} />
       <Card
         title={METRICS.find(({ id }) => id === metric)?.label}
         actions={
           <>
-            {picked.length > 0 && (
-              <Button size="small" look="quiet" icon="close" onClick={() => onPick([])}>
+            {selected.length > 0 && (
+              <Button size="small" variant="quiet" icon="close" onClick={() => onSelect([])}>
                 Show all
               </Button>
             )}
             {!isAverage(metric) && (
-              <Segments
-                label="Drawn as"
-                options={DRAWN}
-                value={query.draw}
-                onChange={(draw) => set({ draw: draw === "stack" ? null : draw })}
+              <SegmentedControl
+                label="Chart type"
+                options={CHART_TYPES}
+                value={query.chartKind}
+                onChange={(chartKind) => set({ chartKind: chartKind === "stack" ? null : chartKind })}
               />
             )}
           </>
         }
       >
-        <Drawing query={query} report={report} totals={totals} />
+        <UsageChart query={query} report={report} totals={totals} />
       </Card>
       <TotalsTable
         query={query}
         totals={totals}
-        whole={isAverage(metric) ? null : figureOf(sums, metric)}
+        total={isAverage(metric) ? null : metricValue(sums, metric)}
         currency={currency}
         isPending={false}
-        onPick={onPick}
+        onSelect={onSelect}
         requestsOf={requestsOf}
       />
     </Stack>
   );
 }
 
-const DRAWN = [
+const CHART_TYPES = [
   { value: "stack", label: "Stacked" },
   { value: "lines", label: "Lines" },
 ] as const;
 
-type DrawingProps = { readonly query: UsageQuery; readonly report: Report; readonly totals: readonly Total[] };
+type UsageChartProps = { readonly query: UsageQuery; readonly report: Report; readonly totals: readonly Total[] };
 
-function Drawing({ query, report, totals }: DrawingProps) {
-  const { metric, picked, draw } = query;
+function UsageChart({ query, report, totals }: UsageChartProps) {
+  const { metric, selected, chartKind } = query;
   const fromMs = Date.parse(report.from);
   const toMs = Date.parse(report.to);
   const steps = stepsOf({ by: report.by, fromMs, toMs });
-  const series = seriesOf(report.data, { steps, totals, picked, metric });
-  const format = sayOf(metric, report.currency);
+  const series = seriesOf(report.data, { steps, totals, selected, metric });
+  const format = formatterFor(metric, report.currency);
   return (
     <Chart
       label={`${METRICS.find(({ id }) => id === metric)?.label ?? ""} by ${report.by}`}
-      kind={draw === "lines" || isAverage(metric) ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
+      kind={chartKind === "lines" || isAverage(metric) ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
       x={steps}
       series={series}
       format={format}
@@ -184,53 +184,55 @@ function Drawing({ query, report, totals }: DrawingProps) {
   );
 }
 
-function sayOf(metric: Metric, currency: string): (value: number) => string {
+function formatterFor(metric: Metric, currency: string): (value: number) => string {
   if (metric === "cost") return (value) => moneyText(String(value), currency);
   return isAverage(metric) ? durationText : compactText;
 }
 
-/** More bars than this are thinner than the gaps between them. */
+/** More bars would be thinner than their gaps. */
 const BARS_MAX = 62;
 
-/** From here on a figure is short, with the exact one in reach. */
-const EXACT_BELOW = 1_000_000;
+/** Larger numbers are abbreviated. */
+const ABBREVIATE_FROM = 1_000_000;
 
-type SumsProps = { readonly sums: Figures; readonly currency: string; readonly days: number };
+type UsageStatsProps = { readonly sums: UsageSums; readonly currency: string; readonly days: number };
 
-function Sums({ sums, currency, days }: SumsProps) {
+function UsageStats({ sums, currency, days }: UsageStatsProps) {
   const { requests, errors } = sums;
   return (
     <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
       <Stat
         label="Spend"
         value={<Money amount={sums.cost} currency={currency} />}
-        note={requests === 0 ? "no requests" : `${moneyText(String(Number(sums.cost) / requests), currency)} a request`}
+        note={
+          requests === 0 ? "No requests" : `${moneyText(String(Number(sums.cost) / requests), currency)} per request`
+        }
       />
       <Stat
         label="Requests"
-        value={<Num value={requests} compact={requests >= EXACT_BELOW} />}
+        value={<Num value={requests} compact={requests >= ABBREVIATE_FROM} />}
         note={perDayText(requests, days)}
       />
       <Stat
         label="Errors"
         value={<Num value={errors} compact />}
-        note={requests === 0 ? "no requests" : `${percentText(errors / requests)} of requests`}
+        note={requests === 0 ? "No requests" : `${percentText(errors / requests)} of requests`}
         {...(errors === 0 ? {} : { tone: "warn" as const })}
       />
       <Stat
-        label="Tokens in"
+        label="Input tokens"
         value={<Num value={sums.input_tokens} compact />}
         note={`${compactText(sums.cached_tokens)} cached`}
       />
       <Stat
-        label="Tokens out"
+        label="Output tokens"
         value={<Num value={sums.output_tokens} compact />}
         note={`${compactText(sums.reasoning_tokens)} reasoning`}
       />
       <Stat
         label="Mean latency"
-        value={timeText(figureOf(sums, "latency"))}
-        note={`first byte ${timeText(figureOf(sums, "first_byte"))}`}
+        value={timeText(metricValue(sums, "latency"))}
+        note={`TTFB ${timeText(metricValue(sums, "first_byte"))}`}
       />
     </div>
   );
@@ -238,21 +240,21 @@ function Sums({ sums, currency, days }: SumsProps) {
 
 const timeText = (ms: number | null) => (ms === null ? "–" : durationText(ms));
 
-function Nothing({ query, set, at }: Pick<ShownProps, "query" | "set" | "at">) {
+function NoUsage({ query, set, at }: Pick<UsageReportProps, "query" | "set" | "at">) {
   const isLive = query.environment === "live";
   return (
     <Card>
       <EmptyState
         icon="chart"
-        title="Nothing was used in this time"
+        title="No usage in this period"
         hint={
           isLive
-            ? "Only live keys are counted here. Look at test keys as well, choose a longer time, or send a first request."
-            : "Choose a longer time, or send a first request."
+            ? "Only live keys are included. Include test keys, choose a longer period or send a request."
+            : "Choose a longer period or send a request."
         }
       >
-        {isLive && <Button onClick={() => set({ env: "all" })}>Count test keys too</Button>}
-        <LinkButton to={at("connect")} look="primary">
+        {isLive && <Button onClick={() => set({ env: "all" })}>Include test keys</Button>}
+        <LinkButton to={at("connect")} variant="primary">
           Send a request
         </LinkButton>
       </EmptyState>
@@ -280,8 +282,8 @@ const COLUMNS = [
   "first_byte_ms",
 ] as const;
 
-/** The rows as they were answered, with the currency: nothing is rounded. */
-function saveReport(workspace: string, { data, currency, by, from }: Report): void {
+/** Exports unrounded values. */
+function exportReport(workspace: string, { data, currency, by, from }: Report): void {
   const rows = data.map((row) => [...COLUMNS.map((name) => row[name]), currency]);
   downloadCsv(`${workspace}-usage-by-${by}-${from.slice(0, 10)}.csv`, csvText([...COLUMNS, "currency"], rows));
 }

@@ -1,4 +1,3 @@
-import { useSearchParams, useWorkspace } from "../../address.ts";
 import { type Args, urlOf } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -10,14 +9,15 @@ import { Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Time } from "../../ui/values.tsx";
-import { type Entry, KIND_NAMES, KINDS } from "./kinds.ts";
+import { useSearchParams, useWorkspace } from "../../url-state.ts";
+import { type Entry, KIND_NAMES, KINDS } from "./entry-kinds.ts";
 
 const PAGE_ROWS = 50;
 
 type Filter = { readonly kind: string; readonly since: string; readonly until: string };
 
-/** A day of the reader's own zone, from its first moment or to its last. */
-function momentOf(day: string, isEnd: boolean): string | undefined {
+/** The start or end of a day in the reader's time zone. */
+function dayBoundary(day: string, isEnd: boolean): string | undefined {
   const at = /^\d{4}-\d{2}-\d{2}$/.test(day) ? new Date(`${day}T00:00:00`) : undefined;
   if (at === undefined || Number.isNaN(at.getTime())) return undefined;
   if (isEnd) at.setDate(at.getDate() + 1);
@@ -25,7 +25,7 @@ function momentOf(day: string, isEnd: boolean): string | undefined {
 }
 
 export function ledgerArgs(workspace: string, { kind, since, until }: Filter) {
-  const [from, to] = [momentOf(since, false), momentOf(until, true)];
+  const [from, to] = [dayBoundary(since, false), dayBoundary(until, true)];
   const query = {
     ...(kind === "" ? {} : { kind }),
     ...(from === undefined ? {} : { since: from }),
@@ -39,17 +39,16 @@ export function useLedgerFilter(): Filter {
   return { kind: search.get("kind"), since: search.get("since"), until: search.get("until") };
 }
 
-/** Every movement of the wallet, newest first, with what was in it afterwards. */
 export function Ledger() {
   const { workspace } = useWorkspace();
   const filter = useLedgerFilter();
-  const asked = ledgerArgs(workspace, filter);
-  const args: Args<"manageListWalletEntries"> = { ...asked, query: { ...asked.query, limit: PAGE_ROWS } };
+  const filterArgs = ledgerArgs(workspace, filter);
+  const args: Args<"manageListWalletEntries"> = { ...filterArgs, query: { ...filterArgs.query, limit: PAGE_ROWS } };
   const entries = usePages("manageListWalletEntries", args, { keepPrevious: true });
   const isFiltered = filter.kind !== "" || filter.since !== "" || filter.until !== "";
   return (
     <>
-      <LedgerFilters filter={filter} exportOf={(format) => exportAddress(asked, format)} />
+      <LedgerFilters filter={filter} exportOf={(format) => exportUrl(filterArgs, format)} />
       <Table
         label="Ledger"
         columns={COLUMNS}
@@ -58,16 +57,12 @@ export function Ledger() {
         query={entries}
         empty={
           isFiltered ? (
-            <EmptyState
-              icon="filter"
-              title="No entry fits these filters"
-              hint="Choose another kind or a longer time."
-            />
+            <EmptyState icon="filter" title="No entries match" hint="Choose another type or a longer period." />
           ) : (
             <EmptyState
               icon="wallet"
-              title="Nothing has moved money yet"
-              hint="Top-ups, charges of requests and everything else that moves money will be listed here."
+              title="No entries yet"
+              hint="Top-ups, charges and other transactions are listed here."
             />
           )
         }
@@ -76,8 +71,8 @@ export function Ledger() {
   );
 }
 
-function exportAddress(asked: ReturnType<typeof ledgerArgs>, format: string): string {
-  return urlOf("manageExportWalletEntries", { ...asked, query: { ...asked.query, format } });
+function exportUrl(filterArgs: ReturnType<typeof ledgerArgs>, format: string): string {
+  return urlOf("manageExportWalletEntries", { ...filterArgs, query: { ...filterArgs.query, format } });
 }
 
 type FiltersProps = { readonly filter: Filter; readonly exportOf: (format: string) => string };
@@ -86,13 +81,13 @@ function LedgerFilters({ filter, exportOf }: FiltersProps) {
   const { set } = useSearchParams();
   return (
     <Toolbar>
-      <Field label="Kind" className="w-44">
+      <Field label="Type" className="w-44">
         <Select
           value={filter.kind}
           onChange={(event) => set({ kind: event.target.value })}
           options={[
-            { value: "", label: "Everything" },
-            { value: "topup,promotion,refund,adjustment", label: "Money in and corrections" },
+            { value: "", label: "All types" },
+            { value: "topup,promotion,refund,adjustment", label: "Credits and adjustments" },
             ...KIND_NAMES.map((kind) => ({ value: kind, label: KINDS[kind].label })),
           ]}
         />
@@ -107,7 +102,7 @@ function LedgerFilters({ filter, exportOf }: FiltersProps) {
         {(["csv", "jsonl"] as const).map((format) => (
           <a key={format} href={exportOf(format)} download className={buttonClass()}>
             <Icon name="download" />
-            {format === "csv" ? "CSV" : "JSON lines"}
+            {format === "csv" ? "CSV" : "JSON Lines"}
           </a>
         ))}
       </div>
@@ -116,17 +111,17 @@ function LedgerFilters({ filter, exportOf }: FiltersProps) {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { id: "when", header: "When", cell: (entry) => <Time at={entry.created_at} as="short" /> },
+  { id: "when", header: "Time", cell: (entry) => <Time at={entry.created_at} as="short" /> },
   {
     id: "kind",
-    header: "Kind",
+    header: "Type",
     cell: ({ kind }) => (
-      <Badge tone={KINDS[kind].tone} title={KINDS[kind].says}>
+      <Badge tone={KINDS[kind].tone} title={KINDS[kind].description}>
         {KINDS[kind].label}
       </Badge>
     ),
   },
-  { id: "what", header: "What for", cell: (entry) => <Reason entry={entry} />, className: "max-w-80" },
+  { id: "what", header: "Description", cell: (entry) => <EntryDescription entry={entry} />, className: "max-w-80" },
   {
     id: "amount",
     header: "Amount",
@@ -141,8 +136,8 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
 ];
 
-/** The request it belongs to, what was noted, or else its id. */
-function Reason({ entry }: { readonly entry: Entry }) {
+/** The note and request of an entry, otherwise its ID. */
+function EntryDescription({ entry }: { readonly entry: Entry }) {
   const { at } = useWorkspace();
   const { request, note, id } = entry;
   return (

@@ -1,4 +1,3 @@
-import { useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -6,25 +5,25 @@ import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Card, Stack } from "../../ui/layout.tsx";
-import { OutLink } from "../../ui/link.tsx";
+import { ExternalLink } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Time } from "../../ui/values.tsx";
-import { AskOperator, nameOf, type Ways } from "./top-up.tsx";
+import { useWorkspace } from "../../url-state.ts";
+import { adapterName, NoOnlinePayment, type TopUpOptions } from "./add-funds.tsx";
 
 type Order = Row<"manageListOrders">;
 
-type Props = { readonly ways: Ways | undefined; readonly onTopUp: () => void };
+type Props = { readonly topUpOptions: TopUpOptions | undefined; readonly onTopUp: () => void };
 
-/** What was ordered and paid through payment providers. */
-export function Orders({ ways, onTopUp }: Props) {
+export function Orders({ topUpOptions, onTopUp }: Props) {
   const { workspace } = useWorkspace();
   const orders = usePages("manageListOrders", { params: { workspace }, query: { limit: 50 } });
-  const canPay = ways !== undefined && ways.ways.length > 0;
+  const canPay = topUpOptions !== undefined && topUpOptions.ways.length > 0;
   return (
     <Stack>
-      {ways !== undefined && !canPay && (
-        <Card title="How money gets in">
-          <AskOperator ways={ways} />
+      {topUpOptions !== undefined && !canPay && (
+        <Card title="Add funds">
+          <NoOnlinePayment topUpOptions={topUpOptions} />
         </Card>
       )}
       {(canPay || orders.rows.length > 0) && (
@@ -37,11 +36,11 @@ export function Orders({ ways, onTopUp }: Props) {
           empty={
             <EmptyState
               icon="wallet"
-              title="No order yet"
-              hint="An order says how much will be paid in. When the payment arrives, it is in the wallet."
+              title="No orders yet"
+              hint="Funds are added to the wallet when the payment of an order arrives."
             >
-              <Button look="primary" onClick={onTopUp}>
-                Top up
+              <Button variant="primary" onClick={onTopUp}>
+                Add funds{" "}
               </Button>
             </EmptyState>
           }
@@ -52,7 +51,7 @@ export function Orders({ ways, onTopUp }: Props) {
 }
 
 const COLUMNS: readonly Column<Order>[] = [
-  { id: "when", header: "Made", cell: (order) => <Time at={order.created_at} as="short" /> },
+  { id: "when", header: "Created", cell: (order) => <Time at={order.created_at} as="short" /> },
   {
     id: "id",
     header: "Order",
@@ -61,14 +60,14 @@ const COLUMNS: readonly Column<Order>[] = [
         <span className="max-w-44 truncate" title={id}>
           {id}
         </span>
-        <CopyButton text={id} label="Copy the order's id" />
+        <CopyButton text={id} label="Copy order ID" />
       </span>
     ),
   },
-  { id: "adapter", header: "Through", cell: ({ adapter }) => nameOf(adapter) },
+  { id: "adapter", header: "Payment method", cell: ({ adapter }) => adapterName(adapter) },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     cell: ({ state }) => <Badge tone={state === "paid" ? "good" : "warn"}>{state === "paid" ? "Paid" : "Open"}</Badge>,
   },
   {
@@ -78,11 +77,11 @@ const COLUMNS: readonly Column<Order>[] = [
       paid_at !== null ? (
         <Time at={paid_at} as="short" />
       ) : pay_url === null ? (
-        <span className="text-faint">not yet</span>
+        <span className="text-faint">Not paid</span>
       ) : (
-        <OutLink href={pay_url} target="_blank">
+        <ExternalLink href={pay_url} target="_blank">
           Pay now
-        </OutLink>
+        </ExternalLink>
       ),
   },
   {

@@ -1,14 +1,13 @@
-import { useWorkspace } from "../../address.ts";
 import type { Row } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Time } from "../../ui/values.tsx";
+import { useWorkspace } from "../../url-state.ts";
 
 type Promotion = Row<"manageListPromotions">;
 
-/** Credit that was given and ends: what is left of it, and until when. */
 export function Promotions() {
   const { workspace } = useWorkspace();
   const promotions = usePages("manageListPromotions", { params: { workspace } });
@@ -23,7 +22,7 @@ export function Promotions() {
         <EmptyState
           icon="spark"
           title="No promotional credit"
-          hint="Credit that the operator gives is listed here with its date. It is spent before money that was paid in."
+          hint="Credit granted by the operator is listed here. It is spent before paid funds."
         />
       }
     />
@@ -31,21 +30,21 @@ export function Promotions() {
 }
 
 const STATES = {
-  running: { label: "Running", tone: "good" },
-  ending: { label: "Ending", tone: "warn" },
-  ended: { label: "Ended", tone: "neutral" },
+  running: { label: "Active", tone: "good" },
+  ending: { label: "Expires soon", tone: "warn" },
+  ended: { label: "Expired", tone: "neutral" },
 } as const;
 
 const COLUMNS: readonly Column<Promotion>[] = [
   {
     id: "state",
-    header: "State",
+    header: "Status",
     cell: ({ state }) => <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>,
   },
-  { id: "granted", header: "Given", cell: ({ granted_at }) => <Time at={granted_at} as="short" /> },
+  { id: "granted", header: "Granted", cell: ({ granted_at }) => <Time at={granted_at} as="short" /> },
   {
     id: "ends",
-    header: "Ends",
+    header: "Expires",
     cell: ({ expires_at }) => (
       <span className="inline-flex flex-wrap gap-x-2">
         <Time at={expires_at} as="short" />
@@ -57,19 +56,19 @@ const COLUMNS: readonly Column<Promotion>[] = [
   },
   {
     id: "amount",
-    header: "Given",
+    header: "Amount",
     align: "end",
     cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
   },
   {
     id: "left",
-    header: "Left",
+    header: "Remaining",
     align: "end",
     cell: ({ left, currency }) => <Money amount={left} currency={currency} as="balance" className="font-medium" />,
   },
   {
     id: "expired",
-    header: "Ended unused",
+    header: "Expired unused",
     align: "end",
     cell: ({ expired, currency }) => <Money amount={expired} currency={currency} />,
   },

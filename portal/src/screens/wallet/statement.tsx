@@ -1,25 +1,25 @@
-import { useSearchParam, useWorkspace } from "../../address.ts";
 import type { ApiResponse, Args } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
 import { csvText, downloadCsv } from "../../format/csv.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
+import { ApiButton } from "../../ui/api-button.tsx";
 import { Button } from "../../ui/button.tsx";
-import { CallButton } from "../../ui/call-button.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Callout, Card, PageHeader } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num, useNow } from "../../ui/values.tsx";
-import { KINDS } from "./kinds.ts";
+import { useSearchParam, useWorkspace } from "../../url-state.ts";
+import { KINDS } from "./entry-kinds.ts";
 
 type Statement = ApiResponse<"manageShowStatement">;
 
 const MONTHS_BACK = 24;
 const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** Months of UTC, the newest first. */
+/** UTC months, newest first. */
 function monthsUntil(nowMs: number): string[] {
   const now = new Date(nowMs);
   return Array.from({ length: MONTHS_BACK }, (_, back) =>
@@ -33,18 +33,18 @@ export function Screen() {
   const { workspace, at } = useWorkspace();
   const nowMs = useNow(false);
   const months = monthsUntil(nowMs);
-  const [said, setMonth] = useSearchParam("month", months[0]);
-  const month = /^\d{4}-(?:0[1-9]|1[0-2])$/.test(said) ? said : (months[0] ?? "");
+  const [monthParam, setMonth] = useSearchParam("month", months[0]);
+  const month = /^\d{4}-(?:0[1-9]|1[0-2])$/.test(monthParam) ? monthParam : (months[0] ?? "");
   const args: Args<"manageShowStatement"> = { params: { workspace }, query: { month } };
   const statement = useManage("manageShowStatement", args, { keepPrevious: true });
   const data = statement.data;
   return (
     <>
       <PageHeader
-        title={`Statement of ${monthText(month)}`}
+        title={`Statement for ${monthText(month)}`}
         actions={
           <>
-            <CallButton calls={[{ id: "manageShowStatement", args, says: "The statement of a month" }]} />
+            <ApiButton calls={[{ id: "manageShowStatement", args, description: "Show a monthly statement" }]} />
             <LinkButton to={at("wallet")} icon="wallet">
               Wallet
             </LinkButton>
@@ -62,11 +62,11 @@ export function Screen() {
             <Button
               icon="download"
               disabled={data === undefined}
-              onClick={() => data !== undefined && saveStatement(data)}
+              onClick={() => data !== undefined && exportStatement(data)}
             >
-              CSV
+              Export CSV{" "}
             </Button>
-            <Button look="primary" icon="printer" disabled={data === undefined} onClick={() => window.print()}>
+            <Button variant="primary" icon="printer" disabled={data === undefined} onClick={() => window.print()}>
               Print
             </Button>
           </>
@@ -81,7 +81,7 @@ export function Screen() {
           <SkeletonLines count={8} />
         </Card>
       ) : (
-        <Paper statement={data} isOpen={month === months[0]} />
+        <PrintableStatement statement={data} isOpen={month === months[0]} />
       )}
     </>
   );
@@ -89,13 +89,13 @@ export function Screen() {
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "long", timeZone: "UTC" });
 
-/** What is printed: the page without its frame, on white. */
-function Paper({ statement, isOpen }: { readonly statement: Statement; readonly isOpen: boolean }) {
+/** The printable statement. */
+function PrintableStatement({ statement, isOpen }: { readonly statement: Statement; readonly isOpen: boolean }) {
   const { currency, opening_balance, closing_balance, kinds, models, from, to } = statement;
   const name = useMe().data?.workspaces.find(({ slug }) => slug === statement.workspace)?.name;
   return (
     <article
-      aria-label={`Statement of ${monthText(statement.month)}`}
+      aria-label={`Statement for ${monthText(statement.month)}`}
       className="mx-auto grid max-w-3xl gap-7 rounded-lg border bg-card px-4 py-7 sm:px-10 print:max-w-none print:border-0 print:p-0"
     >
       <div className="flex flex-wrap justify-between gap-4">
@@ -113,11 +113,11 @@ function Paper({ statement, isOpen }: { readonly statement: Statement; readonly 
       </div>
       {isOpen && (
         <div data-print="no">
-          <Callout title="This month is not over">Its figures still change.</Callout>
+          <Callout title="Month in progress">Amounts can still change.</Callout>
         </div>
       )}
       <Balances currency={currency} opening={opening_balance} closing={closing_balance} />
-      <Kinds kinds={kinds} currency={currency} />
+      <TransactionTypes kinds={kinds} currency={currency} />
       <Models models={models} currency={currency} />
     </article>
   );
@@ -134,7 +134,7 @@ function Balances({ currency, opening, closing }: BalancesProps) {
   return (
     <dl className="flex flex-wrap gap-x-8 gap-y-4 border-y py-4">
       {rows.map(({ label, amount, signed = false }) => (
-        // Never narrower than its amount, which has all its places: what does not fit goes to the next line.
+        // Wraps instead of shrinking below the exact amount.
         <div key={label} className="flex-1 basis-40 max-sm:basis-full">
           <dt className="label-mark">{label}</dt>
           <dd className="text-lg font-semibold">
@@ -149,15 +149,15 @@ function Balances({ currency, opening, closing }: BalancesProps) {
 const CELL = "py-1.5 pr-2 last:pr-0 sm:pr-4";
 const HEAD = "border-b text-left text-xs text-soft";
 
-function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
-  if (kinds.length === 0) return <p className="text-soft">Nothing moved money in this month.</p>;
+function TransactionTypes({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
+  if (kinds.length === 0) return <p className="text-soft">No transactions in this month.</p>;
   return (
     <section className="grid min-w-0 gap-2">
-      <h2>What moved money</h2>
+      <h2>Transactions</h2>
       <table className="w-full max-sm:text-xs">
         <thead className={HEAD}>
           <tr>
-            <th className={CELL}>Kind</th>
+            <th className={CELL}>Type</th>
             <th className={`${CELL} text-right max-sm:hidden print:table-cell`}>Entries</th>
             <th className={`${CELL} text-right`}>In</th>
             <th className={`${CELL} text-right`}>Out</th>
@@ -200,7 +200,7 @@ function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
         <tbody>
           {models.map((row) => (
             <tr key={row.model ?? ""} className="border-b last:border-0">
-              <td className={`${CELL} break-all`}>{row.model ?? "Not known any more"}</td>
+              <td className={`${CELL} break-all`}>{row.model ?? "Unknown"}</td>
               <td className={`${CELL} text-right`}>
                 <Num value={row.requests} />
               </td>
@@ -215,8 +215,8 @@ function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
   );
 }
 
-/** One table for all of it: what a line is stands in its first column. */
-function saveStatement({
+/** One CSV for all sections; the first column names the section. */
+function exportStatement({
   workspace,
   month,
   currency,

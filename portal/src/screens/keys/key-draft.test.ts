@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import type { Key } from "./key.ts";
+import { changeBody, createBody, draftOf, NEW_KEY } from "./key-draft.ts";
+
+const NOW_MS = Date.UTC(2026, 10, 15, 12);
+
+const KEY: Key = {
+  id: "key_1",
+  workspace: "demo",
+  name: "backend",
+  prefix: "sk_svc_live_",
+  kind: "workspace",
+  member: null,
+  environment: "live",
+  state: "active",
+  scopes: ["inference:chat"],
+  ip_allowlist: ["203.0.113.0/24"],
+  expires_at: "2027-01-31T12:00:00.000Z",
+  grace_until: null,
+  rpm: 600,
+  policy: null,
+  created_at: "2026-11-01T00:00:00.000Z",
+  rotated_from: null,
+  last_used_at: null,
+  requests_month: 0,
+  spent_month: "0.00",
+  currency: "EUR",
+};
+
+test("a create request only contains changed settings", () => {
+  expect(createBody({ ...NEW_KEY, name: " backend " }, true, NOW_MS)).toEqual({ name: "backend", environment: "live" });
+  const draft = {
+    ...NEW_KEY,
+    environment: "test",
+    expiry: "30",
+    addresses: "10.0.0.1, 10.0.0.2\n",
+    rpm: "60",
+  } as const;
+  expect(createBody(draft, true, NOW_MS)).toEqual({
+    environment: "test",
+    expires_at: "2026-12-15T12:00:00.000Z",
+    ip_allowlist: ["10.0.0.1", "10.0.0.2"],
+    rpm: 60,
+  });
+});
+
+test("a member's form sends neither rate limit nor policy", () => {
+  const draft = { ...NEW_KEY, member: "ada@example.eu", rpm: "60", policy: { ...NEW_KEY.policy, noTraining: true } };
+  expect(createBody(draft, false, NOW_MS)).toEqual({ environment: "live", member: "ada@example.eu" });
+});
+
+test("an unchanged form changes nothing", () => {
+  expect(changeBody(KEY, draftOf(KEY), true, NOW_MS)).toEqual({});
+});
+
+test("an emptied field removes the restriction, and a date is the key's last full day", () => {
+  const draft = { ...draftOf(KEY), scopes: [], addresses: "", rpm: "", expiry: "date", lastDay: "2026-12-24" };
+  expect(changeBody(KEY, draft, true, NOW_MS)).toEqual({
+    scopes: null,
+    ip_allowlist: null,
+    rpm: null,
+    expires_at: new Date(2026, 11, 25).toISOString(),
+  });
+  const never = { ...draftOf(KEY), expiry: "never" };
+  expect(changeBody(KEY, never, true, NOW_MS)).toEqual({ expires_at: null });
+});
