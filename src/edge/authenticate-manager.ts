@@ -1,25 +1,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
-import { type Actor, isOperatorActor, type Person } from "../domain/tenancy/actor.ts";
-import { TOKEN_PREFIX, type TokenRegistry } from "../domain/tenancy/token.ts";
+import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
+import { TOKEN_PREFIX } from "../domain/tenancy/token.ts";
 import { trustedOrigins } from "../domain/tenancy/trusted-origins.ts";
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { RateLimiter } from "../kit/rate-limiter.ts";
 import { secretsEqual, sha256Hex } from "../kit/secret.ts";
 import { presentedToken } from "./authenticate.ts";
+import type { ManagerAuth } from "./edge-deps.ts";
 import { changedRightsFault, managerRateLimitFault } from "./edge-faults.ts";
-
-/** How callers of the management API are authenticated. */
-export type ManagerAuth = {
-  readonly adminToken: string;
-  readonly tokens: Pick<TokenRegistry, "findValid">;
-  /** Origin of the portal; null: loopback only. */
-  readonly publicUrl: string | null;
-  /** Resolves the session of a cookie or bearer token. */
-  personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
-};
 
 const SAFE_METHODS: readonly (string | undefined)[] = ["GET", "HEAD"];
 

@@ -1,4 +1,4 @@
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 
 /** Browser origins that may read responses; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };

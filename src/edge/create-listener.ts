@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { FastPath } from "../http1/server/fast-path.ts";
-import type { InboundHttpRequest, OutboundHttpResponse } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
+import type { OutboundHttpResponse } from "../http1/server/outbound-response.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import { createServer } from "../kit/node-http.ts";
 import { EXPOSED_HEADERS } from "./cors.ts";

@@ -1,18 +1,20 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { Handler } from "../app/exchange.ts";
 import type { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Person } from "../domain/tenancy/actor.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
+import type { WorkspaceNode } from "../domain/tenancy/node.ts";
+import type { TokenRegistry } from "../domain/tenancy/token.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import type { RateLimiter } from "../kit/rate-limiter.ts";
-import type { ManagerAuth } from "./authenticate-manager.ts";
 import type { CorsPolicy } from "./cors.ts";
-import type { NodeAcceptor } from "./node-upgrade.ts";
-import type { AddressRateLimiter } from "./request-router.ts";
 
 /** Credentials of the platform and of a workspace at providers; they are redacted from every error message. */
 export type KnownSecrets = (workspaceId: string | undefined) => readonly string[];
@@ -25,11 +27,24 @@ export type KeyAuthenticatorDeps = {
   readonly rpmDefaults: { readonly live: number; readonly test: number };
 };
 
+/** Counts a request; returns the seconds to wait when its address is over the limit. */
+export type AddressLimit = { consume(address: string): number | undefined };
+
+/** How callers of the management API are authenticated. */
+export type ManagerAuth = {
+  readonly adminToken: string;
+  readonly tokens: Pick<TokenRegistry, "findValid">;
+  /** Origin of the portal; null: loopback only. */
+  readonly publicUrl: string | null;
+  /** Resolves the session of a cookie or bearer token. */
+  personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
+};
+
 export type EdgeDeps = KeyAuthenticatorDeps & {
   readonly routes: readonly Route[];
   readonly clock: Clock;
   readonly ids: IdGenerator;
-  readonly addressLimit: AddressRateLimiter;
+  readonly addressLimit: AddressLimit;
   readonly trustedProxies: AddressList | undefined;
   readonly managerAuth: Omit<ManagerAuth, "personOf">;
   /** Per person or management token. */
@@ -49,6 +64,12 @@ export type EdgeDeps = KeyAuthenticatorDeps & {
   /** Called with faults of status 500 and above, including their private detail. */
   readonly onServerFault: (problem: Fault, requestId: string) => void;
   readonly metrics: Pick<Metrics, "recordHttpResponse">;
+};
+
+/** Looks up nodes by token digest and takes over their connections. */
+export type NodeAcceptor = {
+  findByTokenDigest(digest: string): WorkspaceNode | undefined;
+  accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
 /** What the server gets once all components have started. */

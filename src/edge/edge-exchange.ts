@@ -3,7 +3,8 @@ import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
-import type { InboundHttpRequest, OutboundHttpResponse } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
+import type { OutboundHttpResponse } from "../http1/server/outbound-response.ts";
 import type { EdgeResponseSink } from "./edge-response-sink.ts";
 
 /** One HTTP request and its response, from the first byte to the end of both. */

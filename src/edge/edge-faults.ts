@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 
 export function missingHostFault(): Fault {
   return fault("invalid_request", {

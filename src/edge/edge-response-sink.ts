@@ -1,5 +1,5 @@
 import type { ResponseSink } from "../app/exchange.ts";
-import type { OutboundHttpResponse } from "../http1/server/server-message.ts";
+import type { OutboundHttpResponse } from "../http1/server/outbound-response.ts";
 
 /** Writes a streamed response to the client's connection. */
 export class EdgeResponseSink implements ResponseSink {

@@ -1,6 +1,7 @@
 import type { Exchange } from "../app/exchange.ts";
 import type { Route } from "../contract/route.ts";
-import type { InboundHttpRequest, OutboundHttpResponse } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
+import type { OutboundHttpResponse } from "../http1/server/outbound-response.ts";
 import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { KeyAuthenticator } from "./authenticate.ts";
 import { ManagerAuthenticator } from "./authenticate-manager.ts";

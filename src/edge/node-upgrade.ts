@@ -6,16 +6,10 @@ import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../domain/tenancy/node.ts
 import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
-import type { EdgeDeps } from "./edge-deps.ts";
+import type { EdgeDeps, NodeAcceptor } from "./edge-deps.ts";
 import { addressRateLimitFault } from "./edge-faults.ts";
 import { writeRawResponse } from "./raw-response.ts";
 import { clientAddress, peerAddress } from "./request-router.ts";
-
-/** Looks up nodes by token digest and takes over their connections. */
-export type NodeAcceptor = {
-  findByTokenDigest(digest: string): WorkspaceNode | undefined;
-  accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void;
-};
 
 export type UpgradeRequest = { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 

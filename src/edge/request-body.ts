@@ -1,8 +1,7 @@
 import { ClientDisconnected } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
-import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import { FastPathRequest, type InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
 

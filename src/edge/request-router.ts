@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
 import type { Route } from "../contract/route.ts";
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import type { InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 import { type AddressList, canonicalAddress, rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { RateLimiter } from "../kit/rate-limiter.ts";
 import { corsHeaders, isPreflight } from "./cors.ts";
-import type { EdgeDeps } from "./edge-deps.ts";
+import type { AddressLimit, EdgeDeps } from "./edge-deps.ts";
 import type { EdgeExchange } from "./edge-exchange.ts";
 import { addressRateLimitFault, errorShapeAt, methodFault, missingHostFault, unknownPathFault } from "./edge-faults.ts";
 import { type RouteLookup, type RouteMatch, RouteTable } from "./route-table.ts";
@@ -119,7 +119,7 @@ function stripPort(hop: string): string {
 }
 
 /** Limits each client address (an IPv6 network counts as one) before anything of the request is parsed. */
-export class AddressRateLimiter {
+export class AddressRateLimiter implements AddressLimit {
   readonly #limiter: RateLimiter;
 
   constructor(perMinute: number, clock: Clock) {

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../app/exchange.ts";
 import { toFault } from "../app/to-fault.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
-import type { ResponseHeaders } from "../http1/server/server-message.ts";
+import type { ResponseHeaders } from "../http1/server/outbound-response.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { redactSecrets } from "../kit/secret.ts";
 import type { EdgeDeps } from "./edge-deps.ts";

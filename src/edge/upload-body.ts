@@ -1,7 +1,6 @@
 import { Readable, Transform } from "node:stream";
 import { type Fault, fault } from "../contract/faults.ts";
-import { FastPathRequest } from "../http1/server/fast-path-connection.ts";
-import type { InboundHttpRequest } from "../http1/server/server-message.ts";
+import { FastPathRequest, type InboundHttpRequest } from "../http1/server/fast-path-connection.ts";
 import {
   type BodyExchange,
   contentEncodingFault,

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FastPath } from "../server/fast-path.ts";
-import type { OutboundHttpResponse } from "../server/server-message.ts";
+import type { OutboundHttpResponse } from "../server/outbound-response.ts";
 
 type ResponseCase = {
   readonly status: number;

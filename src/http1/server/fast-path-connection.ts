@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { parseHeaderName } from "../../kit/header-name.ts";
 import { FastPathResponse, type ResponseChannel } from "./fast-path-response.ts";
@@ -161,6 +161,9 @@ export class FastPathRequest {
     return this.socket.destroyed;
   }
 }
+
+/** A request read by the fast path or by Node's server. */
+export type InboundHttpRequest = IncomingMessage | FastPathRequest;
 
 export type FastPathRequestHead = { readonly url: string; readonly headers: IncomingHttpHeaders };
 

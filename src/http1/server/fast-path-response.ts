@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../kit/clock.ts";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
-import type { OutboundHttpResponse, ResponseHeaders } from "./server-message.ts";
+import type { OutboundHttpResponse, ResponseHeaders } from "./outbound-response.ts";
 
 /** The connection that a response is written to. */
 export type ResponseChannel = {

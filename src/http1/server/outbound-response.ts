@@ -1,8 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FastPathRequest } from "./fast-path-connection.ts";
-
-/** A request read by the fast path or by Node's server. */
-export type InboundHttpRequest = IncomingMessage | FastPathRequest;
+import type { ServerResponse } from "node:http";
 
 /** A response written by the fast path or by Node's server. */
 export type OutboundHttpResponse = Pick<
