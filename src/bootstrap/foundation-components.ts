@@ -54,7 +54,7 @@ export function foundationComponents({ config, worker }: GatewayInput): Pick<Gat
       if (unknown.length > 0) log.warn({ providers: unknown }, "settings: unknown provider");
       return undefined;
     }),
-    ids: component([], () => createIdGenerator(() => systemClock.nowMs())),
+    ids: component([], () => createIdGenerator(systemClock.nowMs)),
     metrics: component([], () => new Metrics()),
     operatorEvents: component(
       ["metrics", "log"],

@@ -85,7 +85,7 @@ export function surfaceHandlers(
   proofs: ProofLookup,
   enabled: readonly Surface[],
 ): Record<string, Handler> {
-  const { snapshot, clock, margins } = gateway;
+  const { catalogue, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
@@ -96,7 +96,7 @@ export function surfaceHandlers(
     ...embeddingsHandlers(gateway),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
-    ...catalogueHandlers({ snapshot, nowMs, margin: margins.defaultMargin }),
+    ...catalogueHandlers({ snapshot: () => catalogue.snapshot, nowMs, margin: margins.defaultMargin }),
     ...modelHandlers({
       snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
       connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),

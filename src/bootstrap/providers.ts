@@ -1,4 +1,4 @@
-import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
+import type { CurrentCatalogue } from "../domain/catalogue/catalogue.ts";
 import { Reachability } from "../domain/routing/reachability.ts";
 import { createHttpClient } from "../http1/client/http-client.ts";
 import {
@@ -28,7 +28,7 @@ export function createHttpTransport(config: Config): Transport {
 }
 
 type ProviderDeps = {
-  readonly snapshot: () => CatalogueSnapshot;
+  readonly catalogue: CurrentCatalogue;
   readonly sandboxOrigins: Readonly<Record<string, string>>;
   readonly transport: Transport;
 };
@@ -36,7 +36,8 @@ type ProviderDeps = {
 export type Providers = ReturnType<typeof connectProviders>;
 
 /** Credentials and addresses of the operator's providers and of the sandbox, and which endpoints can be reached. */
-export function connectProviders(config: Config, { snapshot, sandboxOrigins, transport }: ProviderDeps) {
+export function connectProviders(config: Config, { catalogue, sandboxOrigins, transport }: ProviderDeps) {
+  const snapshot = () => catalogue.snapshot;
   const minted = mintedCredentials(config, transport);
   const connections = createPlatformConnections(config.providers, snapshot, sandboxOrigins, minted);
   const proofs = createProofRegistry(config, snapshot, connections);
@@ -44,8 +45,8 @@ export function connectProviders(config: Config, { snapshot, sandboxOrigins, tra
     connections,
     proofs,
     addresses: createAddressResolver(config.providers, sandboxOrigins),
-    serviceAccountOnly: serviceAccountOnlyProviders(config.providers, snapshot()),
-    reachability: new Reachability(snapshot, connections, hasAdapter, proofs),
+    serviceAccountOnly: serviceAccountOnlyProviders(config.providers, catalogue.snapshot),
+    reachability: new Reachability(catalogue, connections, hasAdapter, proofs),
   };
 }
 

@@ -230,7 +230,7 @@ function management(input: GatewayInput) {
 /** Shares circuit states and latencies of endpoints among instances; undefined for a single instance. */
 async function startEndpointSync(
   { store, fleet }: GatewayComponents["coordination"],
-  { breakers, health, trafficStats, snapshot }: GatewayComponents["gateway"],
+  { breakers, health, trafficStats, catalogue }: GatewayComponents["gateway"],
 ): Promise<EndpointStateSync | undefined> {
   if (store === undefined) return undefined;
   const sync = new EndpointStateSync({
@@ -241,7 +241,7 @@ async function startEndpointSync(
     learned: trafficStats,
     clock: systemClock,
     timers: systemTimers,
-    hasEndpoint: (endpointId) => snapshot().endpoints.has(endpointId),
+    hasEndpoint: (endpointId) => catalogue.snapshot.endpoints.has(endpointId),
   });
   await sync.start();
   return sync;

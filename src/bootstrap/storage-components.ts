@@ -57,12 +57,12 @@ function storeAndProviders({ config, prepareStore }: GatewayInput) {
     ),
     transport: component(["nodes"], ({ nodes }) => withTunnels(createHttpTransport(config), nodes)),
     providers: component(["rates", "sandbox", "transport"], ({ rates, sandbox, transport }) =>
-      connectProviders(config, { snapshot: () => rates.snapshot, sandboxOrigins: sandbox?.origins ?? {}, transport }),
+      connectProviders(config, { catalogue: rates, sandboxOrigins: sandbox?.origins ?? {}, transport }),
     ),
     storePreparation: component(
       ["storage", "providers", "rates"],
       async ({ storage: { store }, providers: { connections }, rates }) => {
-        await prepareStore?.(store, { connections, snapshot: () => rates.snapshot });
+        await prepareStore?.(store, { connections, catalogue: rates });
         return undefined;
       },
     ),
@@ -77,7 +77,7 @@ function storeAndProviders({ config, prepareStore }: GatewayInput) {
     ),
     ownKeys: component(["rates", "transport", "providers"], ({ rates, transport, providers }) =>
       createOwnKeys(config, {
-        snapshot: () => rates.snapshot,
+        catalogue: rates,
         transport,
         platform: () => ({ ...providers, reach: providers.reachability }),
       }),

@@ -2,9 +2,9 @@ import type { CatalogueSnapshot, Credential, ProviderConnections } from "../../d
 import { buildNodeCatalogue, isNodeProvider, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
 import { type OverlaidCatalogue, overlayNodes } from "../../domain/catalogue/overlay.ts";
 import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
-import type { NodeRef } from "../../domain/routing/attempt.ts";
 import { NodeReachability, type ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
+import type { NodeRef } from "../../domain/routing/reachable-endpoint.ts";
 import type { AnnouncedModel } from "../../domain/tenancy/node.ts";
 import type { NodeEntry } from "./node-entry.ts";
 
@@ -50,8 +50,13 @@ export class WorkspaceNodeOverlay implements NodeOverlay {
       baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
       hasRealProvider: true,
     };
+    const nodesOnly = () => this.#rows.nodesOnly;
     this.#nodeReachability = new Reachability(
-      () => this.#rows.nodesOnly,
+      {
+        get snapshot() {
+          return nodesOnly();
+        },
+      },
       this.connections,
       () => true,
       NOTHING_PROVEN,
