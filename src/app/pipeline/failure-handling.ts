@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import type { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
 import { isOwnResource, type Plan } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import { type FailureReport, type FailureVerdict, faultEndedBy } from "../../io/upstream/classify-failure.ts";
@@ -160,8 +160,25 @@ export function budgetSpentFault({ deps, lastFailure }: RetryProgress, attempt: 
     : faultEndedBy(lastFailure, "the gateway's budget for further attempts is spent");
 }
 
+/** The fault after the last attempt; it says when eligible endpoints were not tried. */
+export function finalFault(
+  { deps: { plan, trace }, lastFailure, nextIndex, deferred }: RetryProgress,
+  attemptsMax: number,
+  hasExclusiveKeyFailed: boolean,
+): Fault | undefined {
+  if (lastFailure === undefined) return undefined;
+  const isPlatformBarred = hasExclusiveKeyFailed || trace.holdRefusal !== undefined;
+  const others = [...plan.attempts.slice(nextIndex), ...deferred];
+  const hasUntried = others.some((other) => isOwnResource(other) || !isPlatformBarred);
+  if (hasUntried) return faultEndedBy(lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
+  const wouldNeedFunds = !hasExclusiveKeyFailed && !plan.attempts.every(isOwnResource);
+  return wouldNeedFunds && trace.holdRefusal !== undefined
+    ? withHoldRefusal(lastFailure, trace.holdRefusal)
+    : lastFailure.finalFault;
+}
+
 /** Adds the hold's refusal when funds would have allowed further attempts. */
-export function withHoldRefusal(last: FailureReport, unpaid: Fault): Fault {
+function withHoldRefusal(last: FailureReport, unpaid: Fault): Fault {
   const ended = faultEndedBy(last, "nothing could be reserved for the others");
   return ended.reworded({ message: `${ended.message} ${unpaid.message}` });
 }

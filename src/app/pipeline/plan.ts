@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/charge.ts";
-import { isChatLike } from "../../domain/catalogue/callability.ts";
 import type { Surface } from "../../domain/record/record.ts";
+import { isChatLike } from "../../domain/record/request-shape.ts";
 import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import { exchangeRate } from "../../domain/routing/cost.ts";
 import { type Plan, type PlanningContext, planAttempts, resolveTarget } from "../../domain/routing/plan.ts";

@@ -5,7 +5,6 @@ import type { IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
 import type { HoldRef } from "../../domain/admission/shared-state.ts";
 import type { CurrencyTable, Margin } from "../../domain/billing/charge.ts";
 import type { Sovereignty } from "../../domain/catalogue/catalogue.ts";
-import { clientName } from "../../domain/record/client-name.ts";
 import {
   type AttemptRecord,
   REJECTED_KEY_STATUS,
@@ -13,6 +12,7 @@ import {
   type Surface,
   type UsageRecord,
 } from "../../domain/record/record.ts";
+import { clientName } from "../../domain/record/request-shape.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { PlanRefusal } from "../../domain/routing/plan-refusal.ts";
 import { knownCountries } from "../../domain/routing/policy.ts";

@@ -3,7 +3,7 @@ import { exchangeOf, principalWith } from "../../../tests/support/catalogue-hand
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
-import { IngestFieldsReader } from "../../domain/record/ingest-fields-reader.ts";
+import { IngestFieldsReader } from "../../domain/record/record-text.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { RequestTrace } from "./record.ts";
 

@@ -1,19 +1,18 @@
-import type { Fault } from "../../contract/faults.ts";
 import type { ConcurrencyLimiter } from "../../domain/admission/overload-protection.ts";
-import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
 import { isOwnResource } from "../../domain/routing/plan.ts";
 import type { Attempt } from "../../domain/routing/reachable-endpoint.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
-import { type FailureReport, faultEndedBy } from "../../io/upstream/classify-failure.ts";
+import type { FailureReport } from "../../io/upstream/classify-failure.ts";
 import type { AttemptOutcome, AttemptResult, EndedAttempt } from "./attempt-outcome.ts";
 import {
   allBusyFault,
   budgetSpentFault,
+  finalFault,
   handleFailure,
   type RetryLoopDeps,
   type RetryProgress,
   reportFailure,
-  withHoldRefusal,
 } from "./failure-handling.ts";
 import type { RequestTrace } from "./record.ts";
 import { recordSkipped, skipAttempt } from "./skipped-attempt.ts";
@@ -74,22 +73,8 @@ export class RetryLoop implements RetryProgress {
       if (ended !== undefined) return { attempt, outcome: ended };
     }
     const holdRefusal = this.isOwnResourceBusy ? undefined : trace.holdRefusal;
-    throw this.#finalFault(limits.attemptsMax) ?? holdRefusal ?? allBusyFault();
-  }
-
-  /** The fault after the last attempt; it says when eligible endpoints were not tried. */
-  #finalFault(attemptsMax: number): Fault | undefined {
-    const { gateway, plan, trace } = this.deps;
-    if (this.lastFailure === undefined) return undefined;
-    const others = [...plan.attempts.slice(this.nextIndex), ...this.deferred];
-    const hasUntried = others.some((other) => isOwnResource(other) || this.#platformBarredReason() === undefined);
-    if (hasUntried)
-      return faultEndedBy(this.lastFailure, `all ${attemptsMax} attempts that a request may make are used up`);
-    const isPlatformAllowed = failedExclusiveKey(gateway, trace) === undefined;
-    const wouldNeedFunds = isPlatformAllowed && !plan.attempts.every(isOwnResource);
-    return wouldNeedFunds && trace.holdRefusal !== undefined
-      ? withHoldRefusal(this.lastFailure, trace.holdRefusal)
-      : this.lastFailure.finalFault;
+    const hasExclusiveKeyFailed = failedExclusiveKey(gateway, trace) !== undefined;
+    throw finalFault(this, limits.attemptsMax, hasExclusiveKeyFailed) ?? holdRefusal ?? allBusyFault();
   }
 
   #nextAttempt(): Attempt | undefined {

@@ -1,7 +1,7 @@
 import type { CatalogueSnapshot, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import { ALL_CLOSED, type CircuitStateReader } from "../../domain/routing/circuit-state.ts";
+import type { LatencyTracker } from "../../domain/routing/endpoint-health.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
-import type { LatencyTracker } from "../../domain/routing/traffic-stats.ts";
 import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
 import type { NodeOverlay } from "../../io/tunnel/node-overlay.ts";
 import { overlayConnections } from "../../io/upstream/own-keys.ts";
