@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
 
 /** Long for the size of their files, by which the others are sorted: started last, the other workers would wait for them. */
-const FIRST = ["/tests/simulation/", "/tests/fleet/", "/tests/workers/", "/crash-recovery.test.ts"];
+const FIRST = ["/tests/simulation/", "/tests/fleet/", "/tests/workers/", "/crash-recovery.test.ts", "/kill.test.ts"];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -44,7 +44,31 @@ const code = [
   ...filesIn("bench", /\.ts$/),
   ...filesIn("scripts", /\.(ts|mjs)$/),
 ];
-const testFiles = ["src", "portal/src"].flatMap((folder) => filesIn(folder, /(\.test|-suite)\.ts$/));
+/** Test folders that follow the glossary in names, comments and titles; the list grows. */
+const TEST_FOLDERS = [
+  "fleet",
+  "money",
+  "nodes",
+  "observe",
+  "people",
+  "proofs",
+  "record",
+  "resilience",
+  "routing",
+  "simulation",
+  "support",
+  "workers",
+];
+const testCode = [
+  ...TEST_FOLDERS.flatMap((folder) => filesIn(`tests/${folder}`, /\.ts$/)),
+  "tests/connect.test.ts",
+  "tests/keys.test.ts",
+  "tests/manage.test.ts",
+];
+const testFiles = [
+  ...["src", "portal/src"].flatMap((folder) => filesIn(folder, /(\.test|-suite)\.ts$/)),
+  ...testCode.filter((file) => /(\.test|-suite)\.ts$/.test(file)),
+];
 const documents = [
   "README.md",
   "ARCHITECTURE.md",
@@ -55,6 +79,7 @@ const documents = [
   "docs/requirements.md",
   "docs/guides/adding-a-dialect.md",
   "docs/guides/releasing.md",
+  "tests/simulation/README.md",
   ...filesIn("src", /\.md$/),
 ];
 
@@ -103,7 +128,7 @@ describe("the glossary", () => {
 describe("names", () => {
   test("no identifier contains a banned word", () => {
     const found = new Set<string>();
-    for (const file of code) {
+    for (const file of [...code, ...testCode]) {
       for (const [name] of blank(read(file)).bare.matchAll(/[A-Za-z_$][\w$]*/g))
         if (bannedWordsIn(name, file).length > 0) found.add(`${file}: ${name}`);
     }
@@ -111,7 +136,7 @@ describe("names", () => {
   });
 
   test("no file or folder name contains a banned word", () => {
-    const paths = [...code, ...documents];
+    const paths = [...code, ...testCode, ...documents];
     expect(paths.filter((file) => file.split("/").some((part) => bannedWordsIn(part).length > 0))).toEqual([]);
   });
 
@@ -127,7 +152,7 @@ describe("names", () => {
   test("a type is not a bare participle or pronoun", () => {
     const bare = new Set(codeIn(tableRows("Not a type name")[0]?.[0]));
     expect(bare.size).toBeGreaterThan(15);
-    const found = code.flatMap((file) =>
+    const found = [...code, ...testCode].flatMap((file) =>
       [...read(file).matchAll(/^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm)]
         .filter(([, name = ""]) => bare.has(name))
         .map(([, name]) => `${file}: ${name}`),
@@ -138,13 +163,13 @@ describe("names", () => {
   test('two-valued "yes" | "no" unions are booleans', () => {
     // Catalogue facts that may be unknown are real states.
     const union = /(?<!OrUnknown<)(?:"no"\s*\|\s*"yes"|"yes"\s*\|\s*"no")(?!\s*\|)/;
-    expect(code.filter((file) => union.test(read(file)))).toEqual([]);
+    expect([...code, ...testCode].filter((file) => union.test(read(file)))).toEqual([]);
   });
 });
 
 describe("prose", () => {
   const lines = [
-    ...filesIn("src", /(?<!\.test)\.ts$/).map((file) => [file, comments(file)] as const),
+    ...[...filesIn("src", /(?<!\.test)\.ts$/), ...testCode].map((file) => [file, comments(file)] as const),
     ...documents.map((file) => [file, read(file).split("\n")] as const),
   ];
 
@@ -158,11 +183,22 @@ describe("prose", () => {
 });
 
 describe("tests", () => {
+  const call =
+    /(?:\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*\))?|\]\))\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
+  const titlesOf = (file: string) =>
+    [...read(file).matchAll(call)].map(([, plain, template]) => [file, plain ?? template ?? ""] as const);
+
   test(`a title has at most ${TITLE_LENGTH_MAX} characters`, () => {
-    const call = /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*\))?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
-    const long = testFiles
-      .flatMap((file) => [...read(file).matchAll(call)].map(([, plain, template]) => [file, plain ?? template ?? ""]))
-      .filter(([, title = ""]) => title.length > TITLE_LENGTH_MAX);
-    expect(long).toEqual([]);
+    expect(testFiles.flatMap(titlesOf).filter(([, title]) => title.length > TITLE_LENGTH_MAX)).toEqual([]);
+  });
+
+  test("a title contains no banned phrase", () => {
+    const banned = new RegExp(`(?<![\\w-])(?:${bannedPhrases.join("|").replace(/ /g, "\\s+")})(?![\\w-])`, "i");
+    expect(
+      testCode
+        .filter((file) => testFiles.includes(file))
+        .flatMap(titlesOf)
+        .filter(([, title]) => banned.test(title)),
+    ).toEqual([]);
   });
 });
