@@ -30,14 +30,14 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
   test("PORTAL-05 alerts are switched on, the webhook's secret is shown once, and a test says what became of it", async () => {
     const page = await portal.page("admin", { allow: [/status of 400/] });
     await page.goto(portal.at("alerts"));
-    await page.getByText("Nobody is told anything yet").waitFor();
-    await page.getByLabel("The balance is below, in EUR").fill("25,00");
+    await page.getByText("Alerts are off").waitFor();
+    await page.getByLabel("Balance below (EUR)").fill("25,00");
     await page.getByLabel("Spend limit usage (%)").fill("80, 200");
     await page.getByLabel("A provider rejects one of our keys").uncheck();
     await page.getByRole("radio", { name: "Specific addresses" }).click();
     await page.getByLabel("Email addresses, one per line").fill("ops@example.eu");
     await page.getByLabel("Webhook").fill(`${hook.url}/hook`);
-    const save = page.getByRole("button", { name: "Switch alerts on" });
+    const save = page.getByRole("button", { name: "Turn on alerts" });
     await save.click();
     await page.getByRole("alert").filter({ hasText: "from 1 to 100" }).waitFor();
     await page.getByLabel("Spend limit usage (%)").fill("80, 100");
@@ -52,8 +52,8 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
       ...{ mail_to: ["ops@example.eu"], webhook: { url: `${hook.url}/hook` } },
     });
 
-    await page.getByRole("button", { name: "Test now" }).click();
-    await dialog.getByText("Every receiver got it.").waitFor();
+    await page.getByRole("button", { name: "Send test alert" }).click();
+    await dialog.getByText("Delivered to all recipients.").waitFor();
     await expect
       .poll(() => dialog.getByRole("listitem").allTextContents())
       .toEqual([expect.stringContaining("ops@example.eu"), expect.stringContaining(hook.url)]);
@@ -69,8 +69,8 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     const page = await portal.page("admin");
     const dialog = page.getByRole("dialog");
     await page.goto(portal.at("alerts"));
-    await page.getByRole("button", { name: "New secret" }).click();
-    await dialog.getByRole("button", { name: "Make a new secret" }).click();
+    await page.getByRole("button", { name: "Rotate secret" }).click();
+    await dialog.getByRole("button", { name: "Rotate secret" }).click();
     expect(await dialog.locator("[data-secret]").textContent()).toMatch(/^whsec_/);
     await dialog.getByRole("button", { name: "I saved it" }).click();
 
@@ -84,12 +84,12 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
       await deliveries
         .getByRole("row")
         .filter({ hasText: title })
-        .filter({ hasText: `${target}StateDeliveredTries${attempts}` })
+        .filter({ hasText: `${target}StatusDeliveredAttempts${attempts}` })
         .waitFor();
     await expectAccessible(page);
 
-    await page.getByRole("button", { name: "Switch off" }).click();
-    await dialog.getByRole("button", { name: "Switch off" }).click();
+    await page.getByRole("button", { name: "Turn off" }).click();
+    await dialog.getByRole("button", { name: "Turn off" }).click();
     await page.getByText("Off", { exact: true }).waitFor();
     expect(await portal.gateway.manage("GET", "/workspaces/demo/alerts")).toMatchObject({ enabled: false });
   });
@@ -100,14 +100,14 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await portal.gateway.manage("PUT", alerts, { webhook_url: `${hook.url}/hook`, mail_to: [] });
     const page = await portal.page("admin", { allow: [/status of 429/] });
     await page.goto(portal.at("alerts"));
-    await page.getByRole("button", { name: "Test now" }).click();
+    await page.getByRole("button", { name: "Send test alert" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("it answered 500").waitFor();
     await dialog.getByRole("button", { name: "Close" }).last().click();
     const token = portal.gateway.adminToken;
     const send = () => portal.gateway.call(token, `/manage${alerts}/test`, { method: "POST" });
     while ((await send()).status === 200);
-    await page.getByRole("button", { name: "Test now" }).click();
+    await page.getByRole("button", { name: "Send test alert" }).click();
     await dialog.getByText("10 test alerts an hour").waitFor();
   });
 });

@@ -86,8 +86,8 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     db.prepare("update people_sessions set created_at = ?").run(new Date(Date.now() - 3_600_000).toISOString());
     db.close();
     await page.goto(`${portal.origin}/app/account`);
-    await page.getByRole("button", { name: "Add a passkey" }).click();
-    await page.getByLabel("Its name").fill("Key on a ring");
+    await page.getByRole("button", { name: "Add passkey" }).click();
+    await page.getByLabel("Name").fill("Key on a ring");
     await page.getByRole("button", { name: "Continue" }).click();
     const again = page.getByRole("dialog", { name: "Confirm your identity" });
     await again.getByLabel("Your password").fill("not the password");

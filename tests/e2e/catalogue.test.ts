@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     expect(await other.getByLabel("Sovereignty").inputValue()).toBe("L3");
     await expectAccessible(other);
     await page.getByLabel("Search", { exact: true }).fill("no such model");
-    await page.getByText("No model is like that").waitFor();
+    await page.getByText("No models match").waitFor();
     await page.getByRole("button", { name: "Clear all filters" }).last().click();
     await table.getByRole("row").nth(5).waitFor();
     expect(new URL(page.url()).searchParams.has("q")).toBe(false);
@@ -70,8 +70,8 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await page.goto(`${portal.origin}/app/models/sandbox/chat`);
     const us = page.locator("details", { hasText: "sandbox-us" });
     await us.getByText("Excluded by your policy").waitFor();
-    await page.locator("details", { hasText: "sandbox-de" }).getByText("allowed by your policy").waitFor();
-    const link = page.getByRole("link", { name: "Try it" });
+    await page.locator("details", { hasText: "sandbox-de" }).getByText("Allowed by your policy").waitFor();
+    const link = page.getByRole("link", { name: "Try in playground" });
     expect(await link.getAttribute("href")).toBe("/app/w/demo/playground?surface=chat&model=sandbox%2Fchat");
     await page.goto(`${portal.origin}/app/models?q=sandbox/chat`);
     await page
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await page.getByText("Certifications").waitFor();
     await screenshot(page, "provider");
     await expectAccessible(page);
-    await page.getByRole("link", { name: "What the levels mean" }).click();
+    await page.getByRole("link", { name: "About sovereignty levels" }).click();
     await page.getByRole("heading", { level: 1, name: "Sovereignty levels" }).waitFor();
     await page.getByRole("listitem").nth(5).waitFor();
     await screenshot(page, "sovereignty");
@@ -112,8 +112,8 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     const page = await portal.browser.newPage({ locale: "en-GB" });
     try {
       await page.goto(`${old.url}/app/models/lab/writer`);
-      await page.getByText("stale evidence").first().waitFor();
-      await page.getByText("read 31 Jan 2024").first().waitFor();
+      await page.getByText("Stale evidence").first().waitFor();
+      await page.getByText("Read 31 Jan 2024").first().waitFor();
       await page.goto(`${old.url}/app/providers/acme`);
       await page.getByText("Stale evidence").waitFor();
       await page.getByText("stale", { exact: true }).first().waitFor();

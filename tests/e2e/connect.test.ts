@@ -30,7 +30,7 @@ describe.runIf(hasChromium)("connect pages", () => {
     await page.getByLabel("Model").fill("sandbox/claude");
     await page.getByText('"ANTHROPIC_MODEL": "sandbox/claude"').waitFor();
     expect(new URL(page.url()).searchParams.get("model")).toBe("sandbox/claude");
-    await page.getByRole("button", { name: "Make a key for Claude Code" }).click();
+    await page.getByRole("button", { name: "Create key for Claude Code" }).click();
     const key = (await page.locator('[data-secret="Key for Claude Code"]').textContent()) ?? "";
     expect(key).toMatch(/^sk_svc_live_/);
     await page.getByText(`"ANTHROPIC_AUTH_TOKEN": "${key}"`).waitFor();
@@ -42,7 +42,7 @@ describe.runIf(hasChromium)("connect pages", () => {
     await check.getByText("OpenAI SDK for JavaScript").waitFor();
     await asks(key, "claude-cli/2.1.325 (external, cli)");
     await check.getByText("Claude Code is connected").waitFor();
-    await check.getByText(/^served by sandbox-/).waitFor();
+    await check.getByText(/^Served by sandbox-/).waitFor();
     await screenshot(page, "connect-claude-code");
     await expectAccessible(page);
     await check.getByRole("link", { name: "The request" }).click();
@@ -57,12 +57,12 @@ describe.runIf(hasChromium)("connect pages", () => {
     await check.getByText("any new request counts").waitFor();
     await page.waitForTimeout(500);
     await asks(key, "axios/1.0", "unknown/nothing");
-    await check.getByText("was refused (404)").waitFor();
+    await check.getByText("was rejected (404)").waitFor();
     await check.getByText("model_not_found").waitFor();
     const member = await portal.page("member");
     await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true });
     await member.goto(portal.at("connect/n8n"));
-    await member.getByRole("button", { name: "Make a key for n8n" }).click();
+    await member.getByRole("button", { name: "Create key for n8n" }).click();
     await member.locator('[data-secret="Key for n8n"]').waitFor();
     const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys");
     expect(data.find(({ name }: Json) => name === "n8n")).toMatchObject({
@@ -70,6 +70,6 @@ describe.runIf(hasChromium)("connect pages", () => {
       member: "member@example.eu",
     });
     await page.goto(portal.at("connect/emacs"));
-    await page.getByText("This client is not here").waitFor();
+    await page.getByText("Client not found").waitFor();
   });
 });

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("home", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at());
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
-    await page.getByText("The sandbox answers").waitFor();
+    await page.getByText("The sandbox is active").waitFor();
     await page.getByText("Waiting for the first request").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Create key" }).click();
@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)("home", () => {
     expect((await portal.gateway.call(secret, "/v1/chat/completions", { body: sent })).status).toBe(200);
     await page.getByText("First request received").waitFor();
     await screenshot(page, "home-green");
-    await page.getByRole("link", { name: "Look at it" }).click();
+    await page.getByRole("link", { name: "View request" }).click();
     await eventually(() => page.url()).toContain("/requests/");
   });
 
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("home", () => {
     await page.goto(portal.at("", "empty"));
     const empty = page.getByText("The wallet is empty");
     await empty.waitFor();
-    await page.getByText("are refused with 402").waitFor();
+    await page.getByText("are rejected with 402").waitFor();
     await portal.gateway.manage("POST", "/workspaces/empty/wallet/credits", { amount: "5" });
     await page.reload();
     await page.getByText("Waiting for the first request").waitFor();
@@ -75,8 +75,8 @@ describe.skipIf(!hasChromium)("home", () => {
       expect((await gateway.call(made.key, "/v1/chat/completions", { body })).status).toBe(200);
     const page = await portal.page("operator");
     await page.goto(portal.at());
-    await page.getByText("A personal key waits for approval.").waitFor();
-    await page.getByText(/^nightly ends in [23] days/).waitFor();
+    await page.getByText("1 personal key is waiting for approval.").waitFor();
+    await page.getByText(/^nightly expires in [23] days/).waitFor();
     await page.getByText("Balance").waitFor();
     await eventually(() =>
       page.getByRole("table", { name: "Recent requests" }).getByRole("row").count(),

@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByLabel("Expires").selectOption("90");
     await page.getByLabel("Chat").check();
     await page.getByLabel("IP allowlist").fill("127.0.0.1\n::1");
-    await page.getByLabel("Requests a minute").fill("120");
+    await page.getByLabel("Rate limit (RPM)").fill("120");
     await page.getByText("Key policy").click();
     await page.getByLabel("No training").check();
     await expectAccessible(page);
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "backend" }).click();
     const drawer = page.locator("dialog[open]");
-    await drawer.getByText("120 requests a minute").waitFor();
+    await drawer.getByText("Rate limit: 120 RPM").waitFor();
     await drawer.getByText("No training").waitFor();
     expect(page.url()).toContain("key=key_");
     await screenshot(page, "keys-detail");
@@ -74,9 +74,9 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     for (const who of ["operator", "member"] as const) {
       const page = await portal.page(who);
       await page.goto(portal.at("keys"));
-      await row(page, "frugal").getByText("€2.50 a day, €40.00 a month").waitFor();
+      await row(page, "frugal").getByText("€2.50 per day, €40.00 per month").waitFor();
       await page.getByRole("link", { name: "frugal" }).click();
-      await page.locator("dialog[open]").getByText("May spend €2.50 a day").waitFor();
+      await page.locator("dialog[open]").getByText("Spend limit: €2.50 per day").waitFor();
     }
     await manage("POST", `/keys/${id}/revoke`);
   });
@@ -101,8 +101,8 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await eventually(() => timer.textContent()).not.toBe(before);
     await page.goto(portal.at(`keys?key=${id}`));
     await page.getByRole("button", { name: "Revoke" }).click();
-    await page.getByRole("button", { name: "Revoke the key" }).click();
-    await page.getByText("worker is revoked.").waitFor();
+    await page.getByRole("button", { name: "Revoke key" }).click();
+    await page.getByText("worker revoked").waitFor();
     expect([await validated(key), await validated(next)]).toEqual([401, 200]);
     await page.goto(portal.at("keys?view=ended"));
     await row(page, "worker").getByText("revoked").waitFor();
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const { id } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "notebook" });
     const page = await portal.page("operator", { allow: [/status of 400/] });
     await page.goto(portal.at(`keys?key=${id}`));
-    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByRole("button", { name: "Edit" }).click();
     await page.getByLabel("IP allowlist").fill("nowhere");
     await page.getByRole("button", { name: "Save key" }).click();
     await page
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
       .waitFor();
     await page.getByLabel("IP allowlist").fill("203.0.113.0/24");
     await page.getByRole("button", { name: "Save key" }).click();
-    await page.getByText("hold from its next request on").waitFor();
+    await page.getByText("notebook updated").waitFor();
     expect(await portal.gateway.manage("GET", `/keys/${id}`)).toMatchObject({
       ip_allowlist: ["203.0.113.0/24"],
       rpm: null,
@@ -146,13 +146,13 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByLabel("Name").fill("away");
     await page.route("**/manage/workspaces/demo/keys", (route) => route.abort());
     await page.getByRole("button", { name: "Create key" }).click();
-    await eventually(() => isSeen("The gateway could not be reached")).toBe(true);
+    await eventually(() => isSeen("Can't reach the gateway")).toBe(true);
     await page.unroute("**/manage/workspaces/demo/keys");
     await page.goto(portal.at("keys"));
     await page.getByRole("button", { name: "Decline" }).first().click();
     await page.getByRole("heading", { name: /^Decline / }).waitFor();
-    await page.getByRole("button", { name: "Decline the key" }).click();
-    await page.getByText(/ is declined\.$/).waitFor();
+    await page.getByRole("button", { name: "Decline key" }).click();
+    await page.getByText(/ declined\.$/).waitFor();
   });
 
   test("PORTAL-02 keys are found and put in order, and both stand in the address", async () => {
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const member = await portal.page("member");
     await member.goto(portal.at("keys?new=1"));
     await member.getByLabel("Name").fill("my laptop");
-    expect(await member.getByLabel("Requests a minute").count()).toBe(0);
+    expect(await member.getByLabel("Rate limit (RPM)").count()).toBe(0);
     await member.getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(member);
     expect(secret).toMatch(/^sk_svc_user_live_/);
@@ -195,9 +195,9 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
 
     const admin = await portal.page("admin");
     await admin.goto(portal.at("keys"));
-    await admin.getByText("One personal key waits for approval").waitFor();
+    await admin.getByText("1 personal key is waiting for approval").waitFor();
     await admin.getByRole("button", { name: "Approve" }).click();
-    await admin.getByText("my laptop works from now on.").waitFor();
+    await admin.getByText("my laptop approved").waitFor();
     expect(await validated(secret)).toBe(200);
   });
 });

@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
     await expect.poll(() => rows.count()).toBe(ids.length + 1);
     await expectHarmless(page);
     await page.goto(portal.at(`requests?app=${encodeURIComponent(SCRIPT)}&key=${encodeURIComponent(SCRIPT)}`));
-    await page.getByText("No request fits these filters").waitFor();
+    await page.getByText("No requests match").waitFor();
     await expectHarmless(page);
   });
 
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
       await page.goto(portal.at(`requests/${id}`));
       const show = page.getByRole("button", { name: "Show content" });
       await show.click();
-      const asked = page.getByRole("region", { name: "What was asked", exact: true });
+      const asked = page.getByRole("region", { name: "Captured request", exact: true });
       await asked.waitFor();
       const text = (await asked.textContent()) ?? "";
       expect(text).toContain("<script>window.__ran=1</script>");

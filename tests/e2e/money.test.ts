@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await ledger.getByText("Invoice 17").waitFor();
     expect(new URL(page.url()).searchParams.get("kind")).toBe("topup");
     await expectAccessible(page);
-    const lines = await page.getByRole("link", { name: "JSON lines" }).getAttribute("href");
+    const lines = await page.getByRole("link", { name: "JSON Lines" }).getAttribute("href");
     expect(Object.fromEntries(new URL(lines ?? "", page.url()).searchParams)).toEqual({
       kind: "topup",
       format: "jsonl",
@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await ledger.getByText("Welcome").waitFor();
     expect(await ledger.getByText("Invoice 17").count()).toBe(0);
     await page.getByLabel("To").fill("2020-01-01");
-    await page.getByText("No entry fits these filters").waitFor();
+    await page.getByText("No entries match").waitFor();
   });
 
   test("PORTAL-05 what running requests hold cannot be spent, and a wallet with nothing left says so", async () => {
@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
   test("PORTAL-05 a top-up is an order with the operator's page, and the wallet has the money when it is paid", async () => {
     const page = await portal.page("admin");
     await page.goto(portal.at("wallet?new=1"));
-    await page.getByLabel("Amount in EUR").fill("12,50");
+    await page.getByLabel("Amount (EUR)").fill("12,50");
     await page.getByLabel("Payment method").selectOption("Operator's shop");
     await page.getByRole("button", { name: "Create order" }).click();
     const pay = page.getByRole("link", { name: "Open payment page" });
@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await sendPayment(portal.gateway, {
       ...{ id: "evt_1", type: "payment.succeeded", order, payment: "pay_1", amount: "12.50", currency: "EUR" },
     });
-    await page.getByText("€12.50 is in the wallet.").waitFor();
+    await page.getByText("€12.50 was added to the wallet.").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
     await page.getByRole("tab", { name: "Top-ups" }).click();
     await page
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
       expect(await rows.nth(at).getByRole("cell").nth(1).textContent()).toBe(numberText(count));
       expect(await titles(rows.nth(at))).toEqual(amounts.map((amount: string) => `${amount} EUR`));
     }
-    await paper.getByText("This month is not over").waitFor();
+    await paper.getByText("Month in progress").waitFor();
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "CSV" }).click();
     const text = await readFile(await (await download).path(), "utf8");
@@ -188,7 +188,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.emulateMedia({ media: "screen" });
     await page.getByLabel("Month").selectOption({ index: 6 });
     await paper.getByText("No transactions in this month.").waitFor();
-    expect(await paper.getByText("This month is not over").count()).toBe(0);
+    expect(await paper.getByText("Month in progress").count()).toBe(0);
   });
 
   test("PORTAL-12 a statement of large sums fits on a phone", async () => {
@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
   test("PORTAL-05 limits are set and changed in place, and whoever is near to one comes first", async () => {
     const page = await portal.page("admin", { allow: [/status of 400/] });
     await page.goto(portal.at("limits"));
-    await page.getByText("No member and no key has a limit of its own").waitFor();
+    await page.getByText("No member or key limits").waitFor();
     const limits = (query: string): Promise<Json> => portal.gateway.manage("GET", `/workspaces/demo/limits?${query}`);
     const research = `key=${portal.keys.get("research")}`;
     const spent = nanosOf((await limits(research)).month.spent);
@@ -216,43 +216,43 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
       ["research", near],
       ["backend", "0.01"],
     ] as const) {
-      await page.getByRole("button", { name: "Set a limit" }).first().click();
+      await page.getByRole("button", { name: "Set limit" }).first().click();
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("Key", { exact: true }).selectOption({ value: portal.keys.get(key) ?? "" });
-      await dialog.getByLabel("A month, in EUR").fill(month);
-      await dialog.getByRole("button", { name: "Set the limit" }).click();
+      await dialog.getByLabel("Monthly limit (EUR)").fill(month);
+      await dialog.getByRole("button", { name: "Set limit" }).click();
       await dialog.waitFor({ state: "hidden" });
     }
-    await page.getByRole("button", { name: "Set a limit" }).first().click();
+    await page.getByRole("button", { name: "Set limit" }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("radio", { name: "Member" }).click();
     await dialog.getByLabel("Member", { exact: true }).selectOption(SOMEBODY);
-    await dialog.getByLabel("A day, in EUR").fill("30000");
-    await dialog.getByRole("button", { name: "Set the limit" }).click();
+    await dialog.getByLabel("Daily limit (EUR)").fill("30000");
+    await dialog.getByRole("button", { name: "Set limit" }).click();
     await dialog.waitFor({ state: "hidden" });
     expect(await limits(`member=${SOMEBODY}`)).toMatchObject({ day: { limit: "30000.00" }, month: { limit: null } });
-    await page.getByRole("button", { name: "Set a limit: All of demo" }).click();
-    await page.getByLabel("A day, in EUR").fill("1,000");
+    await page.getByRole("button", { name: "Set limit for Workspace demo" }).click();
+    await page.getByLabel("Daily limit (EUR)").fill("1,000");
     await page.getByRole("button", { name: "Save limits" }).click();
     expect(await page.locator("input:user-invalid").inputValue()).toBe("1,000");
-    await page.getByLabel("A day, in EUR").fill("2000000000");
+    await page.getByLabel("Daily limit (EUR)").fill("2000000000");
     await page.getByRole("button", { name: "Save limits" }).click();
     await page.getByRole("alert").filter({ hasText: "from 0 to 1000000000" }).waitFor();
-    await page.getByLabel("A day, in EUR").fill("5,00");
+    await page.getByLabel("Daily limit (EUR)").fill("5,00");
     await page.getByRole("button", { name: "Save limits" }).click();
-    await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
+    await page.getByRole("progressbar", { name: "Daily limit: Workspace demo" }).waitFor();
     const items = page.getByRole("main").getByRole("listitem");
     await expect.poll(() => items.count()).toBe(4);
     expect(await items.nth(1).textContent()).toContain("backend");
-    expect(await items.nth(1).textContent()).toContain("Stopped");
-    expect(await items.nth(2).textContent()).toMatch(/^research.*Near the limit/);
+    expect(await items.nth(1).textContent()).toContain("Limit reached");
+    expect(await items.nth(2).textContent()).toMatch(/^research.*Near limit/);
     expect(await items.nth(3).textContent()).toContain(SOMEBODY);
     const month = items.nth(2).getByText("This month (UTC)").locator("..");
     expect(await month.locator("[title]").first().getAttribute("title")).toBe(`${amountOf(spent)} EUR`);
     await month.getByTitle(`${near} EUR`).waitFor();
     await month.getByText("90%").waitFor();
-    await page.getByRole("button", { name: "Change limits of research" }).click();
-    await page.getByLabel("A month, in EUR").fill("");
+    await page.getByRole("button", { name: "Edit limits for research" }).click();
+    await page.getByLabel("Monthly limit (EUR)").fill("");
     await page.getByRole("button", { name: "Save limits" }).click();
     await expect.poll(async () => (await limits(research)).month.limit).toBeNull();
     await page.reload();
@@ -276,11 +276,11 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("limits", slug));
     await expectAccessible(page);
-    await page.getByRole("button", { name: /^Set a limit: All of/ }).click();
-    await page.getByLabel("A day, in EUR").fill("5.00");
+    await page.getByRole("button", { name: /^Set limit for Workspace/ }).click();
+    await page.getByLabel("Daily limit (EUR)").fill("5.00");
     await portal.gateway.manage("PUT", limits, { month: "50.00" });
     await page.getByRole("button", { name: "Save limits" }).click();
-    await page.getByText("They hold from the next request on.").waitFor();
+    await page.getByText(/^Limits for .* saved$/).waitFor();
     expect(await portal.gateway.manage("GET", limits)).toMatchObject({
       day: { limit: "5.00" },
       month: { limit: "50.00" },

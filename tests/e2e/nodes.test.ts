@@ -51,9 +51,9 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await dialog.getByRole("button", { name: "Add node" }).click();
     const token = (await dialog.locator("[data-secret]").textContent()) ?? "";
     expect(token).toMatch(/^nt_svc_/);
-    await dialog.getByText("waiting for it").waitFor();
+    await dialog.getByText("Waiting for connection").waitFor();
     const agent = connect(token);
-    await dialog.getByText("It serves llama3:8b, qwen3:4b, nomic-embed-text.").waitFor();
+    await dialog.getByText("Serves llama3:8b, qwen3:4b, nomic-embed-text.").waitFor();
     await dialog.getByRole("button", { name: "I copied the token" }).click();
     // Shown once: nothing of it is on the page any more.
     expect(await page.content()).not.toContain(token);
@@ -63,7 +63,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await row.getByText("not declared").waitFor();
     await row.getByRole("button", { name: "rack" }).click();
     await page.getByLabel("Country").selectOption("DE");
-    await page.getByRole("button", { name: "Declare" }).click();
+    await page.getByRole("button", { name: "Save country" }).click();
     await row.getByText("Germany").waitFor();
     await page.getByLabel("Node model").selectOption("llama3:8b");
     const behind = page.getByLabel("Catalogue model");
@@ -82,9 +82,9 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
       state: "connected",
     });
     await expectAccessible(page);
-    await page.getByRole("button", { name: "New token" }).click();
-    await page.getByRole("button", { name: "Make a new token" }).click();
-    await page.getByText("waiting for it").waitFor();
+    await page.getByRole("button", { name: "Rotate token" }).click();
+    await page.getByRole("button", { name: "Rotate token" }).click();
+    await page.getByText("Waiting for connection").waitFor();
     expect(await agent.over).toContain("revoked");
     await page.getByRole("button", { name: "I copied the token" }).click();
     await page.getByRole("button", { name: "Remove", exact: true }).click();
@@ -107,14 +107,14 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.goto(portal.at("nodes"));
     const row = page.getByRole("row").filter({ hasText: "rack-frankfurt" });
     await row.getByText("connected").waitFor();
-    await page.getByRole("row").filter({ hasText: "lab-vienna" }).getByText("never seen").waitFor();
+    await page.getByRole("row").filter({ hasText: "lab-vienna" }).getByText("Never connected").waitFor();
     await screenshot(page, "nodes");
     expect(await page.getByRole("button", { name: "Add node" }).count()).toBe(0);
     await page.setViewportSize({ width: 380, height: 800 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await page.goto(portal.at("nodes?node=studio-lyon"));
     await page.getByText("node/studio-lyon/qwen3:4b").waitFor();
-    for (const name of ["New token", "Remove", "Map"])
+    for (const name of ["Rotate token", "Remove", "Map"])
       expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
@@ -133,7 +133,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     expect(answer.status).toBe(200);
     const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at(`requests/${answer.body.id}`, slug));
-    await page.getByText(/Commit point after/).waitFor();
+    await page.getByText(/Commit point at/).waitFor();
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(380);
   });
 });

@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
   test("PORTAL-10 one is connected once the provider accepts it, replaced, and forgotten after a question", async () => {
     const page = await portal.page("operator", { allow: [/status of 409/] });
     await page.goto(`${portal.origin}/app/operator/providers?q=deepinfra`);
-    await rowOf(page, "own keys only").waitFor();
+    await rowOf(page, "Workspace keys only").waitFor();
     await page.getByRole("button", { name: /^Connect deepinfra/i }).click();
     const drawer = page.getByRole("dialog", { name: /deepinfra/i }).first();
     const connect = async (key: string) => {
@@ -53,21 +53,21 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await screenshot(page, "operator-credential");
     await expectAccessible(page);
 
-    await drawer.getByText("Replace what is stored").waitFor();
+    await drawer.getByText("Replace stored credential").waitFor();
     const shown = drawer.getByRole("status").filter({ hasText: "fingerprint" });
     const before = await shown.textContent();
     await connect(OWN("next"));
     await expect.poll(() => shown.textContent()).not.toBe(before);
 
     await drawer.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByText("Workspaces without a key of their own cannot call").waitFor();
+    await page.getByText("Workspaces without their own key can no longer call").waitFor();
     await page.getByRole("button", { name: "Delete credential" }).click();
-    await drawer.getByText("Connect for everybody").waitFor();
+    await drawer.getByText("Connect for all workspaces").waitFor();
     expect(await listed("deepinfra")).toMatchObject({ connected: false, stored: false });
     for (const gone of [drawer.getByRole("button", { name: "Disconnect" }), shown])
       await gone.waitFor({ state: "detached" });
     await page.keyboard.press("Escape");
-    await rowOf(page, "own keys only").waitFor();
+    await rowOf(page, "Workspace keys only").waitFor();
   });
 
   test("PORTAL-10 a setting wins: what is connected behind it is kept, and said not to be used", async () => {
@@ -77,9 +77,9 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByText("A setting takes precedence").waitFor();
     expect(await drawer.getByRole("button", { name: "Disconnect" }).count()).toBe(0);
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("behind"));
-    await drawer.getByLabel("Keep it without asking the provider").check();
-    await drawer.getByRole("button", { name: "Connect untested" }).click();
-    const said = drawer.getByRole("status").filter({ hasText: "Kept, and not used" });
+    await drawer.getByLabel("Skip test").check();
+    await drawer.getByRole("button", { name: "Connect without test" }).click();
+    const said = drawer.getByRole("status").filter({ hasText: "Stored, not used" });
     await said.waitFor();
     expect(await said.textContent()).toContain("PROVIDER_NEBIUS_API_KEY");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
@@ -87,14 +87,14 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByRole("button", { name: "Disconnect" }).click();
     await page.getByText("The setting still connects all workspaces.").waitFor();
     await page.getByRole("button", { name: "Delete credential" }).click();
-    await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
+    await page.getByText("Stored credential deleted. The setting still applies.").waitFor();
     expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
   });
 
   test("PORTAL-10 what is stored wins over the keys of AWS, which go on when it is forgotten: both are said before", async () => {
     const page = await openOperator(portal, "/providers?provider=aws-bedrock&q=bedrock");
     const drawer = page.getByRole("dialog", { name: /bedrock/i }).first();
-    await drawer.getByText("takes their place for everybody, from the next request on").waitFor();
+    await drawer.getByText("overrides it for all workspaces").waitFor();
     expect(await drawer.getByText("A setting takes precedence").count()).toBe(0);
     expect(await listed("aws-bedrock")).toMatchObject({
       credential: "setting",
@@ -102,8 +102,8 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
       connected_by_settings: true,
     });
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("bedrock"));
-    await drawer.getByLabel("Keep it without asking the provider").check();
-    await drawer.getByRole("button", { name: "Connect untested" }).click();
+    await drawer.getByLabel("Skip test").check();
+    await drawer.getByRole("button", { name: "Connect without test" }).click();
     await drawer.getByText("It is used from the next request.").waitFor();
     expect(await listed("aws-bedrock")).toMatchObject({
       credential: "stored",
@@ -111,10 +111,10 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
       connected_by_settings: true,
     });
     await drawer.getByRole("button", { name: "Disconnect" }).click();
-    await page.getByText("Settings connect everybody in its place").waitFor();
-    expect(await page.getByText("cannot call").count()).toBe(0);
+    await page.getByText("The setting then connects all workspaces").waitFor();
+    expect(await page.getByText("can no longer call").count()).toBe(0);
     await page.getByRole("button", { name: "Delete credential" }).click();
-    await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
+    await page.getByText("Stored credential deleted. The setting still applies.").waitFor();
     expect(await listed("aws-bedrock")).toMatchObject({ connected: true, credential: "setting", stored: false });
   });
 });

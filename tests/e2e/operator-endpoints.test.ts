@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const page = await openOperator(portal, "/health?show=trouble");
     const failing = rowOf(page, "deepinfra");
     await failing.getByText("Circuit open").filter({ visible: true }).waitFor();
-    await failing.getByText(/^for \d|^until the next request/).waitFor();
+    await failing.getByText(/^for \d|^Probe on next request/).waitFor();
     await page.getByLabel("Show").selectOption("used");
     await page.waitForURL(/show=used/);
     await rowOf(page, "sandbox").first().waitFor();
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const page = await openOperator(portal, "/providers?q=sandbox-de");
     await rowOf(page, "simulated").first().waitFor();
     await page.getByRole("searchbox").fill("mistral");
-    await rowOf(page, "own keys only").getByText("PROVIDER_MISTRAL_API_KEY").waitFor();
+    await rowOf(page, "Workspace keys only").getByText("PROVIDER_MISTRAL_API_KEY").waitFor();
     await page.getByRole("button", { name: /^Connect / }).click();
     await page.locator("dialog[open]").getByText("PROVIDER_MISTRAL_API_KEY_FILE=").waitFor();
     await page.keyboard.press("Escape");
@@ -72,11 +72,11 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const page = await openOperator(portal, "/probes");
     await rowOf(page, "proven").first().waitFor();
     await page
-      .getByRole("button", { name: /^Ask now/ })
+      .getByRole("button", { name: /^Probe/ })
       .first()
       .click();
     await page.getByText("1 proven").waitFor();
-    await page.getByRole("button", { name: "Run all now" }).click();
+    await page.getByRole("button", { name: "Run all probes" }).click();
     await page.getByRole("button", { name: /^Ask \d+ endpoints$/ }).click();
     await page.getByText(/^\d+ proven$|\d+ of \d+ failed/).waitFor();
     await expectAccessible(page);
@@ -90,14 +90,14 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const page = await portal.page("operator", { allow: [/status of 400/] });
     await page.goto(`${portal.origin}/app/operator/rates`);
     await rowOf(page, "USD").waitFor();
-    await page.getByRole("button", { name: "Fetch now" }).click();
+    await page.getByRole("button", { name: "Fetch rates" }).click();
     await page.getByText("Set GATEWAY_RATES_URL").waitFor();
     const { data }: Json = await portal.gateway.manage("GET", "/rates");
     const usd = (Number(data.find((one: Json) => one.currency === "USD").per_eur) * 1.01).toFixed(4);
     await page.getByRole("button", { name: "Add rate" }).click();
     await page.getByLabel("Units per EUR").fill(usd);
     await page.getByRole("button", { name: "Add rate" }).click();
-    await page.getByText("1 taken").waitFor();
+    await page.getByText("1 added").waitFor();
     await rowOf(page, "USD").getByText(usd).waitFor();
     await expectAccessible(page);
     await page.getByRole("tab", { name: "History" }).click();

@@ -41,29 +41,29 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     };
     await act("Add funds");
     for (const unclear of ["1,234", "1.234,50"]) {
-      await page.getByLabel("Amount in EUR").fill(unclear);
+      await page.getByLabel("Amount (EUR)").fill(unclear);
       await page.getByRole("button", { name: "Add funds" }).click();
       expect(await page.locator("input:user-invalid").inputValue()).toBe(unclear);
     }
-    await page.getByLabel("Amount in EUR").fill("1.234");
-    await page.getByRole("button", { name: "Put €1.234 in" }).waitFor();
-    await page.getByLabel("Amount in EUR").fill("25,50");
-    await page.getByRole("textbox", { name: "Note optional", exact: true }).fill("Invoice 17");
+    await page.getByLabel("Amount (EUR)").fill("1.234");
+    await page.getByRole("button", { name: "Add €1.234" }).waitFor();
+    await page.getByLabel("Amount (EUR)").fill("25,50");
+    await page.getByRole("textbox", { name: "Note (optional)", exact: true }).fill("Invoice 17");
     await expectAccessible(page);
     await screenshot(page, "operator-credit");
-    await page.getByRole("button", { name: "Put €25.50 in" }).click();
-    await page.getByText("€25.50 are in the wallet of Books.").waitFor();
+    await page.getByRole("button", { name: "Add €25.50" }).click();
+    await page.getByText("€25.50 added to Books").waitFor();
     await rowOf(page, "Books").getByText("€25.50").waitFor();
 
     await act("Grant promotional credit");
-    await page.getByLabel("Amount in EUR").fill("5");
-    await page.getByRole("button", { name: "Give €5.00" }).click();
+    await page.getByLabel("Amount (EUR)").fill("5");
+    await page.getByRole("button", { name: "Grant €5.00" }).click();
     await rowOf(page, "Books").getByText("€30.50").waitFor();
 
     await act("Adjust balance");
-    await page.getByLabel("Amount in EUR").fill("0.5");
+    await page.getByLabel("Amount (EUR)").fill("0.5");
     await page.getByLabel("Reason").fill("A wrong booking");
-    await page.getByRole("button", { name: "Take €0.50 out" }).click();
+    await page.getByRole("button", { name: "Deduct €0.50" }).click();
     await rowOf(page, "Books").getByText("€30.00").waitFor();
 
     await act("Set margin");
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByLabel("Request ID").fill(body.id);
     await page.getByLabel("Reason").fill("It was cut off");
     await page.getByRole("button", { name: "Refund", exact: true }).click();
-    await page.getByText("went back into the wallet of Books").waitFor();
+    await page.getByText("refunded to Books").waitFor();
     expect(Number((await wallet("books")).balance)).toBeGreaterThan(Number(before.balance));
     await page.goto(`${portal.origin}/app/operator/workspaces`);
     await rowOf(page, "Books").waitFor();
@@ -95,16 +95,16 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
       await page.locator("dialog[open]").getByRole("button", { name: button }).click();
     };
     await clara().waitFor();
-    await act("Make operator", "Make operator");
+    await act("Grant operator role", "Grant operator role");
     await clara().getByText("operator", { exact: true }).waitFor();
-    await act("Take operator away", "Take it away");
-    await page.getByText("is no operator any more").waitFor();
-    await act("Create password reset link", "Make the link");
+    await act("Remove operator role", "Remove operator role");
+    await page.getByText("is no longer an operator").waitFor();
+    await act("Create password reset link", "Create link");
     expect(await page.locator("dialog[open] [data-secret]").textContent()).toContain("/app/reset-password?token=");
     await page.getByRole("button", { name: "Done" }).click();
-    await act("Disable the account", "Disable");
+    await act("Disable account", "Disable");
     await clara().getByText("disabled").waitFor();
-    await act("Enable the account", "Enable");
+    await act("Enable account", "Enable");
     await page.getByText("can sign in again").waitFor();
     await expectAccessible(page);
     await screenshot(page, "operator-people");
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     expect(await erase.isDisabled()).toBe(true);
     await expectAccessible(page);
     await screenshot(page, "operator-erase");
-    await dialog.getByLabel(`Type ${email} to go on`).fill(email);
+    await dialog.getByLabel(`Type ${email} to confirm`).fill(email);
     await erase.click();
     await page.getByText("Person erased").waitFor();
     const row = rowOf(page, "@erased.invalid");
@@ -161,6 +161,6 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByRole("button", { name: "Connect", exact: true }).click();
     await dialog.getByLabel("Your password").fill(password);
     await dialog.getByRole("button", { name: "Continue" }).click();
-    await page.getByRole("heading", { name: "The device is connected" }).waitFor();
+    await page.getByRole("heading", { name: "Device connected" }).waitFor();
   });
 });

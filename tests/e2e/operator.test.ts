@@ -18,27 +18,27 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
 
   test("PORTAL-10 nobody else sees them: not in the sidebar, nor by their address", async () => {
     const page = await openOperator(portal, "/workspaces", "member");
-    await page.getByText("This is for the operator of this gateway").waitFor();
+    await page.getByText("Only operators can view this page").waitFor();
     expect(await page.getByRole("link", { name: "Endpoint health" }).count()).toBe(0);
     expect(await page.getByRole("table").count()).toBe(0);
   });
 
   test("PORTAL-10 the overview says whether the gateway is well, check by check", async () => {
     const page = await openOperator(portal, "");
-    await page.getByText("Well", { exact: true }).waitFor();
+    await page.getByText("Healthy", { exact: true }).waitFor();
     const checks = page.getByRole("list", { name: "Checks" });
     await checks.getByText("the books balance").waitFor();
-    await page.getByRole("button", { name: "Check again" }).click();
+    await page.getByRole("button", { name: "Run checks" }).click();
     await expectAccessible(page);
     await screenshot(page, "operator-overview");
-    await checks.getByRole("link", { name: "Look into endpoints" }).click();
+    await checks.getByRole("link", { name: "Review endpoints" }).click();
     await page.getByRole("heading", { name: "Endpoint health" }).waitFor();
   });
 
   test("PORTAL-10 configuration: values and where they come from, secrets as set, a search in the address", async () => {
     const page = await openOperator(portal, "/configuration?from=set");
     await rowOf(page, "GATEWAY_RPM_LIVE").getByText("450").waitFor();
-    await rowOf(page, "PROVIDER_DEEPINFRA_API_KEY").getByText("set, never shown").waitFor();
+    await rowOf(page, "PROVIDER_DEEPINFRA_API_KEY").getByText("Set (hidden)").waitFor();
     await page.getByText("GATEWAY_NO_SUCH_SETTING").waitFor();
     await expectAccessible(page);
     await screenshot(page, "operator-configuration");
@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
     const before = await current();
     await page.getByRole("button", { name: "Rotate master key" }).click();
     await page.locator("dialog[open]").getByRole("button", { name: "Rotate master key" }).click();
-    await page.getByText("Every data key is wrapped by the current master key.").waitFor();
+    await page.getByText("All data keys are wrapped with the current master key.").waitFor();
     await expect.poll(current).not.toBe(before);
     await expectAccessible(page);
     await screenshot(page, "operator-master-key");

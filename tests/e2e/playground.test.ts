@@ -65,10 +65,10 @@ describe.runIf(hasChromium)("the playground", () => {
     expect(await sent(page, "chat/completions")).toEqual(chat);
     const log = page.getByRole("log", { name: "Conversation" });
     await log.getByText(/simulated by sandbox-/).waitFor();
-    await page.getByText("Routing").waitFor();
+    await page.getByRole("heading", { name: "Routing" }).waitFor();
     const row = await answered(page, "chat");
     expect(row.streaming).toBe(true);
-    await page.getByText(/events as they came/).waitFor();
+    await page.getByText(/Raw response \(/).waitFor();
     const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys");
     const made = data.find(({ name }: Json) => name === "Playground");
     const lifeMs = Date.parse(made.expires_at) - Date.parse(made.created_at);
@@ -102,7 +102,7 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.getByText("Tools and JSON schema").click();
     await page.getByLabel("Tools").fill("[{");
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("The tools must be JSON").waitFor();
+    await page.getByText("Tools must be valid JSON").waitFor();
     await page.getByRole("button", { name: "Insert example tool" }).click();
     await page
       .locator('input[type="file"]')
@@ -130,7 +130,7 @@ describe.runIf(hasChromium)("the playground", () => {
       ],
       tools: [expect.objectContaining({ name: "get_weather", input_schema: expect.objectContaining({}) })],
     });
-    await page.getByText("Routing").waitFor();
+    await page.getByRole("heading", { name: "Routing" }).waitFor();
     await answered(page, "messages");
   });
 
@@ -153,7 +153,7 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.getByLabel("Dimensions").fill("64");
     const embeddings = await sent(page, "embeddings");
     expect(embeddings).toEqual({ model: embeddings.model, input: ["a house", "a cottage"], dimensions: 64 });
-    await page.getByText("How alike they are").waitFor();
+    await page.getByText("Cosine similarity").waitFor();
     const alike = (await page.getByRole("table").last().locator("tbody td").allTextContents()).map(Number);
     expect([alike[0], alike[1], alike[3]]).toEqual([1, alike[2], 1]);
     expect(alike[1]).toBeLessThan(1);
@@ -165,7 +165,7 @@ describe.runIf(hasChromium)("the playground", () => {
       expect.stringContaining("My invoice"),
       ["urgent", "queue", "mood"],
     ]);
-    await page.getByText(/yes with \d+\s?%/).waitFor();
+    await page.getByText(/Probability of yes: \d+\s?%/).waitFor();
     await answered(page, "decisions");
     await screenshot(page, "playground-decisions");
 
@@ -179,14 +179,14 @@ describe.runIf(hasChromium)("the playground", () => {
       ...{ model: speech.model, voice: speech.voice, input: "Good morning", response_format: "wav" },
       ...{ speed: 1.5, instructions: "Calm" },
     });
-    await page.getByLabel("The speech").waitFor();
+    await page.getByLabel("Generated speech").waitFor();
     await answered(page, "speech");
     const seconds = () => page.locator("audio").evaluate((audio) => Number(Reflect.get(audio, "duration")));
     await expect.poll(seconds, { timeout: 15_000 }).toBeGreaterThan(0);
 
     await page.getByRole("tab", { name: "Transcription" }).click();
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("Choose an audio file first").waitFor();
+    await page.getByText("Select an audio file").waitFor();
     const spoken = await portal.gateway.tenant().then(async ({ key }) => {
       const response = await fetch(`${portal.origin}/v1/audio/speech`, {
         method: "POST",
@@ -219,14 +219,14 @@ describe.runIf(hasChromium)("the playground", () => {
     const page = await portal.page("member");
     await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: false });
     await page.goto(portal.at("playground?model=sandbox%2Fchat"));
-    await page.getByText("members have no keys of their own").waitFor();
+    await page.getByText("Personal keys are off in this workspace").waitFor();
     expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
     // A key that is pasted is used instead.
     const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", {
       name: "given",
       environment: "test",
     });
-    await page.getByLabel("Use a key of yours").fill(key);
+    await page.getByLabel("Use your own key").fill(key);
     await page.getByLabel("Prompt", { exact: true }).fill("With my key");
     await page.getByRole("button", { name: "Send" }).click();
     await page
@@ -253,14 +253,14 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.goto(portal.at("playground?model=sandbox%2Fslow"));
     await page.getByLabel("Prompt", { exact: true }).fill("word ".repeat(200));
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("Writing", { exact: true }).waitFor();
+    await page.getByText("Streaming", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("stopped", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     const said = await page.getByRole("log").textContent();
     expect(said).toContain("simulated");
     expect(said?.match(/word/g)?.length).toBeLessThan(400);
-    await page.getByText("not told yet").waitFor({ state: "detached" });
+    await page.getByText("Pending").waitFor({ state: "detached" });
   });
 
   test("PORTAL-09 an error of the gateway is shown with its words and its id", async () => {

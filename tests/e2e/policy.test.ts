@@ -22,7 +22,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("policy"));
     const remains = page.getByRole("region", { name: "Available after this policy" });
-    await remains.getByText("No rule keeps anything out").waitFor();
+    await remains.getByText("No rule excludes any endpoint").waitFor();
     const ladder = page.getByRole("group", { name: "Sovereignty floor" });
     const left = async () =>
       (await ladder.getByText(/^\d+ remain/).allTextContents()).map((text) => Number.parseInt(text, 10));
@@ -51,7 +51,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(await policy()).toMatchObject({ floor: "L2" });
     await page.getByRole("tab", { name: "History" }).click();
     await page.getByRole("row").filter({ hasText: "in force" }).getByText("ada@example.eu").waitFor();
-    await page.getByRole("button", { name: "Edit from version 1" }).click();
+    await page.getByRole("button", { name: "Load version 1 into editor" }).click();
     await page.getByText("1 rule changed").waitFor();
     expect(await page.getByRole("radio", { name: /No floor/ }).isChecked()).toBe(true);
   });
@@ -60,10 +60,10 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at("policy"));
-    await page.getByRole("radio", { name: "Only these countries" }).click();
+    await page.getByRole("radio", { name: "Selected countries" }).click();
     await page.getByText("30 countries").first().waitFor();
     await page.getByRole("button", { name: "Clear", exact: true }).click();
-    await page.getByText("Choose at least one country").waitFor();
+    await page.getByText("Select at least one country").waitFor();
     expect(await page.getByRole("button", { name: "Save policy" }).isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Select EU" }).click();
     await page.getByRole("button", { name: "Save policy" }).click();
@@ -104,8 +104,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("Blocked providers", { exact: true }).first().click();
     await page.getByRole("group", { name: "Blocked providers" }).getByLabel("Sandbox US").check();
     await page.getByText("Allowed models", { exact: true }).first().click();
-    await page.getByLabel("Only chosen models").check();
-    await page.getByText("Choose at least one model").waitFor();
+    await page.getByLabel("Only selected models").check();
+    await page.getByText("Select at least one model").waitFor();
     expect(await page.getByRole("button", { name: "Save policy" }).isDisabled()).toBe(true);
     const models = page.getByRole("group", { name: "Allowed models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
@@ -118,7 +118,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     for (const [name, count] of Object.entries(after))
       expect(await remains.locator(`[data-figure="${name}"]`).textContent()).toBe(String(count));
     for (const { out } of why) await remains.getByText(`${out.endpoints} endpoint`).first().waitFor();
-    await page.getByLabel("Which models").selectOption(`Lost (${lost.length})`);
+    await page.getByLabel("Filter models").selectOption(`Removed (${lost.length})`);
     await expect.poll(() => page.getByText("stays", { exact: true }).count()).toBe(0);
     await page.getByText("lost", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Save policy" }).click();
@@ -130,22 +130,22 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await expect
       .poll(() => newest.getByRole("listitem").allTextContents())
       .toEqual([
-        "Zero data retention:not required→nowrequired",
-        "Blocked providers:none→nowsandbox-us",
-        "Allowed models:every model→nowsandbox/chat-fr",
+        "Zero data retention:Not required→toRequired",
+        "Blocked providers:None→tosandbox-us",
+        "Allowed models:All models→tosandbox/chat-fr",
       ]);
     await page.getByRole("tab", { name: "Rules" }).click();
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
     await page.getByText("No endpoints left").waitFor();
     await page.getByRole("button", { name: "Save policy" }).click();
-    await page.getByRole("dialog").getByText("every request would be refused").waitFor();
+    await page.getByRole("dialog").getByText("All requests would be rejected").waitFor();
     expect(await portal.gateway.manage("GET", rules)).toMatchObject(others);
   });
 
   test("PORTAL-06 a member looks and tries, and has nothing to save with", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("policy"));
-    await page.getByText("Only an admin or an owner changes the policy").waitFor();
+    await page.getByText("Only admins and owners can change the policy").waitFor();
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
     await page.getByText("No endpoints left").waitFor();
     expect(await page.getByRole("button", { name: "Save policy" }).count()).toBe(0);
@@ -161,10 +161,10 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Save policy" }).click();
     await page.getByText("Policy saved").waitFor();
     await page.goto(portal.at("routers", slug));
-    await page.getByRole("button", { name: "New router" }).first().waitFor();
+    await page.getByRole("button", { name: "Create router" }).first().waitFor();
     await page.goto(portal.at("usage", slug));
-    await page.getByText("What was used and spent").waitFor();
+    await page.getByText("Usage and spend of this workspace").waitFor();
     await page.goto(portal.at("limits", slug));
-    await page.getByRole("button", { name: "Set a limit" }).first().waitFor();
+    await page.getByRole("button", { name: "Set limit" }).first().waitFor();
   });
 });

@@ -29,7 +29,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
   test("PORTAL-08 a key is connected once the provider accepts it, tested, used otherwise, and forgotten", async () => {
     const page = await portal.page("operator", { allow: [/status of 409/] });
     await page.goto(portal.at("provider-keys"));
-    await page.getByRole("row").filter({ hasText: "nebius" }).getByText("operator's key").waitFor();
+    await page.getByRole("row").filter({ hasText: "nebius" }).getByText("Operator's key").waitFor();
     await page.getByRole("button", { name: /deepinfra/i }).click();
     const drawer = page.getByRole("dialog");
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("bad"));
@@ -44,13 +44,13 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
     expect(await page.content()).not.toContain(OWN("good"));
     // It is chosen once the gateway has it.
     await drawer.getByRole("radio", { name: /Fallback/ }).click();
-    await page.getByText("Your key is used last.").waitFor();
+    await page.getByText("Usage set to your key as fallback").waitFor();
     expect(await kept()).toMatchObject([{ use: "fallback" }]);
-    await drawer.getByRole("button", { name: "Test now" }).click();
-    await drawer.getByText(/accepts the key/).waitFor();
+    await drawer.getByRole("button", { name: "Test key" }).click();
+    await drawer.getByText(/accepted the key/).waitFor();
     letIn.delete(OWN("good"));
-    await drawer.getByRole("button", { name: "Test now" }).click();
-    await drawer.getByText(/did not accept it/).waitFor();
+    await drawer.getByRole("button", { name: "Test key" }).click();
+    await drawer.getByText(/did not accept the key/).waitFor();
     await screenshot(page, "provider-keys-one");
     await expectAccessible(page);
     await drawer.getByRole("button", { name: "Disconnect" }).click();
@@ -62,7 +62,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
   test("PORTAL-08 providers are found by state and name, on a phone too", async () => {
     const page = await portal.page("admin", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at("provider-keys?state=own"));
-    await page.getByText("This workspace has no key of its own yet").waitFor();
+    await page.getByText("No provider keys yet").waitFor();
     await page.getByRole("button", { name: "All providers" }).click();
     await page.getByLabel("Search providers").fill("neb");
     await page.getByRole("button", { name: /nebius/i }).waitFor();
@@ -72,7 +72,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
     await portal.gateway.manage("PUT", "/workspaces/demo/providers/deepinfra", { key: OWN("kept"), skip_test: true });
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(portal.at("provider-keys"));
-    await page.getByRole("row").filter({ hasText: "deepinfra" }).getByText("own key, first").waitFor();
+    await page.getByRole("row").filter({ hasText: "deepinfra" }).getByText("Your key, first").waitFor();
     await screenshot(page, "provider-keys");
   });
 });

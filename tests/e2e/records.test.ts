@@ -31,13 +31,13 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.getByRole("checkbox", { name: "chat" }).check();
     await page.getByLabel("Why").fill("Answers are cut off, ticket 4711");
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Open the window" }).click();
+    await page.getByRole("button", { name: "Open window" }).click();
     const timer = page.getByRole("timer");
     await timer.waitFor();
     expect(await timer.textContent()).toMatch(/^(?:20:00|19:\d\d)$/);
     const { headers, body } = await chat("Where is my parcel?");
     const id = headers.get("x-svc-request-id") ?? "";
-    await page.getByText("1 call so far").waitFor({ timeout: 20_000 });
+    await page.getByText("1 request so far").waitFor({ timeout: 20_000 });
     await expectAccessible(page);
     await screenshot(page, "capture");
 
@@ -48,18 +48,18 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await detail.getByRole("button", { name: "Show content" }).click();
     await detail.getByText("Your access was recorded in the audit log").waitFor();
     const said = (part: string) => detail.getByRole("region", { name: part, exact: true }).textContent();
-    expect(JSON.parse((await said("What was asked")) ?? "").messages).toEqual([
+    expect(JSON.parse((await said("Captured request")) ?? "").messages).toEqual([
       { role: "user", content: "Where is my parcel?" },
     ]);
-    expect(JSON.parse((await said("What was answered")) ?? "").choices).toEqual(body.choices);
+    expect(JSON.parse((await said("Captured response")) ?? "").choices).toEqual(body.choices);
     const { data } = await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read");
     expect(data).toMatchObject([{ target: id, actor: expect.stringContaining("ada@example.eu") }]);
     await detail.close();
 
-    await page.getByRole("button", { name: "Close now" }).click();
+    await page.getByRole("button", { name: "Close window" }).click();
     await timer.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Purge" }).click();
-    await page.getByRole("button", { name: "Remove it now" }).click();
+    await page.getByRole("button", { name: "Purge content" }).click();
     await page.getByText("purged", { exact: true }).waitFor();
     expect((await portal.gateway.manage("GET", `/requests/${id}`))["captured_in"]).toBeNull();
   });
@@ -95,12 +95,12 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await expect.poll(totals).toMatchObject({ requests: 5, served: 4, failed: 1 });
     const page = await portal.page("operator");
     await page.goto(portal.at("evidence", tenant.slug));
-    await page.getByText("1 of them served in part").waitFor();
+    await page.getByText("1 partially served").waitFor();
     const html = await page.request.get(`${portal.origin}/manage/workspaces/${tenant.slug}/evidence?format=html`);
-    expect(await html.text()).toContain("1, 1 of them served in part");
+    expect(await html.text()).toContain("1, 1 partially served");
     await page.getByRole("heading", { name: "By country" }).waitFor();
     await page.getByText("Germany").first().waitFor();
-    await page.getByText("at least level L2").waitFor();
+    await page.getByText("minimum level L2").waitFor();
     await page.getByText("sovereignty_floor_not_met").last().waitFor();
     await page.getByRole("heading", { name: "Sources" }).waitFor();
     await expectAccessible(page);
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     expect((await saved).suggestedFilename()).toBe(`${tenant.slug}-evidence.json`);
     await page.getByLabel("Period").selectOption("last-month");
     await page.waitForURL(/period=last-month/);
-    await page.getByText("No request in this period").waitFor();
+    await page.getByText("No requests in this period").waitFor();
   });
 
   test("PORTAL-08 stored responses are listed without their content and removed", async () => {
@@ -128,9 +128,9 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.getByRole("button", { name: "Delete response" }).click();
     await rows.nth(2).waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Delete all" }).click();
-    await page.getByLabel("Type demo to go on").fill("demo");
+    await page.getByLabel("Type demo to confirm").fill("demo");
     await page.getByRole("button", { name: "Delete all responses" }).click();
-    await page.getByText("No response is stored").waitFor();
+    await page.getByText("No stored responses").waitFor();
     expect((await portal.gateway.manage("GET", "/workspaces/demo/responses")).data).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await expect.poll(() => rowsOf(page).count()).toBe(2);
     await page.getByLabel("App", { exact: true }).fill("support-desk");
     await page.keyboard.press("Enter");
-    await page.getByText("No request fits these filters").waitFor();
+    await page.getByText("No requests match").waitFor();
     expect(new URL(page.url()).search).toBe("?status=5xx&app=support-desk");
     await page.getByRole("main").getByRole("button", { name: "Clear all filters" }).last().click();
     await page.getByRole("link", { name: /sandbox\/embed/ }).waitFor();
@@ -137,9 +137,9 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       await page.getByRole("button", { name: "Clear the filter" }).click();
       await lists(all);
     }
-    await page.getByLabel("Period").selectOption("From … to …");
+    await page.getByLabel("Period").selectOption("Custom range");
     await page.getByLabel("From", { exact: true }).fill("2100-01-01T00:00");
-    await page.getByText("No request fits these filters").waitFor();
+    await page.getByText("No requests match").waitFor();
     await page.goto(portal.at("requests", slug));
     const [newest, failed] = all;
     const cells = (row: number) => rowsOf(page).nth(row).getByRole("cell");
@@ -164,13 +164,13 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.goto(portal.at(`requests/${failedOver}`));
     const attempts = page.getByRole("listitem").filter({ hasText: "upstream" });
     await attempts.first().waitFor();
-    expect(await attempts.first().textContent()).toMatch(/sandbox-us.*Failed over.*upstream 503/);
-    expect(await attempts.last().textContent()).toMatch(/served.*upstream 200/);
-    await page.getByText(/Commit point after/).waitFor();
+    expect(await attempts.first().textContent()).toMatch(/sandbox-us.*Failed over.*HTTP 503/);
+    expect(await attempts.last().textContent()).toMatch(/served.*HTTP 200/);
+    await page.getByText(/Commit point at/).waitFor();
     const planned = page.getByRole("table", { name: "Planned candidates" });
     expect(await planned.getByRole("row").nth(1).textContent()).toContain("tried");
     await planned
-      .getByText(/^expected €/)
+      .getByText(/^Expected €/)
       .first()
       .waitFor();
     const row: Json = await portal.gateway.manage("GET", `/requests/${failedOver}`);
@@ -187,14 +187,14 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       expect(await costs.filter({ hasText: name }).textContent()).toBe(
         `${name}${used}${perMillion} ${price.currency} per 1M tokens`,
       );
-    expect(await costs.filter({ hasText: "Charged" }).textContent()).toBe(`Charged${row.cost} ${row.currency}`);
+    expect(await costs.filter({ hasText: "Charge" }).textContent()).toBe(`Charged${row.cost} ${row.currency}`);
     const by = page.getByRole("definition");
     await expect
       .poll(() => by.allTextContents())
       .toEqual(expect.arrayContaining([row.model, row.provider, row.endpoint]));
     const ofKey = page.getByRole("link", { name: row.key_name, exact: true });
     expect(await ofKey.getAttribute("href")).toBe(`/app/w/demo/requests?key=${row.key_id}`);
-    await page.getByText("demands nothing").waitFor();
+    await page.getByText("No restrictions").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "API" }).click();
     await page.getByText(`/manage/requests/${failedOver}`).waitFor();
@@ -223,10 +223,10 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     expect(await fallen.textContent()).toContain("below the floor L3");
     await page
       .getByText(
-        "at least level L3; computed in DE, FR; zero data retention; no training; not by sandbox-fr; only sandbox/gemini",
+        "minimum level L3; countries DE, FR; zero data retention; no training; blocked providers sandbox-fr; models sandbox/gemini",
       )
       .waitFor();
-    expect(await page.getByText("no level", { exact: true }).count()).toBe(0);
+    expect(await page.getByText("Unclassified", { exact: true }).count()).toBe(0);
     await page.goto(portal.at(`requests/${await chat("Hello", "sandbox/gemini")}`));
     await page.getByText(/^1 EUR = [\d.]+ USD$/).waitFor();
   });
@@ -270,7 +270,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     expect(new URL(file.url()).searchParams.get("app")).toBe("nightly batch");
     await page.getByRole("button", { name: "Export" }).click();
     const lines = page.waitForEvent("download");
-    await page.getByRole("menuitem", { name: /^JSON lines/ }).click();
+    await page.getByRole("menuitem", { name: /^JSON Lines/ }).click();
     const text = await readFile(await (await lines).path(), "utf8");
     const apps = text
       .trimEnd()

@@ -23,10 +23,10 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
   test("PORTAL-06 a router is designed with a preview, and saved", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("routers"));
-    await page.getByText("built in").waitFor();
-    await page.getByRole("button", { name: "New router" }).click();
+    await page.getByText("Built-in").waitFor();
+    await page.getByRole("button", { name: "Create router" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("cheap-eu");
-    await page.getByRole("button", { name: "Design it" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     const preview = page.getByRole("region", { name: "Preview" });
     await preview.getByRole("list").first().getByRole("listitem").first().waitFor();
     await page.getByRole("button", { name: "Cheapest" }).click();
@@ -37,7 +37,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     expect(values.slice(0, 3).reduce((sum, one) => sum + one, 0)).toBe(100);
     expect(values[0]).toBe(40);
     await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
-    await preview.getByText(/fall out/).waitFor();
+    await preview.getByText(/excluded endpoint/).waitFor();
     await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-fr");
     await page.getByRole("combobox", { name: "Add model" }).selectOption("sandbox/chat-mini");
     await page.getByRole("button", { name: "Move sandbox/chat-mini up" }).click();
@@ -47,16 +47,16 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await expectAccessible(page);
     await page.getByLabel("Quality floor").check();
     await page.getByRole("slider", { name: "Minimum quality" }).fill("0.4");
-    await page.getByRole("radio", { name: "Only these countries" }).click();
+    await page.getByRole("radio", { name: "Selected countries" }).click();
     await page.getByRole("button", { name: "Select EU" }).click();
-    await page.getByLabel("Only chosen models").check();
+    await page.getByLabel("Only selected models").check();
     const models = page.getByRole("group", { name: "Models" });
     await models.getByRole("searchbox").fill("sandbox/chat-fr");
     await models.getByRole("checkbox").check();
     await page.getByLabel("Preference").selectOption("fallback");
     await page.getByLabel("Effort").selectOption("low");
     await page.getByRole("button", { name: "Save router" }).click();
-    await page.getByText("Saved as version 1").waitFor();
+    await page.getByText("Router saved as version 1").waitFor();
     const [first] = await versions("cheap-eu");
     expect(first.spec).toMatchObject({
       ...{ weights: { quality: 40, cost: values[1], latency: values[2] }, floor: "L2", quality_floor: 0.4 },
@@ -67,15 +67,15 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByRole("tab", { name: "Versions" }).click();
     await page
       .getByText(
-        `quality 40, cost ${values[1]}, latency ${values[2]}; floor L2; quality at least 0.4; 27 countries; sandbox/chat-fr; then sandbox/chat-mini, sandbox/chat-fr; effort low; own nodes as fallback`,
+        `quality 40, cost ${values[1]}, latency ${values[2]}; floor L2; minimum quality 0.4; 27 countries; sandbox/chat-fr; fallback sandbox/chat-mini, sandbox/chat-fr; effort low; nodes as fallback`,
       )
       .waitFor();
     await page.goto(portal.at("routers"));
     const listed = page.getByRole("row").filter({ hasText: "@demo/cheap-eu" });
-    expect(await listed.textContent()).toMatch(/FloorL2.*Models1, 2 to fall back on.*Version1/);
-    await page.getByRole("button", { name: "New router" }).click();
+    expect(await listed.textContent()).toMatch(/FloorL2.*Models1, 2 fallback.*Version1/);
+    await page.getByRole("button", { name: "Create router" }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("cheap-eu");
-    await page.getByText("A router with this name exists already").waitFor();
+    await page.getByText("A router with this name already exists").waitFor();
   });
 
   test("PORTAL-06 an old version of a router is restored, and a router is removed", async () => {
@@ -90,7 +90,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     expect((await versions("old"))[0].spec.floor).toBe("L2");
     await page.getByRole("button", { name: "Remove" }).click();
     await page.getByRole("button", { name: "Remove router" }).click();
-    await page.getByText("@demo/old was removed.").waitFor();
+    await page.getByText("@demo/old removed").waitFor();
     expect((await versions("old"))[0].spec).toBeNull();
     await page.goto(portal.at("routers/old"));
     await page.getByText("Router not found").waitFor();
@@ -101,11 +101,11 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     const page = await portal.page("member");
     await page.goto(portal.at("routers/auto?tab=dry-run"));
     await page.getByRole("button", { name: "Run dry run" }).click();
-    const result = page.getByRole("status", { name: "Result of the dry run" });
-    await result.getByText(/It would go to sandbox\//).waitFor();
-    expect(
-      await result.getByRole("list", { name: "Would be tried in this order" }).getByRole("listitem").count(),
-    ).toBeGreaterThan(1);
+    const result = page.getByRole("status", { name: "Dry run result" });
+    await result.getByText(/Routed to sandbox\//).waitFor();
+    expect(await result.getByRole("list", { name: "Planned endpoints" }).getByRole("listitem").count()).toBeGreaterThan(
+      1,
+    );
     await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "router-dry-run");
     await expectAccessible(page);
@@ -114,10 +114,10 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
       .getByRole("textbox", { name: "Body" })
       .fill('{"messages": [{"role": "user", "content": "Hi"}], "nonsense": 1}');
     await page.getByRole("button", { name: "Run dry run" }).click();
-    await result.getByText(/Request would be rejected: 400 unsupported_parameter/).waitFor();
+    await result.getByText(/Rejected: 400 unsupported_parameter/).waitFor();
     await page.getByRole("textbox", { name: "Body" }).fill("not JSON");
     await page.getByRole("button", { name: "Run dry run" }).click();
-    await page.getByText("Write one JSON object").waitFor();
+    await page.getByText("Enter a JSON object").waitFor();
     // Past traffic is not a member's.
     expect(await page.getByRole("tab", { name: "Replay" }).count()).toBe(0);
   });
@@ -129,17 +129,17 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     });
     const page = await portal.page("operator");
     await page.goto(portal.at("routers/auto?tab=dry-run"));
-    const result = page.getByRole("status", { name: "Result of the dry run" });
+    const result = page.getByRole("status", { name: "Dry run result" });
     const explained = async (): Promise<Json> => {
       const answer = page.waitForResponse(/\/routing\/explain$/);
       await page.getByRole("button", { name: "Run dry run" }).click();
       return (await answer).json();
     };
     const { expected, order, candidates } = await explained();
-    await result.getByText(`It would go to ${expected.model}`).waitFor();
+    await result.getByText(`Routed to ${expected.model}`).waitFor();
     await result.getByText(expected.endpoint, { exact: true }).waitFor();
     expect(await result.getByTitle(`${expected.cost} EUR`).count()).toBeGreaterThan(0);
-    const picks = result.getByRole("list", { name: "Would be tried in this order" }).getByRole("listitem");
+    const picks = result.getByRole("list", { name: "Planned endpoints" }).getByRole("listitem");
     const models = order.map((id: string) => candidates.find(({ endpoint }: Json) => endpoint === id).model);
     for (const [at, model] of models.slice(0, 3).entries()) expect(await picks.nth(at).textContent()).toContain(model);
     for (const need of ["Tools", "Vision", "JSON schema output"]) await page.getByLabel(need).check();
@@ -162,7 +162,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByRole("radio", { name: /Full sovereignty/ }).click();
     await page.getByRole("tab", { name: "Dry run" }).click();
     await explained();
-    await result.getByText(/Request would be rejected: \d+ sovereignty_floor_not_met/).waitFor();
+    await result.getByText(/Rejected: \d+ sovereignty_floor_not_met/).waitFor();
   });
 
   test("PORTAL-06 past traffic is replayed through a draft: cost, models and levels before and after", async () => {
@@ -176,7 +176,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
       return (await answer).json();
     };
     const { happened, replayed: then, models } = await replayed();
-    const result = page.getByRole("status", { name: "Result of the replay" });
+    const result = page.getByRole("status", { name: "Replay result" });
     const levels = result.getByRole("table", { name: "By level" });
     await levels.waitFor();
     await result.getByRole("table", { name: "By model" }).getByText("sandbox/gemini").waitFor();
@@ -196,7 +196,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await expectAccessible(page);
     await page.getByLabel("Model").fill("sandbox/gemini");
     await page.getByLabel("Period").selectOption("Last 24 hours");
-    await page.getByLabel("Requests").selectOption("newest 100");
+    await page.getByLabel("Requests").selectOption("Newest 100");
     const asked = page.waitForRequest(/\/routers\/auto\/replay$/);
     expect(await replayed()).toMatchObject({ found: 1, compared: 1 });
     const { model, limit, since } = (await asked).postDataJSON();

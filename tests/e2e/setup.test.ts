@@ -17,9 +17,9 @@ describe.skipIf(!hasChromium)("the first start", () => {
     const { link } = await portal.gateway.manage("POST", "/setup-link");
     const page = await portal.page("visitor", { allow: [/status of 400/] });
     await page.goto(`${portal.origin}/app/setup?token=wrong`);
-    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
+    await page.getByRole("heading", { name: "Link no longer valid" }).waitFor();
     await page.goto(`${portal.origin}/app/setup`);
-    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
+    await page.getByRole("heading", { name: "Link no longer valid" }).waitFor();
     await page.goto(new URL(String(link), portal.origin).href);
     await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
     await expectAccessible(page);
@@ -40,6 +40,6 @@ describe.skipIf(!hasChromium)("the first start", () => {
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked).not.toContain("GET /manage/setup");
     await page.goto(new URL(String(link), portal.origin).href);
-    await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();
+    await page.getByRole("heading", { name: "Already set up" }).waitFor();
   });
 });

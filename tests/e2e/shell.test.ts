@@ -85,16 +85,16 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
   test("an unknown address and a workspace of others are not found, a screen above one's role is refused", async () => {
     const operator = await portal.page("operator");
     await operator.goto(`${portal.origin}/app/nowhere`);
-    await operator.getByRole("heading", { level: 1, name: "There is no such page" }).waitFor();
+    await operator.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
     expect(await operator.title()).toContain("Not found");
     const member = await portal.page("member");
     await member.goto(portal.at("", "somebody-elses"));
-    await member.getByRole("heading", { level: 1, name: "There is no such workspace here" }).waitFor();
+    await member.getByRole("heading", { level: 1, name: "Workspace not found" }).waitFor();
     await member.goto(portal.at("audit"));
-    await member.getByRole("heading", { level: 1, name: "This is for admins and owners" }).waitFor();
+    await member.getByRole("heading", { level: 1, name: "Only admins and owners can view this page" }).waitFor();
     expect(await member.getByRole("navigation", { name: "Main" }).locator('[aria-current="page"]').count()).toBe(0);
     await member.goto(`${portal.origin}/app/operator`);
-    await member.getByRole("heading", { level: 1, name: "This is for the operator of this gateway" }).waitFor();
+    await member.getByRole("heading", { level: 1, name: "Only operators can view this page" }).waitFor();
     expect(
       await member.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit log" }).count(),
     ).toBe(0);
@@ -170,13 +170,13 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     );
     await page.getByRole("button", { name: "Rename" }).click();
     const away = page.getByRole("status").filter({ hasText: "Can't reach the gateway" });
-    await away.getByText(/^What you see is of /).waitFor();
+    await away.getByText(/^Showing data from /).waitFor();
     await expectAccessible(page);
     await page.unroute("**/manage/**");
     await away.getByRole("button", { name: "Try again" }).click();
     await away.waitFor({ state: "detached" });
     await page.context().setOffline(true);
-    await away.getByText(/^What you see is of /).waitFor();
+    await away.getByText(/^Showing data from /).waitFor();
     await page.context().setOffline(false);
     await away.waitFor({ state: "detached" });
     await portal.gateway.manage("PATCH", "/workspaces/demo", { name: "Demo" });
@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await page.getByRole("navigation", { name: "Main" }).waitFor();
     await page.context().setOffline(true);
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Limits" }).click();
-    await page.getByText("The gateway could not be reached").first().waitFor();
+    await page.getByText("Can't reach the gateway").first().waitFor();
     await page.context().setOffline(false);
     await page.getByRole("button", { name: "Try again" }).first().click();
     await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();

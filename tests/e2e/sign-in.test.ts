@@ -86,9 +86,9 @@ describe.skipIf(!hasChromium)("people come in", () => {
       const other = await portal.page("visitor", { allow: REFUSED });
       await other.goto(`${portal.origin}/app/sign-in`);
       await signIn(other, bruno);
-      await other.getByRole("heading", { name: "Second step" }).waitFor();
+      await other.getByRole("heading", { name: "Two-factor authentication" }).waitFor();
       if (at === 0) await expectAccessible(other);
-      await other.getByRole("button", { name: "Use a backup code" }).click();
+      await other.getByRole("button", { name: "Use backup code" }).click();
       await other.getByLabel("Backup code").fill(codes[0] ?? "");
       await other.getByRole("button", { name: "Continue" }).click();
       if (way === "backup") await other.waitForURL(portal.at());
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await change.getByLabel("Current password").fill("three red bicycles");
     await change.getByLabel("New password").fill("seven green bicycles");
     await change.getByRole("button", { name: "Change password" }).click();
-    await change.getByRole("alert").filter({ hasText: "This is not your password." }).waitFor();
+    await change.getByRole("alert").filter({ hasText: "Incorrect password." }).waitFor();
     expect(await change.getByLabel("New password").getAttribute("aria-invalid")).not.toBe("true");
     await page.keyboard.press("Escape");
     ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     const turnOn = page.getByRole("dialog", { name: "Turn on two-factor authentication" });
     await turnOn.getByLabel("Your password").fill("three red bicycles");
     await turnOn.getByRole("button", { name: "Continue" }).click();
-    await turnOn.getByText("This is not your password.").waitFor();
+    await turnOn.getByText("Incorrect password.").waitFor();
   });
 
   test("PORTAL-01 who gives up proving that it is still them stays signed in; a backup code proves it", async () => {
@@ -150,7 +150,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByText("Nothing was changed.").waitFor();
     await page.reload();
     await ask();
-    await page.getByRole("button", { name: "Use a backup code" }).click();
+    await page.getByRole("button", { name: "Use backup code" }).click();
     await page.getByLabel("Backup code", { exact: true }).fill(String(backupCodes[0]));
     await expectAccessible(page);
     await page.getByRole("button", { name: "Continue" }).last().click();
@@ -163,8 +163,8 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await addAuthenticator(page);
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, clara);
-    await page.getByRole("button", { name: "Add a passkey" }).click();
-    await page.getByLabel("Its name").fill("Clara's laptop");
+    await page.getByRole("button", { name: "Add passkey" }).click();
+    await page.getByLabel("Name").fill("Clara's laptop");
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText("Clara's laptop").waitFor();
     await page.getByRole("button", { name: /^Account/ }).click();
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
     expect(asked.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
     await page.goto(link);
-    await page.getByText("This invitation is not good any more").waitFor();
+    await page.getByText("Invitation no longer valid").waitFor();
   });
 
   test("PORTAL-01 sessions are listed, and one that is ended is out", async () => {
@@ -204,7 +204,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     for (const page of [one, two]) {
       await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
       await signIn(page, GRACE);
-      await page.getByText("this one").waitFor();
+      await page.getByText("This session").waitFor();
     }
     await one.reload();
     await one.getByRole("button", { name: "Sign out all other sessions" }).click();
@@ -212,11 +212,11 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await two.reload();
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
     await one.reload();
-    await one.getByText("this one").waitFor();
+    await one.getByText("This session").waitFor();
     // One that began later is ended once it is proven who asks.
     ageSessions(portal.gateway.dataDir, GRACE.email);
     await signIn(two, GRACE);
-    await two.getByText("this one").waitFor();
+    await two.getByText("This session").waitFor();
     await one.reload();
     await one.getByRole("button", { name: "Sign out all other sessions" }).click();
     const dialog = one.getByRole("dialog", { name: "Confirm your identity" });
@@ -241,7 +241,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await expectAccessible(page);
     await screenshot(page, "device");
     await page.getByRole("button", { name: "Connect", exact: true }).click();
-    await page.getByRole("heading", { name: "The device is connected" }).waitFor();
+    await page.getByRole("heading", { name: "Device connected" }).waitFor();
     const body = {
       grant_type: "urn:ietf:params:oauth:grant-type:device_code",
       device_code: asked.body.device_code,

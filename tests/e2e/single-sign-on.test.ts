@@ -69,14 +69,14 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.getByRole("heading", { name: "Account", exact: true }).waitFor();
     ageSessions(portal.gateway.dataDir, "sol@example.eu");
     const add = async () => {
-      await page.getByRole("button", { name: "Add a passkey" }).click();
-      await page.getByLabel("Its name").fill("Sol's laptop");
+      await page.getByRole("button", { name: "Add passkey" }).click();
+      await page.getByLabel("Name").fill("Sol's laptop");
       await page.getByRole("button", { name: "Continue" }).click();
     };
     await addAuthenticator(page);
     await add();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
-    await dialog.getByText("leads you back to this page").waitFor();
+    await dialog.getByText("redirects you back to this page").waitFor();
     expect(await dialog.getByLabel("Your password").count()).toBe(0);
     await expectAccessible(page);
     await dialog.getByRole("button", { name: "Continue with Example ID" }).click();
@@ -90,17 +90,17 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     const page = await portal.page("operator", { allow: [...ELSEWHERE, /status of (40[13]|503)/] });
     await page.goto(`${portal.origin}/app/account`);
     ageSessions(portal.gateway.dataDir, (await portal.person("operator")).email);
-    await page.getByRole("button", { name: "Add a passkey" }).click();
-    await page.getByLabel("Its name").fill("A laptop");
+    await page.getByRole("button", { name: "Add passkey" }).click();
+    await page.getByLabel("Name").fill("A laptop");
     await page.getByRole("button", { name: "Continue" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await trySingleSignOn(page);
     await dialog.getByText("Example ID is away.").waitFor();
     await dialog.getByLabel("Your password").fill("three red bicycles");
     await dialog.getByRole("button", { name: "Continue" }).click();
-    await dialog.getByText("This is not your password.").waitFor();
+    await dialog.getByText("Incorrect password.").waitFor();
     expect(await dialog.getByText("Example ID is away.").count()).toBe(0);
-    await dialog.getByText("leads you back to this page").waitFor();
+    await dialog.getByText("redirects you back to this page").waitFor();
     await expectAccessible(page);
     await screenshot(page, "still-you");
     await dialog.getByRole("button", { name: "Continue with Example ID" }).click();
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
   test("PORTAL-01 of several ways to sign in that fail, the last one tried says what is wrong", async () => {
     const page = await portal.page("visitor", { allow: [/status of (401|503)/] });
     await page.goto(`${portal.origin}/app/sign-in?error=access_denied`);
-    const before = page.getByText("did not let you in");
+    const before = page.getByText("denied access");
     await before.waitFor();
     await page.getByLabel("Email").fill("unknown@example.eu");
     // What the page was opened with is over as soon as another way is tried.
@@ -131,6 +131,6 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     const page = await portal.page("visitor", { allow: ELSEWHERE });
     await page.goto(`${portal.origin}/app/sign-in`);
     await signInAs(page, "unproven");
-    await page.getByText("has not verified your e-mail address").waitFor();
+    await page.getByText("has not verified your email").waitFor();
   });
 });

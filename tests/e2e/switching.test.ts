@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     await switchTo(page, "one");
     await shown().toBe("one@example.eu");
     await page.getByRole("button", { name: "Save alerts", exact: true }).click();
-    await page.getByText("The alerts are saved.").waitFor();
+    await page.getByText("Alerts saved").waitFor();
     expect(await portal.gateway.manage("GET", rules("one"))).toMatchObject({ mail_to: ["one@example.eu"] });
   });
 
@@ -53,12 +53,12 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
   test("PORTAL-09 a key that was pasted into the playground stays with the workspace it was pasted in", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("playground", "one"));
-    await page.getByText("Key: made for an hour").click();
-    await page.getByLabel("Use a key of yours").fill("sk_svc_live_of_the_one");
-    await page.getByText("Key: pasted").waitFor();
+    await page.getByText("Key: temporary (1 hour)").click();
+    await page.getByLabel("Use your own key").fill("sk_svc_live_of_the_one");
+    await page.getByText("Key: your key").waitFor();
     await switchTo(page, "two");
-    await page.getByText("Key: made for an hour").waitFor();
-    expect(await page.getByLabel("Use a key of yours").inputValue()).toBe("");
+    await page.getByText("Key: temporary (1 hour)").waitFor();
+    expect(await page.getByLabel("Use your own key").inputValue()).toBe("");
   });
 
   for (const { screen, open, field } of [
@@ -87,14 +87,14 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     await page.goto(portal.at("keys", "theirs"));
     await expect.poll(() => switcher.textContent()).toContain("Of others");
     await page.goto(portal.at("", "nope"));
-    await page.getByText("There is no such workspace here").waitFor();
+    await page.getByText("Workspace not found").waitFor();
     await expect.poll(() => switcher.textContent()).toContain("Of others");
-    await page.getByRole("link", { name: "Your workspaces" }).click();
+    await page.getByRole("link", { name: "View workspaces" }).click();
     await page.waitForURL(/\/app\/w\/theirs/);
     await page.evaluate("localStorage.setItem('workspace', 'nope')");
     await page.goto(`${portal.origin}/`);
-    await page.getByText("There is no such workspace here").waitFor();
-    await page.getByRole("link", { name: "Your workspaces" }).click();
+    await page.getByText("Workspace not found").waitFor();
+    await page.getByRole("link", { name: "View workspaces" }).click();
     await page.waitForURL(/\/app\/w\/(demo|one|two)/);
   });
 });

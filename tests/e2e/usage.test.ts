@@ -206,7 +206,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
       from: "2020-01-01",
       to: "2020-01-05",
     });
-    await page.getByRole("button", { name: "Count test keys too" }).click();
+    await page.getByRole("button", { name: "Include test keys" }).click();
     await page.waitForURL(/env=all/);
   });
 
@@ -214,7 +214,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     const page = await portal.page("member");
     await page.goto(portal.at("usage"));
     await page.getByText("No usage in this period").waitFor();
-    await page.getByText("What your own keys used").waitFor();
+    await page.getByText("Usage and spend of your keys").waitFor();
     expect(await page.getByText("backend").count()).toBe(0);
   });
 

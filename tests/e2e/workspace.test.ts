@@ -38,14 +38,14 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
       body: JSON.stringify({ name: "Dora Lind", password: "three green bicycles" }),
     });
     expect(accepted.status).toBeLessThan(300);
-    await page.getByLabel("Members may have personal keys").click();
+    await page.getByLabel("Allow personal keys").click();
     await eventually(
       async () => (await portal.gateway.manage("GET", "/workspaces/demo/key-policy")).personal_keys,
     ).toBe(true);
     const made = { name: "laptop", member: "dora@example.eu" };
     const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", made);
     await page.reload();
-    await row(page, "Dora Lind").getByText("password only").waitFor();
+    await row(page, "Dora Lind").getByText("Password only").waitFor();
     await expectAccessible(page);
     await screenshot(page, "members");
 
@@ -69,13 +69,13 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await row(page, "Ada Moreau").waitFor();
     expect(await page.getByRole("button", { name: "Invite member" }).count()).toBe(0);
     expect(await page.getByRole("button", { name: /^Actions for/ }).count()).toBe(0);
-    expect(await page.getByLabel("Members may have personal keys").isDisabled()).toBe(true);
+    expect(await page.getByLabel("Allow personal keys").isDisabled()).toBe(true);
   });
 
   test("PORTAL-08 a management token is shown once, opens the workspace, and ends", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("tokens"));
-    await page.getByText("No program manages this workspace").waitFor();
+    await page.getByText("No management tokens").waitFor();
     await page.getByRole("button", { name: "Create token" }).first().click();
     await page.getByLabel("Name").fill("nightly report");
     await page.getByRole("button", { name: "Create token" }).click();
@@ -83,15 +83,15 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     const opens = async () => (await portal.gateway.call(token, "/manage/workspaces/demo")).status;
     expect(await opens()).toBe(200);
     await page.getByRole("button", { name: "I copied the key" }).click();
-    await row(page, "nightly report").getByText("only reads").waitFor();
+    await row(page, "nightly report").getByText("Read-only").waitFor();
     await page.getByRole("button", { name: "Create token" }).first().click();
     expect(await page.getByLabel("Name").inputValue()).toBe("");
     await page.keyboard.press("Escape");
     await expectAccessible(page);
     await screenshot(page, "tokens");
-    await page.getByRole("button", { name: "Remove nightly report" }).click();
-    await page.getByRole("button", { name: "Remove the token" }).click();
-    await page.getByText("No program manages this workspace").waitFor();
+    await page.getByRole("button", { name: "Revoke nightly report" }).click();
+    await page.getByRole("button", { name: "Revoke token" }).click();
+    await page.getByText("No management tokens").waitFor();
     expect(await opens()).toBe(401);
   });
 
@@ -123,7 +123,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await drawer.getByRole("row").filter({ hasText: "floor" }).getByText("L1").waitFor();
     await screenshot(page, "audit-detail");
     await page.goto(portal.at("audit?actor=unknown"));
-    await page.getByText("No line is like that").waitFor();
+    await page.getByText("No entries match").waitFor();
   });
 
   test("PORTAL-12 on a phone nothing reaches over the edge", async () => {
@@ -142,7 +142,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     expect((await gateway.call(key, "/v1/responses", { body })).status).toBe(200);
     const page = await portal.page("operator");
     await page.goto(portal.at("settings"));
-    await page.getByText("30 days, as the operator set it").waitFor();
+    await page.getByText("30 days, set by the operator").waitFor();
     await expectAccessible(page);
     await screenshot(page, "settings");
     await page.getByLabel("Name", { exact: true }).fill("Research");
@@ -150,12 +150,12 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await page.getByText("Workspace renamed").waitFor();
     expect(await gateway.manage("GET", "/workspaces/demo")).toMatchObject({ name: "Research" });
     await page.getByRole("button", { name: "Delete all" }).click();
-    await page.getByLabel("Type demo to go on").fill("demo");
+    await page.getByLabel("Type demo to confirm").fill("demo");
     await page.getByRole("button", { name: "Delete all responses" }).click();
-    await page.getByText("One response is deleted.").waitFor();
+    await page.getByText("1 response deleted").waitFor();
     expect((await gateway.manage("GET", "/workspaces/demo/responses")).data).toEqual([]);
-    await page.getByLabel("Members may have personal keys").click();
-    await page.getByRole("button", { name: "Switch them off" }).click();
+    await page.getByLabel("Allow personal keys").click();
+    await page.getByRole("button", { name: "Turn off personal keys" }).click();
     await eventually(async () => (await gateway.manage("GET", "/workspaces/demo/key-policy")).personal_keys).toBe(
       false,
     );
