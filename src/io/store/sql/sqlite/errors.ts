@@ -5,7 +5,7 @@ const CONSTRAINT_PRIMARY_KEY = 1555;
 const CONSTRAINT_UNIQUE = 2067;
 
 /** The extended result code; 0 when the error is not from SQLite. */
-export function sqliteErrorCode(error: unknown): number {
+function sqliteErrorCode(error: unknown): number {
   return error instanceof Error && "errcode" in error ? Number(error.errcode) : 0;
 }
 
