@@ -2,7 +2,7 @@
  * Measures planning: `node bench/plan.ts`. Five hundred callable endpoints of a hundred models, more than the catalogue has,
  * with the policies and routing hints of typical requests.
  */
-import { CircuitBreakers } from "../src/domain/routing/circuit-breakers.ts";
+import { CircuitBreakers } from "../src/domain/routing/endpoint-health.ts";
 import { type PlanningContext, type PlanRequest, planAttempts } from "../src/domain/routing/plan.ts";
 import { systemClock } from "../src/kit/clock.ts";
 import { autoRoute, endpointOf, modelOf, qualityOf, requestOf, worldOf } from "../tests/support/routing.ts";

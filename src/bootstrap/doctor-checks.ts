@@ -3,7 +3,7 @@ import type { Check, CheckResult } from "../app/manage/deps.ts";
 import { masterKeyCheck } from "../app/manage/operation/master-key.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import type { Prober } from "../app/prober/prober.ts";
-import type { CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
+import type { CircuitBreakers } from "../domain/routing/endpoint-health.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { DeadLetterCount } from "../io/journal/dead-letters.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";

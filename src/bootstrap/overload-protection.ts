@@ -1,7 +1,7 @@
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../domain/admission/overload-protection.ts";
-import { CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
-import { type CircuitBreakerRules } from "../domain/routing/failing-circuits.ts";
+import { CircuitBreakers } from "../domain/routing/endpoint-health.ts";
+import type { CircuitBreakerRules } from "../domain/routing/failing-circuits.ts";
 import { systemClock } from "../kit/clock.ts";
 import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";

@@ -1,7 +1,7 @@
 import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { notifyObservers } from "../app/pipeline/record.ts";
+import { LatencyTracker, TrafficStats } from "../domain/routing/endpoint-health.ts";
 import { SessionAffinity } from "../domain/routing/session-affinity.ts";
-import { LatencyTracker, TrafficStats } from "../domain/routing/traffic-stats.ts";
 import { createKeyRecheck } from "../edge/authenticate.ts";
 import { tokenCounter } from "../io/tokens/token-counter.ts";
 import { systemClock } from "../kit/clock.ts";

@@ -3,11 +3,10 @@ import { AdmissionQueue, ConcurrencyLimiter, RetryBudget } from "../../src/domai
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/charge.ts";
 import type { Credential, CurrentCatalogue, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
-import { CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { CircuitBreakers, LatencyTracker, TrafficStats } from "../../src/domain/routing/endpoint-health.ts";
 import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/failing-circuits.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
 import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
-import { LatencyTracker, TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { createKeyRecheck } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";

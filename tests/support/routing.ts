@@ -1,11 +1,11 @@
 import type { Fault } from "../../src/contract/faults.ts";
 import type { CatalogueSnapshot, Endpoint, Model, Price, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import type { CircuitState } from "../../src/domain/routing/circuit-state.ts";
+import { LatencyTracker, TrafficStats } from "../../src/domain/routing/endpoint-health.ts";
 import type { LatencySample } from "../../src/domain/routing/latency-estimate.ts";
 import { type Plan, type PlanningContext, type PlanRequest, planAttempts } from "../../src/domain/routing/plan.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
 import type { RoutingTarget } from "../../src/domain/routing/routing-target.ts";
-import { LatencyTracker, TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 import { EVEN_WEIGHTS, type RouterSpec } from "../../src/domain/tenancy/router.ts";
 import { parseDecimal } from "../../src/kit/money.ts";

@@ -1,9 +1,9 @@
 import { type CallabilityContext, checkCallability } from "../../domain/catalogue/callability.ts";
 import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { ProofRegistry } from "../../domain/catalogue/proof-registry.ts";
 import {
   isFailureDemo,
   isInFuture,
-  type ProofRegistry,
   type ProofStatus,
   type ProofStore,
   type ProvenSurface,

@@ -1,7 +1,7 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
 import { type CatalogueSnapshot, type Endpoint, type Model, supportsEffort } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS } from "../../domain/catalogue/speech-support.ts";
-import { effortsOf } from "../../domain/routing/capability.ts";
+import { effortsOf } from "../../domain/routing/filter.ts";
 import { knownCountries } from "../../domain/routing/policy.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";

@@ -3,6 +3,7 @@ import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/tok
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
+import { maximumUses, surchargesFor } from "./surcharges.ts";
 import { buildTariff, type Tariff, type TariffTokenRates } from "./tariff.ts";
 
 /** A larger count is an error of the provider. */
@@ -15,6 +16,41 @@ export class ImpossibleUsage extends Error {
   constructor(reason: string) {
     super(`impossible usage: ${reason}`);
     this.name = "ImpossibleUsage";
+  }
+}
+
+/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
+export type Margin = {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  /** The added share as it is recorded with a charge: "0.05". */
+  readonly share: string;
+};
+
+export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
+
+/** Margins in memory, for the request path. */
+export class MarginRegistry {
+  /** For workspaces without a margin of their own. */
+  readonly defaultMargin: Margin;
+  readonly #overrides = new Map<string, Margin>();
+
+  constructor(defaultMargin: Margin) {
+    this.defaultMargin = defaultMargin;
+  }
+
+  set(workspaceId: string, margin: Margin | null): void {
+    if (margin === null) this.#overrides.delete(workspaceId);
+    else this.#overrides.set(workspaceId, margin);
+  }
+
+  /** Undefined when the default applies. */
+  overrideFor(workspaceId: string): Margin | undefined {
+    return this.#overrides.get(workspaceId);
+  }
+
+  marginFor(workspaceId: string): Margin {
+    return this.#overrides.size === 0 ? this.defaultMargin : (this.#overrides.get(workspaceId) ?? this.defaultMargin);
   }
 }
 
@@ -90,21 +126,11 @@ export function holdFor(
   }
   const prompt = BigInt(inputTokensEstimate) * highestInput + BigInt(outputLimit) * highestOutput;
   const tokens = BigInt(prompts) * prompt;
-  const extras = units.extras === undefined ? undefined : maximumUses(tariff, units.extras);
+  const extras = units.extras === undefined ? undefined : maximumUses(tariff, units.extras, USAGE_MAX);
   const cost = costOf(tariff, { tokens, characters, seconds, images, extras });
   const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator;
   const denominator = cost.denominator * rate.denominator * margin.denominator;
   return (numerator + denominator - 1n) / denominator;
-}
-
-function maximumUses(tariff: Tariff, requested: NonNullable<HoldUnits["extras"]>): Record<string, number> {
-  const uses: Record<string, number> = {};
-  for (const { name, usesMax } of requested) {
-    const maximum = usesMax ?? tariff.extras?.get(name)?.usesMax ?? 0;
-    // A multiplier applies from the first use.
-    uses[name] = (uses[name] ?? 0) + Math.min(Math.max(1, maximum), USAGE_MAX);
-  }
-  return uses;
 }
 
 function requireRate(currencies: CurrencyTable, from: string, to: string): ExchangeRate {
@@ -163,7 +189,8 @@ function costOf(
   tariff: Tariff,
   { tokens, characters, seconds, images, extras }: BillableUnits,
 ): { numerator: bigint; denominator: bigint } {
-  const surcharges = extras === undefined || tariff.extras === undefined ? undefined : extraCost(tariff.extras, extras);
+  const surcharges =
+    extras === undefined || tariff.extras === undefined ? undefined : surchargesFor(tariff.extras, extras);
   const tokenShare = surcharges === undefined ? tokens : tokens * surcharges.numerator;
   const flat = tariff.perRequest + times(images, tariff.perImage) + (surcharges?.uses ?? 0n);
   const otherShare = times(characters, tariff.per1mCharacters) + PER_MILLION * flat;
@@ -178,21 +205,6 @@ function costOf(
       numerator * factor + PER_MILLION * exact.digits * tariff.perMinuteAudio * (surcharges?.denominator ?? 1n),
     denominator: denominator * factor,
   };
-}
-
-/** The price of all uses, and the factor for the token cost. A surcharge without a price is free. */
-function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<UsageRecord["extras"]>) {
-  let uses = 0n;
-  let numerator = 1n;
-  let denominator = 1n;
-  for (const [name, times] of Object.entries(used)) {
-    const rate = rates.get(name);
-    if (rate === undefined || times === 0) continue;
-    uses += BigInt(times) * rate.perUse;
-    numerator *= rate.numerator;
-    denominator *= rate.denominator;
-  }
-  return { uses, numerator, denominator };
 }
 
 function checkUsage(usage: UsageRecord): void {
@@ -232,6 +244,7 @@ function checkSeconds(value: number): void {
 }
 
 export type CurrencyTable = ReadonlyMap<string, Pick<Currency, "code" | "perEur">>;
+
 /** An exact fraction: an amount times `numerator / denominator` is the amount in the other currency. */
 export type ExchangeRate = {
   readonly numerator: bigint;
@@ -249,6 +262,7 @@ export class NoExchangeRate extends Error {
 }
 
 const SAME: ExchangeRate = { numerator: 1n, denominator: 1n, record: null };
+
 /** Converts through the euro; undefined when a currency is unknown. */
 export function rateBetween(currencies: CurrencyTable, from: string, to: string): ExchangeRate | undefined {
   if (from === to) return SAME;
@@ -262,9 +276,11 @@ export function rateBetween(currencies: CurrencyTable, from: string, to: string)
     record: { from, to, perEurFrom: formatDecimal(source), perEurTo: formatDecimal(target) },
   };
 }
+
 // Price rows of a snapshot are frozen, so tariffs can be cached.
 const derived = new WeakMap<Price, Tariff>();
-export function tariffOf(price: Price): Tariff {
+
+function tariffOf(price: Price): Tariff {
   const known = derived.get(price);
   if (known !== undefined) return known;
   const tariff = buildTariff(price);
@@ -273,44 +289,10 @@ export function tariffOf(price: Price): Tariff {
 }
 
 /** The whole request pays the rates of the largest context that it exceeds. */
-export function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
+function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
   let found = tariff.tokens[0];
   for (const rates of tariff.tokens) if (inputTokens > rates.aboveInputTokens) found = rates;
   return found;
-}
-
-/** What the operator adds: the charged price is the provider's times `numerator / denominator`. */
-export type Margin = {
-  readonly numerator: bigint;
-  readonly denominator: bigint;
-  /** The added share as it is recorded with a charge: "0.05". */
-  readonly share: string;
-};
-
-export const NO_MARGIN: Margin = { numerator: 1n, denominator: 1n, share: "0" };
-/** Margins in memory, for the request path. */
-export class MarginRegistry {
-  /** For workspaces without a margin of their own. */
-  readonly defaultMargin: Margin;
-  readonly #overrides = new Map<string, Margin>();
-
-  constructor(defaultMargin: Margin) {
-    this.defaultMargin = defaultMargin;
-  }
-
-  set(workspaceId: string, margin: Margin | null): void {
-    if (margin === null) this.#overrides.delete(workspaceId);
-    else this.#overrides.set(workspaceId, margin);
-  }
-
-  /** Undefined when the default applies. */
-  overrideFor(workspaceId: string): Margin | undefined {
-    return this.#overrides.get(workspaceId);
-  }
-
-  marginFor(workspaceId: string): Margin {
-    return this.#overrides.size === 0 ? this.defaultMargin : (this.#overrides.get(workspaceId) ?? this.defaultMargin);
-  }
 }
 
 /** Zero when nothing was charged. */
@@ -322,5 +304,6 @@ export function chargedNanosOf(record: IngestFields): bigint {
 }
 
 export const CHARGE_PREFIX = "charge:";
+
 /** The charge of a request has an id derived from the request's. */
 export const chargeIdOf = (requestId: string): string => `${CHARGE_PREFIX}${requestId}`;

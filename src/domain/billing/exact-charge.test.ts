@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { rounds } from "../../../tests/support/rounds.ts";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import { sumTokens, type TokenCounts } from "../../language/canon/tokens.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
@@ -213,7 +214,7 @@ const margin = (share: string) => parseMargin(share) ?? NO_MARGIN;
 
 describe("against an independent calculation", () => {
   test("BILL-05 BILL-06 BILL-01 a charge is the exact amount in every unit, tier, currency and margin, rounded once", () => {
-    for (let seed = 1; seed <= 6000; seed += 1) {
+    for (let seed = 1; seed <= rounds(2000); seed += 1) {
       const dice = seeded(seed);
       const [row, usage, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
       const charge = chargeFor(usage, priceOf(row), currencies, wallet, margin(share));
@@ -222,7 +223,7 @@ describe("against an independent calculation", () => {
   });
 
   test("BILL-02 BILL-05 itemized prompts cost by their own length, the rest by its mean length, rounded once", () => {
-    for (let seed = 1; seed <= 1500; seed += 1) {
+    for (let seed = 1; seed <= rounds(600); seed += 1) {
       const dice = seeded(seed * 104_729);
       const [row, rest, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
       const prompts = Array.from({ length: 1 + dice.below(3) }, () => sumTokens([anyUsage(dice)]));
@@ -233,7 +234,7 @@ describe("against an independent calculation", () => {
   });
 
   test("BILL-06 what is recorded with a charge is enough to recompute it independently", () => {
-    for (let seed = 1; seed <= 1500; seed += 1) {
+    for (let seed = 1; seed <= rounds(600); seed += 1) {
       const dice = seeded(seed * 7919);
       const [usage, wallet, share] = [anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
       const { nanos, record } = chargeFor(usage, priceOf(anyRow(dice)), currencies, wallet, margin(share));
@@ -254,7 +255,7 @@ describe("against an independent calculation", () => {
   });
 
   test("BILL-01 the same tokens in random parts differ from the exact amount by at most half a nano-unit each", () => {
-    for (let seed = 1; seed <= 1500; seed += 1) {
+    for (let seed = 1; seed <= rounds(600); seed += 1) {
       const dice = seeded(seed * 104_729);
       const row: Row = { ...anyRow(dice), tiers: [], extras: {} };
       const flat: Row = { ...row, figures: { ...row.figures, perRequest: undefined } };
@@ -274,7 +275,7 @@ describe("against an independent calculation", () => {
   });
 
   test("BILL-03 no usage costs more than its hold, with margin and extras", () => {
-    for (let seed = 1; seed <= 2000; seed += 1) {
+    for (let seed = 1; seed <= rounds(2000); seed += 1) {
       const dice = seeded(seed * 31);
       const [price, usage, wallet] = [priceOf(anyRow(dice)), anyUsage(dice), dice.one(CODES)];
       // A requested surcharge is in the hold; a cheaper tier applies only when it is used.

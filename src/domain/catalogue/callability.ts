@@ -1,4 +1,5 @@
 import type { Surface } from "../record/record.ts";
+import { isChatLike } from "../record/request-shape.ts";
 import { type CatalogueSnapshot, type Endpoint, type Price, type ProviderConnections, priceAt } from "./catalogue.ts";
 import { needsProof, type ProofLookup } from "./proofs.ts";
 
@@ -36,10 +37,6 @@ export type Callability = CallableEndpoint | UncallableEndpoint;
 /** Messages and responses are served by chat endpoints. */
 export function servesSurface(surfaces: readonly Surface[], surface: Surface): boolean {
   return surfaces.includes(isChatLike(surface) ? "chat" : surface) || surfaces.includes(surface);
-}
-
-export function isChatLike(surface: Surface): boolean {
-  return surface === "chat" || surface === "messages" || surface === "responses";
 }
 
 /** Returns the first reason that makes the endpoint uncallable. */

@@ -1,4 +1,4 @@
-import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
+import { type Decimal, formatDecimal, parseDecimal, powerOfTen } from "../../kit/money.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { CatalogueSnapshot, Currency } from "./catalogue.ts";
@@ -115,10 +115,6 @@ function rejectionReason(
   if (jumps === "refused" && jumpOrigin !== undefined)
     return `it moved from ${formatDecimal(jumpOrigin)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if that is true, send it with accept_jumps`;
   return undefined;
-}
-
-function powerOfTen(power: number): bigint {
-  return 10n ** BigInt(power);
 }
 
 function toCommonScale(a: Decimal, b: Decimal): readonly [bigint, bigint] {

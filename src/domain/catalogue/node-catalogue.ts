@@ -1,4 +1,5 @@
 import type { Decimal } from "../../kit/money.ts";
+import { NODE_PROVIDER_PREFIX } from "../record/request-shape.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingSupport } from "./embeddings-support.ts";
@@ -17,11 +18,8 @@ const NODE_REGION = "own";
 
 /** Creator slug of node models. */
 export const NODE_CREATOR = "node";
-const PROVIDER_PREFIX = "node-";
 
-/** Catalogue providers may not use this prefix. */
-export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
-export const nodeProviderSlug = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
+export const nodeProviderSlug = (node: Pick<WorkspaceNode, "name">): string => `${NODE_PROVIDER_PREFIX}${node.name}`;
 export const nodeModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
   `${NODE_CREATOR}/${node.name}/${localId}`;
 

@@ -5,7 +5,8 @@ import { DAY_MS } from "../../kit/time.ts";
 import type { Endpoint } from "./catalogue.ts";
 import { compileDecisionSupport } from "./decisions-support.ts";
 import { loadCatalogue } from "./load.ts";
-import { ProofRegistry, proofSubject } from "./proofs.ts";
+import { ProofRegistry } from "./proof-registry.ts";
+import { proofSubject } from "./proofs.ts";
 
 const RULES = { maxAgeMs: 30 * DAY_MS, failuresMax: 2 };
 

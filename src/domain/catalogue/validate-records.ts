@@ -1,5 +1,6 @@
+import { isNodeProvider } from "../record/request-shape.ts";
 import { EEA } from "./levels.ts";
-import { isNodeProvider, NODE_CREATOR } from "./node-catalogue.ts";
+import { NODE_CREATOR } from "./node-catalogue.ts";
 import { type CatalogueProblem, childLocation, problemAt, type SourceLocation, type WithLocation } from "./problems.ts";
 import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
 import type { EndpointEntry } from "./schema.ts";

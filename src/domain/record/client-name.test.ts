@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clientName } from "./client-name.ts";
+import { clientName } from "./request-shape.ts";
 
 test.each([
   ["claude-cli/2.1.325 (external, sdk-cli)", "Claude Code"],

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { encodeCompact } from "./compact-record.ts";
 import { expandText, mayContainCompact } from "./expand-record.ts";
-import { IngestFieldsReader, parseIngestFields } from "./ingest-fields-reader.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 import { parseRecord } from "./record-schema.ts";
+import { encodeCompact, IngestFieldsReader, parseIngestFields } from "./record-text.ts";
 import { DailyRollup } from "./rollup.ts";
 
 const few = fc.constantFrom("a", "b");

@@ -1,5 +1,5 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
-import { isIdempotentReplay } from "./rollup.ts";
+import { isIdempotentReplay } from "./request-shape.ts";
 
 /** Requests of a period, aggregated by these dimensions. */
 export type EvidenceSum = {

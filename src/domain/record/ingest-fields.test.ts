@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { IngestFieldsReader, parseIngestFields } from "./ingest-fields-reader.ts";
+import { IngestFieldsReader, parseIngestFields } from "./record-text.ts";
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const read = (value: unknown) => parseIngestFields(bytesOf(value));

@@ -1,9 +1,7 @@
-import type { FaultCode } from "../../contract/faults.ts";
-import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
 import type { IngestFields } from "./ingest-fields.ts";
-import type { RequestRecord } from "./record.ts";
-import type { DailyUsage, HourlyUsage, RequestShape, UsageSums } from "./usage-sums.ts";
+import { hasFailed, isIdempotentReplay } from "./request-shape.ts";
+import type { DailyUsage, HourlyUsage, UsageSums } from "./usage-sums.ts";
 
 function zeroUsage(): UsageSums {
   return {
@@ -155,64 +153,4 @@ export class WalletDebits {
   rows(): WalletDebit[] {
     return [...this.#sums.values()].flat();
   }
-}
-
-/** Logged for a call that was answered and charged before under its `Idempotency-Key`. */
-const IDEMPOTENT_REPLAY: FaultCode = "idempotent_replay";
-
-export function isIdempotentReplay(errorCode: string | null): boolean {
-  return errorCode === IDEMPOTENT_REPLAY;
-}
-
-/** An idempotent replay has an error code, but is not a failure. */
-export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | "errorCode">): boolean {
-  return !isIdempotentReplay(errorCode) && (status >= 400 || errorCode !== null);
-}
-
-/** 52 bits: exact as a number, and collisions within a workspace are negligible. */
-const ID_HEX_DIGITS = 13;
-
-const SHAPES_MAX = 50_000;
-
-/** Shape ids are hashes, so every writing process derives the same ones. */
-export class ShapeIds {
-  /** Shapes that are known to be stored. */
-  readonly #stored = new Map<string, number>();
-
-  /** `store` is called for a shape that may not be stored yet. */
-  idOf(record: IngestFields, store: (id: number, shape: RequestShape) => void): number {
-    const text = shapeKeyOf(record);
-    const known = this.#stored.get(text);
-    if (known !== undefined) return known;
-    const id = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
-    store(id, shapeOf(record));
-    if (this.#stored.size >= SHAPES_MAX) this.#stored.clear();
-    this.#stored.set(text, id);
-    return id;
-  }
-
-  /** Called after a rollback: the shapes may not be stored after all. */
-  clear(): void {
-    this.#stored.clear();
-  }
-}
-
-/** The requested model comes last, because only it may contain any character. */
-function shapeKeyOf(record: IngestFields): string {
-  const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
-  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
-}
-
-function shapeOf(record: IngestFields): RequestShape {
-  return {
-    keyId: record.keyId,
-    memberId: record.memberId ?? "",
-    environment: record.environment,
-    app: record.app ?? "",
-    modelRequested: record.modelRequested ?? "",
-    model: record.model ?? "",
-    provider: record.provider ?? "",
-    status: record.status,
-    surface: record.surface,
-  };
 }

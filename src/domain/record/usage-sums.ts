@@ -1,4 +1,4 @@
-import type { ShapeFilter, Surface } from "./record.ts";
+import type { ShapeFilter } from "./record.ts";
 
 /** Aggregated usage of requests. */
 export type UsageSums = {
@@ -78,20 +78,4 @@ export type RollupStore = {
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
   /** Oldest step first. */
   usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
-};
-
-/**
- * The dimensions that requests are filtered and aggregated by. A workspace has millions of requests and few shapes, so any
- * combination of filters is evaluated on the shapes. Unknown values are empty strings.
- */
-export type RequestShape = {
-  readonly keyId: string;
-  readonly memberId: string;
-  readonly environment: "live" | "test";
-  readonly app: string;
-  readonly modelRequested: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly status: number;
-  readonly surface: Surface;
 };

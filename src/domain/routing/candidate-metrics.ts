@@ -1,7 +1,7 @@
 import { nthSmallest } from "../../kit/nth-smallest.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { expectedUnitNanos, ratesFor, type UnitRates } from "./cost.ts";
-import type { FilterResult } from "./filter.ts";
+import type { FilterResult } from "./exclusion.ts";
 import type { LatencyEstimate } from "./latency-estimate.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import type { ReachableEndpoint } from "./reachable-endpoint.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CircuitBreakers } from "./circuit-breakers.ts";
+import { CircuitBreakers } from "./endpoint-health.ts";
 
 function ward() {
   let ms = 1000;

@@ -1,8 +1,9 @@
 import { billedPrice } from "../billing/speech-price.ts";
-import { type CallabilityContext, checkCallability, isChatLike } from "../catalogue/callability.ts";
+import { type CallabilityContext, checkCallability } from "../catalogue/callability.ts";
 import type { CatalogueSnapshot, Endpoint, Model } from "../catalogue/catalogue.ts";
 import { limitToProven, type ProofLookup } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
+import { isChatLike } from "../record/request-shape.ts";
 import { unitRates } from "./cost.ts";
 import type { PolicyClass, PolicyFacts } from "./policy.ts";
 import type { ModelReachability, ReachableEndpoint } from "./reachable-endpoint.ts";

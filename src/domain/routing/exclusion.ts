@@ -34,6 +34,25 @@ export type ExcludedRows = {
   readonly causes: readonly ExclusionCause[];
 };
 
+export type FilterResult = {
+  /** The pool first, then the router's fallbacks, then deferred nodes. */
+  readonly eligible: ReachableEndpoint[];
+  /** The filled length of `eligible`, which is preallocated. */
+  eligibleCount: number;
+  /** The first `poolCount` rows belong to the pool. */
+  poolCount: number;
+  /** `causes[n]` is why `excluded[n]` did not pass. */
+  readonly excluded: ReachableEndpoint[];
+  readonly causes: ExclusionCause[];
+  excludedCount: number;
+  /** Why requested models have no reachable endpoint. */
+  readonly obstacles: string[];
+  /** Reachable models that policy does not permit. */
+  readonly forbiddenModels: string[];
+  /** Eligible nodes that the router uses only as a fallback. */
+  readonly deferredNodes: ReachableEndpoint[];
+};
+
 export function describeExclusions({ excluded, causes }: ExcludedRows): ExcludedEndpoint[] {
   const described: ExcludedEndpoint[] = [];
   for (const [index, cause] of causes.entries()) {

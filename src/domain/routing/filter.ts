@@ -1,7 +1,9 @@
+import type { Effort } from "../../language/canon/call.ts";
+import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import type { NodeUse, RouterSpec } from "../tenancy/router.ts";
-import { findMissingCapability } from "./capability.ts";
-import type { ExclusionCause } from "./exclusion.ts";
+import type { NodeUse } from "../tenancy/router.ts";
+import type { ExclusionCause, FilterResult } from "./exclusion.ts";
+import { emptyOutputUnsupported, NEED_DESCRIPTIONS, supportsNeed } from "./need-support.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { excludedByPolicy, type PolicyClass, permitsModel } from "./policy.ts";
 import {
@@ -10,28 +12,10 @@ import {
   preferenceExclusionCause,
   preparePreferences,
 } from "./preferences.ts";
-import type { Attempt, ModelReachability, ReachableEndpoint } from "./reachable-endpoint.ts";
-import type { MissingCapability } from "./requirements.ts";
+import type { ModelReachability, ReachableEndpoint } from "./reachable-endpoint.ts";
+import type { DialectSupport, EndpointWithLimits, MissingCapability, Requirements } from "./requirements.ts";
 import { findRestrictedFeature } from "./restricted-features.ts";
-
-export type FilterResult = {
-  /** The pool first, then the router's fallbacks, then deferred nodes. */
-  readonly eligible: ReachableEndpoint[];
-  /** The filled length of `eligible`, which is preallocated. */
-  eligibleCount: number;
-  /** The first `poolCount` rows belong to the pool. */
-  poolCount: number;
-  /** `causes[n]` is why `excluded[n]` did not pass. */
-  readonly excluded: ReachableEndpoint[];
-  readonly causes: ExclusionCause[];
-  excludedCount: number;
-  /** Why requested models have no reachable endpoint. */
-  readonly obstacles: string[];
-  /** Reachable models that policy does not permit. */
-  readonly forbiddenModels: string[];
-  /** Eligible nodes that the router uses only as a fallback. */
-  readonly deferredNodes: ReachableEndpoint[];
-};
+import { routerExclusionCause } from "./router-rules.ts";
 
 export function emptyFilterResult(capacity = 0): FilterResult {
   return {
@@ -141,7 +125,7 @@ export function filterEndpoints(
 /** The first filter that excludes the endpoint. */
 export function exclusionCauseFor(row: ReachableEndpoint, check: EligibilityCheck): ExclusionCause | undefined {
   const { policyClass } = row;
-  const { request, context, policyVerdicts, preferences } = check;
+  const { request, context, policyVerdicts, preferences, qualityFloor, nodes } = check;
   const { requirements, policy } = request;
   let missing = findMissingCapability(row, requirements, context.support);
   if (requirements.extras !== undefined || requirements.needs.length > 0)
@@ -150,30 +134,67 @@ export function exclusionCauseFor(row: ReachableEndpoint, check: EligibilityChec
   const excluded = policyVerdicts.exclusionCauseFor(policyClass);
   if (excluded !== undefined) return excluded;
   const hintCause = preferences === undefined ? undefined : preferenceExclusionCause(row, preferences);
-  return hintCause ?? routerExclusionCause(row, check);
+  if (hintCause !== undefined || (qualityFloor === null && nodes === null)) return hintCause;
+  return routerExclusionCause(row, check);
 }
-
-/** Router settings that are not policy: the quality floor and the use of nodes. */
-export function routerExclusionCause(
-  { model, node }: Pick<Attempt, "model" | "node">,
-  { qualityFloor, nodes }: Pick<RouterSpec, "qualityFloor" | "nodes">,
-): RouterCause | undefined {
-  // Unknown quality is below any floor.
-  if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
-    const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
-    return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
-  }
-  return nodes === "only" && node === undefined ? NOT_A_NODE : undefined;
-}
-
-type RouterCause = ExclusionCause & { readonly reason: string };
-
-const NOT_A_NODE: RouterCause = {
-  stage: "nodes",
-  rule: "nodes",
-  reason: "the router wants the workspace's own nodes only",
-};
 
 function capabilityCause({ param, reason, contextTokens, fault, code }: MissingCapability): ExclusionCause {
   return { stage: "capability", rule: param, reason, contextTokens, fault, code };
+}
+
+/** The first requirement that the endpoint does not meet. */
+function findMissingCapability(
+  limited: EndpointWithLimits,
+  requirements: Requirements,
+  support: DialectSupport,
+): MissingCapability | undefined {
+  const { endpoint, model } = limited;
+  if (requirements.checkFit !== undefined) return requirements.checkFit(endpoint, model);
+  const isNative = support.isNative(endpoint);
+  const unencodable = isNative ? undefined : findUnencodable(endpoint, requirements, support);
+  if (unencodable !== undefined) return unencodable;
+  for (const { need, param } of requirements.needs) {
+    if ((!isNative && !support.takesNeed(endpoint, need, requirements)) || !supportsNeed(endpoint, model, need))
+      return { reason: NEED_DESCRIPTIONS[need] ?? `does not offer ${need}`, param };
+  }
+  // A provider addressed in its own dialect rejects oversized requests itself, with an error its clients know.
+  if (isNative && requirements.modelChosenBy === "caller") return undefined;
+  const context = limited.contextTokens;
+  if (context !== null && requirements.inputTokens > context) {
+    return {
+      reason: `takes at most ${context} tokens of context, the request has about ${requirements.inputTokens}`,
+      param: "messages",
+      contextTokens: context,
+    };
+  }
+  if (requirements.outputLimitKind === "bound") return undefined;
+  const output = limited.maxOutputTokens;
+  if (output !== null && requirements.maxOutputTokens !== undefined && requirements.maxOutputTokens > output) {
+    const param = requirements.parameterNames?.max_tokens ?? "max_tokens";
+    return { reason: `writes at most ${output} tokens`, param, code: "invalid_value" };
+  }
+  return undefined;
+}
+
+/** The first part of the call that the endpoint's dialect cannot express. */
+function findUnencodable(
+  endpoint: Endpoint,
+  requirements: Requirements,
+  support: DialectSupport,
+): MissingCapability | undefined {
+  const nativeField = requirements.nativeFields?.[0];
+  if (nativeField !== undefined)
+    return { reason: `speaks another dialect, which has no ${nativeField}`, param: nativeField };
+  if (requirements.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
+  for (const parameter of requirements.parameters) {
+    if (support.takesParameter(endpoint, parameter, requirements)) continue;
+    const param = requirements.parameterNames?.[parameter] ?? parameter;
+    return { reason: `does not take the parameter ${param}`, param };
+  }
+  return undefined;
+}
+
+/** Supported reasoning efforts of the model at an endpoint; null: unknown. */
+export function effortsOf(endpoint: Endpoint, model: Model): readonly Effort[] | null {
+  return endpoint.efforts ?? model.efforts ?? null;
 }

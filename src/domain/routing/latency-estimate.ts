@@ -4,6 +4,9 @@ export type LatencyEstimate = { readonly firstByteMs: number; readonly perTokenM
 /** One instance's estimate; `samples` is the decayed number of replies behind it. */
 export type LatencyReport = LatencyEstimate & { readonly samples: number };
 
+/** By endpoint. */
+export type LatencyReports = readonly (readonly [endpoint: string, report: LatencyReport])[];
+
 /** One reply. `firstByteMs` is null for a reply that was not streamed. */
 export type LatencySample = {
   readonly firstByteMs: number | null;
@@ -23,8 +26,31 @@ export type RecentLatency = {
 /** Half-life of a report's weight once another instance has a newer one. */
 const STALE_REPORT_HALF_LIFE_MS = 30_000;
 
+/** The local estimates combined with the reports of all other instances. */
+export class FleetLatency {
+  readonly merged = new Map<string, LatencyEstimate>();
+  readonly #remote = new Map<string, LatencyReport[]>();
+
+  constructor(reports: LatencyReports, local: ReadonlyMap<string, LatencyReport>, nowMs: number) {
+    for (const [endpoint, report] of reports) {
+      const known = this.#remote.get(endpoint) ?? [];
+      // A sender whose clock is ahead cannot make its report newer than now.
+      known.push({ ...report, atMs: Math.min(report.atMs, nowMs) });
+      this.#remote.set(endpoint, known);
+    }
+    for (const endpoint of new Set([...local.keys(), ...this.#remote.keys()]))
+      this.merge(endpoint, local.get(endpoint));
+  }
+
+  merge(endpoint: string, local: LatencyReport | undefined): void {
+    const remote = this.#remote.get(endpoint) ?? [];
+    const combined = mergeEstimates(local === undefined ? remote : [local, ...remote]);
+    if (combined !== undefined) this.merged.set(endpoint, combined);
+  }
+}
+
 /** Weighted by the number of samples, and less for reports that are older than the newest. */
-export function mergeEstimates(reports: readonly LatencyReport[]): LatencyEstimate | undefined {
+function mergeEstimates(reports: readonly LatencyReport[]): LatencyEstimate | undefined {
   const [first] = reports;
   if (first === undefined || reports.length === 1) return first;
   const atMs = Math.max(...reports.map((report) => report.atMs));

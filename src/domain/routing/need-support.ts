@@ -1,9 +1,10 @@
+import { invalidValue } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
 import { type Endpoint, type Model, supportsEffort } from "../catalogue/catalogue.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
-import type { DialectSupport, Requirements } from "./requirements.ts";
+import type { DialectSupport, MissingCapability, Requirements } from "./requirements.ts";
 
 /** Texts for needs whose names callers do not know. */
 export const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> = {
@@ -70,3 +71,10 @@ const THINKING_WITH_TOOLS: Pick<Requirements, "needs"> = {
     { need: "thinking_with_tools", param: "reasoning_effort" },
   ],
 };
+
+/** The messages dialect allows `max_tokens: 0` to warm a prompt cache. */
+export function emptyOutputUnsupported({ model }: Endpoint): MissingCapability {
+  const param = "max_tokens";
+  const problem = `${model} writes an answer, and must be allowed one token at least. Send 1 or more`;
+  return { reason: "always writes an answer", param, fault: invalidValue(param, problem) };
+}

@@ -3,20 +3,25 @@ import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
 import { routerFields } from "./decision-record.ts";
-import { describeExclusions, type ExcludedEndpoint, excludedCandidate, type FilterStage } from "./exclusion.ts";
+import {
+  describeExclusions,
+  type ExcludedEndpoint,
+  excludedCandidate,
+  type FilterResult,
+  type FilterStage,
+} from "./exclusion.ts";
 import {
   type EligibilityCheck,
   eligibilityCheckFor,
   emptyFilterResult,
   exclusionCauseFor,
-  type FilterResult,
   filterModel,
-  routerExclusionCause,
 } from "./filter.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { POLICY_RULES, type PolicyRule, permitsModel } from "./policy.ts";
 import { preferenceExclusionCause } from "./preferences.ts";
 import type { Attempt } from "./reachable-endpoint.ts";
+import { routerExclusionCause } from "./router-rules.ts";
 
 /** No endpoint is eligible. */
 export type PlanRefusal = {

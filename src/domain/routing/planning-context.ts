@@ -3,11 +3,11 @@ import type { CatalogueSnapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { CircuitStateReader } from "./circuit-state.ts";
+import type { LatencyTracker, TrafficStats } from "./endpoint-health.ts";
 import type { ModelReachability, ReachableModel } from "./reachable-endpoint.ts";
 import type { DialectSupport, Requirements } from "./requirements.ts";
 import type { RoutingTarget } from "./routing-target.ts";
 import type { SessionPlacement } from "./session-affinity.ts";
-import type { LatencyTracker, TrafficStats } from "./traffic-stats.ts";
 
 export type PlanRequest = {
   readonly target: RoutingTarget;

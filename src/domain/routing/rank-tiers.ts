@@ -2,7 +2,7 @@ import type { ProviderSort } from "../../language/canon/routing-hints.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { endpointAt } from "./candidate-metrics.ts";
 import type { CircuitState } from "./circuit-state.ts";
-import type { FilterResult } from "./filter.ts";
+import type { FilterResult } from "./exclusion.ts";
 import type { PlanRequest } from "./planning-context.ts";
 import { indexInList } from "./preferences.ts";
 

@@ -1,6 +1,6 @@
 import type { CandidateMetrics, SortMetrics } from "./candidate-metrics.ts";
 import type { CircuitState } from "./circuit-state.ts";
-import type { FilterResult } from "./filter.ts";
+import type { FilterResult } from "./exclusion.ts";
 import type { PlanningContext, PlanRequest } from "./planning-context.ts";
 import { requestedSortMetrics } from "./provider-sort.ts";
 import { type RankingBasis, tierBasis, tiersOf } from "./rank-tiers.ts";

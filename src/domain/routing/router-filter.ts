@@ -1,11 +1,6 @@
 import type { RouterSpec } from "../tenancy/router.ts";
-import {
-  type EligibilityCheck,
-  emptyFilterResult,
-  type FilterResult,
-  filterEndpoints,
-  filterModels,
-} from "./filter.ts";
+import type { FilterResult } from "./exclusion.ts";
+import { type EligibilityCheck, emptyFilterResult, filterEndpoints, filterModels } from "./filter.ts";
 import { permitsModel } from "./policy.ts";
 import type { ReachableModel } from "./reachable-endpoint.ts";
 

@@ -6,8 +6,8 @@ import { HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import { expectedLatencyMs, expectedNanos } from "./candidate-metrics.ts";
 import { expectedUnitNanos, unitRates } from "./cost.ts";
+import { LatencyTracker, TrafficStats } from "./endpoint-health.ts";
 import { SessionAffinity } from "./session-affinity.ts";
-import { LatencyTracker, TrafficStats } from "./traffic-stats.ts";
 
 describe("latency", () => {
   const of = (health: LatencyTracker, nowMs: number, outputTokens: number) => {

@@ -1,6 +1,6 @@
 import type { NodeUse } from "../tenancy/router.ts";
 import type { CircuitState } from "./circuit-state.ts";
-import type { FilterResult } from "./filter.ts";
+import type { FilterResult } from "./exclusion.ts";
 import { SESSION_TIER } from "./rank-tiers.ts";
 
 type ShortlistContext = {

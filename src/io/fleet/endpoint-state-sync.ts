@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
-import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import type { CircuitBreakers, LatencyTracker, TrafficStats } from "../../domain/routing/endpoint-health.ts";
 import type { CircuitReport, ProbeOrder } from "../../domain/routing/remote-circuit-state.ts";
-import type { LatencyTracker, TrafficStats } from "../../domain/routing/traffic-stats.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";

@@ -1,5 +1,5 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { hasFailed } from "../../domain/record/rollup.ts";
+import { hasFailed } from "../../domain/record/request-shape.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { spanIdOf } from "../../kit/trace-context.ts";
 import type { ExportResult } from "./export-result.ts";

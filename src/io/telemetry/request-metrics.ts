@@ -1,5 +1,5 @@
-import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
+import { isNodeProvider } from "../../domain/record/request-shape.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { attemptModel, GENAI } from "./genai-conventions.ts";
 import { type EndpointLabels, endpointLabels, genaiLabel, providerLabels, routeLabels } from "./metric-labels.ts";

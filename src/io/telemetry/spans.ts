@@ -1,6 +1,5 @@
-import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
-import { hasFailed } from "../../domain/record/rollup.ts";
+import { hasFailed, isNodeProvider } from "../../domain/record/request-shape.ts";
 import { parseTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";
 import {
   attemptModel,

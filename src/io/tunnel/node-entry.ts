@@ -1,6 +1,5 @@
-import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
-import { type CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
-import { LatencyTracker } from "../../domain/routing/traffic-stats.ts";
+import { CircuitBreakers, LatencyTracker } from "../../domain/routing/endpoint-health.ts";
+import type { CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";

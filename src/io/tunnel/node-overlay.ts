@@ -1,7 +1,8 @@
 import type { CatalogueSnapshot, Credential, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
-import { buildNodeCatalogue, isNodeProvider, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
+import { buildNodeCatalogue, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
 import { type OverlaidCatalogue, overlayNodes } from "../../domain/catalogue/overlay.ts";
 import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
+import { isNodeProvider } from "../../domain/record/request-shape.ts";
 import { NodeReachability, type ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
 import type { NodeRef } from "../../domain/routing/reachable-endpoint.ts";

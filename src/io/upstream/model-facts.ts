@@ -1,5 +1,5 @@
 import { type Endpoint, type Model, supportsEffort } from "../../domain/catalogue/catalogue.ts";
-import { effortsOf } from "../../domain/routing/capability.ts";
+import { effortsOf } from "../../domain/routing/filter.ts";
 import { outputLimitOf } from "../../language/dialects/chat/passthrough/request.ts";
 import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 import { encryptsReasoning } from "./responses-detour.ts";

@@ -1,7 +1,7 @@
 import type { Credential, CurrentCatalogue, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
-import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
-import { type CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
+import { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
+import type { CircuitBreakerRules } from "../../domain/routing/failing-circuits.ts";
 import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { CircuitBreakers } from "../../domain/routing/endpoint-health.ts";
 import { CIRCUIT_BREAKER_RULES } from "../../domain/routing/failing-circuits.ts";
 import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";

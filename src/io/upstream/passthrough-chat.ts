@@ -1,5 +1,5 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import { effortsOf } from "../../domain/routing/capability.ts";
+import { effortsOf } from "../../domain/routing/filter.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";

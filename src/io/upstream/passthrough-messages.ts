@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { effortsOf } from "../../domain/routing/capability.ts";
+import { effortsOf } from "../../domain/routing/filter.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import { SseReader } from "../../kit/sse.ts";

@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { encodeCompact } from "../../../src/domain/record/compact-record.ts";
+import { encodeCompact } from "../../../src/domain/record/record-text.ts";
 import { bigintPlugin } from "../../../src/io/store/sql/bigint-plugin.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";

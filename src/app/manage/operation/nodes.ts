@@ -1,8 +1,8 @@
 import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { NodeCreate, NodePatch } from "../../../contract/schemas/manage-nodes.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { isChatLike } from "../../../domain/catalogue/callability.ts";
 import { nodeModelId } from "../../../domain/catalogue/node-catalogue.ts";
+import { isChatLike } from "../../../domain/record/request-shape.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { pluralize } from "../../../kit/pluralize.ts";

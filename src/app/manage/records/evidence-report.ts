@@ -1,15 +1,5 @@
-import {
-  type CatalogueSnapshot,
-  type Endpoint,
-  type Provider,
-} from "../../../domain/catalogue/catalogue.ts";
-import { knownCountries } from "../../../domain/routing/policy.ts";
-import {
-  buildNodeProvider,
-  isNodeProvider,
-  nodeProviderSlug,
-  nodeSovereignty,
-} from "../../../domain/catalogue/node-catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, Provider } from "../../../domain/catalogue/catalogue.ts";
+import { buildNodeProvider, nodeProviderSlug, nodeSovereignty } from "../../../domain/catalogue/node-catalogue.ts";
 import {
   EvidenceAggregator,
   type EvidenceTotals,
@@ -18,8 +8,9 @@ import {
   sumOf,
   type UsageAmounts,
 } from "../../../domain/record/evidence.ts";
-import { excludedByPolicy, permitsModel } from "../../../domain/routing/policy.ts";
+import { isNodeProvider } from "../../../domain/record/request-shape.ts";
 import { isPolicyRule } from "../../../domain/routing/plan-refusal.ts";
+import { excludedByPolicy, knownCountries, permitsModel } from "../../../domain/routing/policy.ts";
 import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";

@@ -3,8 +3,8 @@ import { listeningLog } from "../../../../../tests/support/journal-fixture.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
-import { encodeCompact } from "../../../../domain/record/compact-record.ts";
 import { encodeBatch } from "../../../../domain/record/record-batch.ts";
+import { encodeCompact } from "../../../../domain/record/record-text.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { openPostgres } from "./open.ts";
 

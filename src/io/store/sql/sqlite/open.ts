@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely } from "kysely";
-import { encodeCompact } from "../../../../domain/record/compact-record.ts";
+import { encodeCompact } from "../../../../domain/record/record-text.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import { Mutex } from "../../../../kit/mutex.ts";
 import { bigintPlugin } from "../bigint-plugin.ts";

@@ -1,11 +1,118 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { CircuitState, CircuitStateReader } from "./circuit-state.ts";
+import { CIRCUIT_BREAKER_RULES, type CircuitBreakerRules, FailingCircuits } from "./failing-circuits.ts";
 import {
+  FleetLatency,
   type LatencyEstimate,
   type LatencyReport,
+  type LatencyReports,
   type LatencySample,
-  mergeEstimates,
   percentilesOf,
   type RecentLatency,
 } from "./latency-estimate.ts";
+import type { CircuitReport, ProbeOrder } from "./remote-circuit-state.ts";
+
+/** Since the process started. */
+type AttemptCounts = { served: number; failed: number; timesOpened: number; lastFailedAtMs: number | null };
+
+const NO_ATTEMPTS: Readonly<AttemptCounts> = { served: 0, failed: 0, timesOpened: 0, lastFailedAtMs: null };
+
+/** For the operator's view of an endpoint. */
+type CircuitStatus = Readonly<AttemptCounts> & {
+  readonly circuitState: CircuitState;
+  readonly consecutiveFailures: number;
+  /** Null when the open period is over or the circuit is closed. */
+  readonly openForMs: number | null;
+};
+
+/**
+ * A circuit breaker per endpoint. An open circuit ranks its endpoint last instead of removing it, so a pool in which every
+ * endpoint fails is still tried.
+ */
+export class CircuitBreakers implements CircuitStateReader {
+  readonly #clock: Clock;
+  readonly #rules: CircuitBreakerRules;
+  readonly #failing: FailingCircuits;
+  /** Bounded by the catalogue. */
+  readonly #counts = new Map<string, AttemptCounts>();
+
+  constructor(clock: Clock, rules: CircuitBreakerRules = CIRCUIT_BREAKER_RULES) {
+    this.#clock = clock;
+    this.#rules = rules;
+    this.#failing = new FailingCircuits(clock, rules);
+  }
+
+  circuitStateOf(endpointId: string): CircuitState {
+    return this.#areAllClosed ? "closed" : this.#failing.stateOf(endpointId);
+  }
+
+  recordStart(endpointId: string): void {
+    if (!this.#areAllClosed) this.#failing.recordStart(endpointId);
+  }
+
+  recordSuccess(endpointId: string): void {
+    this.#countsOf(endpointId).served += 1;
+    if (!this.#areAllClosed) this.#failing.recordSuccess(endpointId);
+  }
+
+  /** The attempt says nothing about the endpoint: the client disconnected, or the request itself was rejected. */
+  recordInconclusive(endpointId: string): void {
+    if (!this.#areAllClosed) this.#failing.recordInconclusive(endpointId);
+  }
+
+  recordFailure(endpointId: string, retryAfterMs: number | undefined): void {
+    const counts = this.#countsOf(endpointId);
+    counts.failed += 1;
+    counts.lastFailedAtMs = this.#clock.nowMs();
+    if (this.#rules.consecutiveFailures === 0) return;
+    if (this.#failing.recordFailure(endpointId, retryAfterMs, counts.lastFailedAtMs)) counts.timesOpened += 1;
+  }
+
+  /** Calls back when a circuit opens, is probed or closes, so that other instances are notified soon. */
+  onChange(callback: () => void): void {
+    this.#failing.onChange = callback;
+  }
+
+  /** What this instance observed itself, for the others. */
+  report(): CircuitReport {
+    return this.#failing.report();
+  }
+
+  /** Replaces all earlier reports of the other instances. */
+  applyReports(reports: readonly CircuitReport[], probeOrder: ProbeOrder): void {
+    if (this.#rules.consecutiveFailures > 0) this.#failing.applyReports(reports, probeOrder);
+  }
+
+  statusOf(endpointId: string): CircuitStatus {
+    const openUntilMs = this.#failing.openUntilMs(endpointId);
+    const leftMs = openUntilMs - this.#clock.monotonicMs();
+    return {
+      ...(this.#counts.get(endpointId) ?? NO_ATTEMPTS),
+      circuitState: this.circuitStateOf(endpointId),
+      consecutiveFailures: this.#failing.local.get(endpointId)?.consecutiveFailures ?? 0,
+      openForMs: openUntilMs === 0 || leftMs <= 0 ? null : leftMs,
+    };
+  }
+
+  /** The ids of endpoints whose circuit is open. */
+  get openCircuits(): string[] {
+    const known = new Set([...this.#failing.local.keys(), ...this.#failing.remote.keys()]);
+    return [...known].filter((id) => this.circuitStateOf(id) === "open");
+  }
+
+  /** The fast path of nearly every request. */
+  get #areAllClosed(): boolean {
+    return this.#failing.local.size === 0 && this.#failing.remote.size === 0;
+  }
+
+  #countsOf(endpointId: string): AttemptCounts {
+    const known = this.#counts.get(endpointId);
+    if (known !== undefined) return known;
+    const counts = { ...NO_ATTEMPTS };
+    this.#counts.set(endpointId, counts);
+    return counts;
+  }
+}
 
 /** Enough for a meaningful p95. */
 const RECENT_SAMPLES_MAX = 128;
@@ -22,16 +129,15 @@ const GENERATION_SHARE_MAX = 0.9;
 /** Latency estimates per endpoint, from this instance and, in a fleet, from all instances. */
 export class LatencyTracker {
   readonly #local = new Map<string, LatencyReport>();
-  #remote: ReadonlyMap<string, readonly LatencyReport[]> = new Map();
-  /** Local and remote estimates combined; undefined without remote reports. */
-  #merged: Map<string, LatencyEstimate> | undefined;
+  /** Undefined without reports of other instances. */
+  #fleet: FleetLatency | undefined;
   readonly #recentSamples = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
 
   /** Bounded by the endpoints of the catalogue. */
   record(endpoint: string, sample: LatencySample, nowMs: number): void {
     this.#addRecent(endpoint, sample);
     const local = unlessExpired(this.#local.get(endpoint), nowMs);
-    const known = this.#merged === undefined ? local : this.estimate(endpoint, nowMs);
+    const known = this.#fleet === undefined ? local : this.estimate(endpoint, nowMs);
     const measured = splitLatency(sample, known?.perTokenMs ?? DEFAULT_PER_TOKEN_MS);
     if (local === undefined) this.#local.set(endpoint, { ...measured, atMs: nowMs, samples: 1 });
     else {
@@ -43,47 +149,29 @@ export class LatencyTracker {
         samples: oldWeight * local.samples + 1,
       });
     }
-    if (this.#merged !== undefined) this.#mergeEndpoint(endpoint, this.#merged);
+    this.#fleet?.merge(endpoint, this.#local.get(endpoint));
   }
 
   estimate(endpoint: string, nowMs: number): LatencyEstimate | undefined {
-    return unlessExpired((this.#merged ?? this.#local).get(endpoint), nowMs);
+    return unlessExpired((this.#fleet?.merged ?? this.#local).get(endpoint), nowMs);
   }
 
   /** The newest local estimates, for other instances. */
-  report(nowMs: number, max: number): readonly (readonly [endpoint: string, report: LatencyReport])[] {
+  report(nowMs: number, max: number): LatencyReports {
     const current = [...this.#local].filter(([, report]) => unlessExpired(report, nowMs) !== undefined);
     return current.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
   }
 
   /** Loads what this instance reported before its restart. */
-  restore(reports: ReturnType<LatencyTracker["report"]>, nowMs: number): void {
+  restore(reports: LatencyReports, nowMs: number): void {
     for (const [endpoint, report] of reports)
       if (!this.#local.has(endpoint)) this.#local.set(endpoint, { ...report, atMs: Math.min(report.atMs, nowMs) });
   }
 
   /** Replaces all earlier reports of the other instances. */
-  applyReports(reports: readonly ReturnType<LatencyTracker["report"]>[], nowMs: number): void {
-    const remote = new Map<string, LatencyReport[]>();
-    for (const [endpoint, report] of reports.flat()) {
-      const known = remote.get(endpoint) ?? [];
-      // A sender whose clock is ahead cannot make its report newer than now.
-      known.push({ ...report, atMs: Math.min(report.atMs, nowMs) });
-      remote.set(endpoint, known);
-    }
-    this.#remote = remote;
-    this.#merged = undefined;
-    if (remote.size === 0) return;
-    const merged = new Map<string, LatencyEstimate>();
-    for (const endpoint of new Set([...this.#local.keys(), ...remote.keys()])) this.#mergeEndpoint(endpoint, merged);
-    this.#merged = merged;
-  }
-
-  #mergeEndpoint(endpoint: string, merged: Map<string, LatencyEstimate>): void {
-    const local = this.#local.get(endpoint);
-    const remote = this.#remote.get(endpoint) ?? [];
-    const combined = mergeEstimates(local === undefined ? remote : [local, ...remote]);
-    if (combined !== undefined) merged.set(endpoint, combined);
+  applyReports(reports: readonly LatencyReports[], nowMs: number): void {
+    const all = reports.flat();
+    this.#fleet = all.length === 0 ? undefined : new FleetLatency(all, this.#local, nowMs);
   }
 
   recentPercentiles(endpoint: string): RecentLatency | undefined {
