@@ -1,13 +1,8 @@
 import type { Check } from "../app/manage/deps.ts";
 import { type EndpointProof, Prober } from "../app/prober/prober.ts";
 import type { CatalogueSnapshot, ProviderConnections } from "../domain/catalogue/catalogue.ts";
-import {
-  isFailureDemo,
-  PROVEN_SURFACES,
-  ProofRegistry,
-  type ProvenSurface,
-  proofSubject,
-} from "../domain/catalogue/proofs.ts";
+import { ProofRegistry } from "../domain/catalogue/proof-registry.ts";
+import { isFailureDemo, PROVEN_SURFACES, type ProvenSurface, proofSubject } from "../domain/catalogue/proofs.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
