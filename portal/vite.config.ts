@@ -14,22 +14,22 @@ export default defineConfig({
   base: "/app/",
   publicDir: false,
   cacheDir: path.join(HERE, "../.cache/vite"),
-  plugins: [react(), tailwind(), themeFirst(), compressed()],
+  plugins: [react(), tailwind(), themeFirst(), precompress()],
   build: {
     outDir: path.join(HERE, "dist"),
     emptyOutDir: true,
     target: ["chrome125", "firefox128", "safari17.5"],
-    // Files only: the content security policy knows no inline script, style or font.
+    // The content security policy allows no inline scripts, styles or fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Which file needs which: a test adds up what each screen loads.
+    // A test sums up the size of each screen's chunks.
     manifest: "assets/manifest.json",
     sourcemap: false,
   },
 });
 
-/** A script of a few lines that runs before anything is drawn, so that a chosen theme never flashes the other one. */
+/** Sets the selected theme before the first paint. */
 function themeFirst(): Plugin {
   return {
     name: "theme-first",
@@ -48,12 +48,12 @@ function themeFirst(): Plugin {
   };
 }
 
-/** Every file also as brotli and gzip beside it: compressed once, and never while somebody waits. */
-function compressed(): Plugin {
+/** Writes a brotli and a gzip copy next to each file, so that requests need no compression. */
+function precompress(): Plugin {
   return {
-    name: "compressed",
+    name: "precompress",
     apply: "build",
-    // When the files are written: until then other plugins change them.
+    // After all other plugins have changed the files.
     async writeBundle({ dir = "" }, bundle) {
       const names = Object.keys(bundle).filter((name) => /\.(?:js|css|svg)$/.test(name));
       await Promise.all(names.map((name) => compress(path.join(dir, name))));

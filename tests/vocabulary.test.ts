@@ -44,6 +44,7 @@ const code = [
   ...filesIn("bench", /\.ts$/),
   ...filesIn("scripts", /\.(ts|mjs)$/),
 ];
+const portalCode = [...filesIn("portal/src", /(?<!\.gen)\.tsx?$/), "portal/vite.config.ts"];
 /** Test folders that follow the glossary in names, comments and titles; the list grows. */
 const TEST_FOLDERS = [
   "fleet",
@@ -78,7 +79,9 @@ const documents = [
   "docs/logs.md",
   "docs/requirements.md",
   "docs/guides/adding-a-dialect.md",
+  "docs/guides/portal.md",
   "docs/guides/releasing.md",
+  "portal/README.md",
   "tests/simulation/README.md",
   ...filesIn("src", /\.md$/),
 ];
@@ -128,7 +131,7 @@ describe("the glossary", () => {
 describe("names", () => {
   test("no identifier contains a banned word", () => {
     const found = new Set<string>();
-    for (const file of [...code, ...testCode]) {
+    for (const file of [...code, ...portalCode, ...testCode]) {
       for (const [name] of blank(read(file)).bare.matchAll(/[A-Za-z_$][\w$]*/g))
         if (bannedWordsIn(name, file).length > 0) found.add(`${file}: ${name}`);
     }
@@ -136,7 +139,7 @@ describe("names", () => {
   });
 
   test("no file or folder name contains a banned word", () => {
-    const paths = [...code, ...testCode, ...documents];
+    const paths = [...code, ...portalCode, ...testCode, ...documents];
     expect(paths.filter((file) => file.split("/").some((part) => bannedWordsIn(part).length > 0))).toEqual([]);
   });
 
@@ -152,7 +155,7 @@ describe("names", () => {
   test("a type is not a bare participle or pronoun", () => {
     const bare = new Set(codeIn(tableRows("Not a type name")[0]?.[0]));
     expect(bare.size).toBeGreaterThan(15);
-    const found = [...code, ...testCode].flatMap((file) =>
+    const found = [...code, ...portalCode, ...testCode].flatMap((file) =>
       [...read(file).matchAll(/^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm)]
         .filter(([, name = ""]) => bare.has(name))
         .map(([, name]) => `${file}: ${name}`),
@@ -163,7 +166,7 @@ describe("names", () => {
   test('two-valued "yes" | "no" unions are booleans', () => {
     // Catalogue facts that may be unknown are real states.
     const union = /(?<!OrUnknown<)(?:"no"\s*\|\s*"yes"|"yes"\s*\|\s*"no")(?!\s*\|)/;
-    expect([...code, ...testCode].filter((file) => union.test(read(file)))).toEqual([]);
+    expect([...code, ...portalCode, ...testCode].filter((file) => union.test(read(file)))).toEqual([]);
   });
 });
 
@@ -177,6 +180,34 @@ describe("prose", () => {
     const pattern = new RegExp(`(?<![\\w-])${phrase.replace(/ /g, "\\s+")}(?![\\w-])`, "i");
     const found = lines.flatMap(([file, text]) =>
       text.flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
+describe("portal", () => {
+  const portalPhrases = tableRows("Banned in the portal").flatMap(([phrases]) => codeIn(phrases));
+  // One line per file: JSX text may wrap inside a phrase.
+  const texts = portalCode.map((file) => [file, read(file).replace(/\s+(?:\*(?!\/) )?/g, " ")] as const);
+
+  test.each([...bannedPhrases, ...portalPhrases])("“%s” occurs in no label, message or comment", (phrase) => {
+    const pattern = new RegExp(`.{0,40}(?<![\\w-])${phrase}(?![\\w-]).{0,40}`, "i");
+    const found = texts.flatMap(([file, text]) => pattern.exec(text)?.map((match) => `${file}: ${match}`) ?? []);
+    expect(found).toEqual([]);
+  });
+
+  test("titles, labels and buttons use sentence case", () => {
+    const properNouns = new Set(
+      "Anthropic Chat Claude Code Codex Google Hub Key LibreChat Lines Messages Model OpenAI Python Schema Studio TypeScript".split(
+        " ",
+      ),
+    );
+    const isTitleCase = (word: string) => /^[A-Z][a-z]/.test(word) && !properNouns.has(word);
+    const found = portalCode.flatMap((file) =>
+      [...read(file).matchAll(/\b(?:title|action|label|header)[=:] ?"([^"]+)"/g)]
+        .map(([, text = ""]) => text)
+        .filter((text) => text.split(/[.?:] /).some((sentence) => sentence.split(/[ /]/).slice(1).some(isTitleCase)))
+        .map((text) => `${file}: ${text}`),
     );
     expect(found).toEqual([]);
   });

@@ -42,10 +42,10 @@ export function SessionExpired({
   const signInPath = `/app/sign-in?${new URLSearchParams({ next: currentPath })}`;
   return (
     <Dialog open={isOpen} onClose={onRecheck} title="Session expired" size="small">
-      <p>Your input on this screen is kept. Sign in in a new tab, then return here.</p>
+      <p>Your input on this screen is kept. Open the sign-in page in a new tab, then return here.</p>
       <div className="grid gap-2">
         <a href={signInPath} target="_blank" rel="noopener" className={buttonClass("primary")}>
-          Sign in in a new tab
+          Open sign-in page
         </a>
         <Button onClick={onRecheck}>I signed in</Button>
         <Button variant="quiet" onClick={() => navigateTo(signInPath, "replace")}>

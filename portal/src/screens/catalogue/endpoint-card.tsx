@@ -75,7 +75,7 @@ function Facts({ endpoint, verdict, page }: Pick<Props, "endpoint" | "verdict" |
       {verdict !== undefined && !verdict.after && verdict.reason !== null && (
         <p className="text-bad text-pretty">{verdict.reason}</p>
       )}
-      <Part title={`Why ${endpoint.level}`}>
+      <Part title={`Reason for ${endpoint.level}`}>
         <p className="text-pretty">{endpoint.level_reason}</p>
         <p className="text-xs text-soft">Evidence confidence: {endpoint.level_confidence}</p>
       </Part>

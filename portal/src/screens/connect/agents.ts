@@ -62,7 +62,7 @@ export const AGENTS: readonly Client[] = [
     id: "opencode",
     title: "opencode",
     kind: "Coding agents",
-    about: "The open coding agent for the terminal.",
+    about: "Open-source coding agent for the terminal.",
     apis: "chat completions",
     base: "with /v1",
     app: ["opencode", "Vercel AI SDK"],

@@ -141,7 +141,7 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
             tone={test.data.ok ? "good" : test.data.result === "refused" ? "bad" : "warn"}
             title={test.data.ok ? `${name} accepted the key` : `${name} did not accept the key`}
           >
-            {test.data.detail}.{test.data.result === "refused" && " Replace key below."}
+            {test.data.detail}.{test.data.result === "refused" && " Replace the key below."}
             {test.data.result === "unclear" && " The test was inconclusive. Try again later."}
           </Callout>
         </div>

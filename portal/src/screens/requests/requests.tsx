@@ -111,7 +111,7 @@ function NoRequests({ isLive }: { readonly isLive: boolean }) {
     <EmptyState
       icon="list"
       title={isLive ? "Waiting for requests" : "No requests yet"}
-      hint="Connect client or try a model. Requests appear here when they complete."
+      hint="Connect a client or try a model. Requests appear here when they complete."
     >
       <LinkButton to={at("connect")} icon="plug" variant="primary">
         Connect client

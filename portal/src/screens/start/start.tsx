@@ -71,7 +71,7 @@ function NoWorkspaces({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);
   const openWorkspace = (slug: string) => void resetAfterSignIn().then(() => navigateTo(pathIn(slug), "replace"));
   const hint = me.may_create_workspace
-    ? "Create workspace with its own wallet, keys and policy, or wait for an invitation."
+    ? "Create a workspace with its own wallet, keys and policy, or wait for an invitation."
     : `Ask a workspace owner or admin to invite ${me.email}.`;
   return (
     <EmptyState icon="grid" heading="h1" title="No workspaces yet" hint={hint}>
