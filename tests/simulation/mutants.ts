@@ -15,63 +15,68 @@ export const one = (name: string, breaks: string, file: string, find: string, pu
   patches: [{ file, find, put }],
 });
 
-const RULES = "src/domain/routing/policy.ts";
-const TIGHTENED = "src/domain/tenancy/policy.ts";
-const DIRECTORY = "src/domain/tenancy/directory.ts";
-const CANDIDATES = "src/domain/routing/filter.ts";
-const REFUSAL = "src/domain/routing/plan-refusal.ts";
+const POLICY = "src/domain/routing/policy.ts";
+const TIGHTEN = "src/domain/tenancy/policy.ts";
+const DIRECTORY = "src/domain/tenancy/directory-reader.ts";
+const FILTER_FILE = "src/domain/routing/filter.ts";
+const ROUTER_FILTER = "src/domain/routing/router-filter.ts";
+const ROUTER_RULES = "src/domain/routing/router-rules.ts";
+const ATTEMPT_PLAN = "src/domain/routing/plan.ts";
 const PREFERENCES = "src/domain/routing/preferences.ts";
 const PLAN = "src/app/pipeline/plan.ts";
 const ATTEMPT = "src/app/pipeline/attempt.ts";
-const TRIES = "src/app/pipeline/tries.ts";
+const RETRY_LOOP = "src/app/pipeline/retry-loop.ts";
+const FAILURE_HANDLING = "src/app/pipeline/failure-handling.ts";
 const RUN = "src/app/pipeline/run.ts";
-const ADMITTED = "src/app/pipeline/admitted-request.ts";
 const RELAY = "src/app/pipeline/relay.ts";
+const STREAM_RELAY = "src/app/pipeline/relay-stream.ts";
 const SETTLE = "src/app/pipeline/settle.ts";
-const BUDGET = "src/domain/admission/retry-budget.ts";
-const CLASSIFY = "src/io/upstream/classify.ts";
+const SETTLE_STREAM = "src/app/pipeline/settle-stream.ts";
+const OVERLOAD = "src/domain/admission/overload-protection.ts";
+const CLASSIFY = "src/io/upstream/classify-failure.ts";
+const WALLETS = "src/io/state/memory-wallets.ts";
 
 /** The filter itself: one rule is misread. */
 const FILTER: readonly Mutant[] = [
-  one("floor-one-rung-low", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) + 1 <"),
-  one("floor-must-be-exceeded", "POL-01", RULES, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) <="),
-  one("unclassified-is-l0", "POL-01", TIGHTENED, 'level === "UNCLASSIFIED" ? -1', 'level === "UNCLASSIFIED" ? 0'),
-  one("floor-ignored", "POL-01", RULES, "if (policy.floor !== null &&", "if (false &&"),
+  one("floor-one-rung-low", "POL-01", POLICY, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) + 1 <"),
+  one("floor-must-be-exceeded", "POL-01", POLICY, "levelRank(sovereignty.level) <", "levelRank(sovereignty.level) <="),
+  one("unclassified-is-l0", "POL-01", TIGHTEN, 'level === "UNCLASSIFIED" ? -1', 'level === "UNCLASSIFIED" ? 0'),
+  one("floor-ignored", "POL-01", POLICY, "if (policy.floor !== null &&", "if (false &&"),
   one(
     "some-country-is-enough",
     "POL-02",
-    RULES,
+    POLICY,
     "if (allowed.includes(country)) continue;",
     "if (sovereignty.countries.some((any) => allowed.includes(any))) continue;",
   ),
-  one("unknown-countries-allowed", "POL-02", RULES, 'sovereignty.countriesKind === "unknown" || ', ""),
-  one("no-countries-allowed", "POL-02", RULES, " || sovereignty.countries.length === 0", ""),
+  one("unknown-countries-allowed", "POL-02", POLICY, 'sovereignty.countriesKind === "unknown" || ', ""),
+  one("no-countries-allowed", "POL-02", POLICY, " || sovereignty.countries.length === 0", ""),
   one(
     "retention-on-request-accepted",
     "POL-02",
-    RULES,
+    POLICY,
     'sovereignty.zeroDataRetention !== "yes"',
     '!["yes", "on_request"].includes(sovereignty.zeroDataRetention)',
   ),
   one(
     "unknown-retention-accepted",
     "POL-02",
-    RULES,
+    POLICY,
     'sovereignty.zeroDataRetention !== "yes"',
     'sovereignty.zeroDataRetention === "no"',
   ),
   one(
     "unknown-training-accepted",
     "POL-02",
-    RULES,
+    POLICY,
     'sovereignty.trainsOnData !== "no"',
     'sovereignty.trainsOnData === "yes"',
   ),
-  one("blocked-providers-ignored", "POL-02", RULES, "policy.blockedProviders.includes(endpoint.provider)", "false"),
+  one("blocked-providers-ignored", "POL-02", POLICY, "policy.blockedProviders.includes(endpoint.provider)", "false"),
   one(
     "unknown-quality-passes",
     "ROUTE-09",
-    CANDIDATES,
+    ROUTER_RULES,
     "(model.quality === null || model.quality.score",
     "(model.quality !== null && model.quality.score",
   ),
@@ -82,99 +87,101 @@ const LAYERS: readonly Mutant[] = [
   one(
     "floor-replaced",
     "POL-01",
-    TIGHTENED,
-    "stricter(policy.floor, more.floor ?? null)",
+    TIGHTEN,
+    "stricterFloor(policy.floor, more.floor ?? null)",
     "more.floor ?? policy.floor",
   ),
-  one("lists-united", "POL-02", TIGHTENED, "one.filter((name) => allowed.has(name))", "[...one, ...(other ?? [])]"),
+  one("lists-united", "POL-02", TIGHTEN, "one.filter((name) => allowed.has(name))", "[...one, ...(other ?? [])]"),
   one(
     "nothing-in-common-allows-all",
     "POL-02",
-    TIGHTENED,
+    TIGHTEN,
     "one.filter((name) => allowed.has(name));",
     "one.some((name) => allowed.has(name)) ? one.filter((name) => allowed.has(name)) : null;",
   ),
-  one("demand-dropped", "POL-02", TIGHTENED, "policy.zeroDataRetention || more.", "policy.zeroDataRetention && more."),
-  one("training-demand-dropped", "POL-02", TIGHTENED, "policy.noTraining || more.", "policy.noTraining && more."),
+  one("demand-dropped", "POL-02", TIGHTEN, "policy.zeroDataRetention || more.", "policy.zeroDataRetention && more."),
+  one("training-demand-dropped", "POL-02", TIGHTEN, "policy.noTraining || more.", "policy.noTraining && more."),
   one(
     "blocked-list-replaced",
     "POL-02",
-    TIGHTENED,
-    "either(policy.blockedProviders, more.blockedProviders ?? [])",
+    TIGHTEN,
+    "union(policy.blockedProviders, more.blockedProviders ?? [])",
     "more.blockedProviders ?? policy.blockedProviders",
   ),
   one(
     "allowed-models-replaced",
     "POL-02",
-    TIGHTENED,
-    "both(policy.allowedModels, more.allowedModels ?? null)",
+    TIGHTEN,
+    "intersect(policy.allowedModels, more.allowedModels ?? null)",
     "more.allowedModels ?? policy.allowedModels",
   ),
   one(
     "key-policy-ignored",
     "POL-02",
     DIRECTORY,
-    "return tightened(workspace.policy, this.#keys.get(keyId)?.policy);",
+    "return more === null ? workspace.policy : tightenPolicy(workspace.policy, more);",
     "return workspace.policy;",
   ),
   one(
     "router-rules-ignored",
     "POL-01",
     PLAN,
-    "router === undefined ? own : tightened(own, policyOfRouter(router.spec))",
+    "router === undefined ? own : tightenPolicy(own, policyOfRouter(router.spec))",
     "own",
   ),
   one(
     "router-replaces-policy",
     "POL-01",
     PLAN,
-    "tightened(own, policyOfRouter(router.spec))",
+    "tightenPolicy(own, policyOfRouter(router.spec))",
     "{ ...own, ...policyOfRouter(router.spec) }",
   ),
   one(
     "request-demands-ignored",
     "POL-02",
     PLAN,
-    "wishes === undefined ? routed : tightened(routed, policyOfWishes(wishes))",
+    "hints === undefined ? routed : tightenPolicy(routed, policyFromHints(hints))",
     "routed",
   ),
   one("ignore-ignored", "ROUTE-01", PREFERENCES, "ignore !== undefined && indexInList(ignore, endpoint) >= 0", "false"),
   one("only-ignored", "ROUTE-01", PREFERENCES, "only !== undefined && indexInList(only, endpoint) < 0", "false"),
-  one("fallbacks-in-spite", "ROUTE-01", "src/domain/routing/plan.ts", "if (isFirstOnly) break;", ""),
+  one("fallbacks-although-forbidden", "ROUTE-01", ATTEMPT_PLAN, "if (isFirstOnly) break;", ""),
   one("price-ceiling-ignored", "ROUTE-01", PREFERENCES, "if (input > ceilings.input)", "if (false)"),
   {
     name: "models-checked-for-plain-ids-only",
     breaks: "POL-02",
     patches: [
-      { file: CANDIDATES, find: "if (permitsModel(model.id, request.policy))", put: "if (true)" },
-      { file: REFUSAL, find: "if (permitsModel(endpoint.model, policy)) return undefined;", put: "return undefined;" },
+      { file: ROUTER_FILTER, find: "if (permitsModel(model.id, request.policy))", put: "if (true)" },
+      {
+        file: ATTEMPT_PLAN,
+        find: "if (permitsModel(endpoint.model, policy)) return undefined;",
+        put: "return undefined;",
+      },
     ],
   },
   {
-    name: "fallbacks-need-no-leave",
+    name: "fallbacks-skip-the-model-allowlist",
     breaks: "POL-02",
     patches: [
       {
-        file: CANDIDATES,
+        file: FILTER_FILE,
         find: "!permitsModel(modelId, request.policy)",
-        put: 'request.route.is === "model" && !permitsModel(modelId, request.policy)',
+        put: 'request.target.is === "model" && !permitsModel(modelId, request.policy)',
       },
-      { file: REFUSAL, find: "if (permitsModel(endpoint.model, policy)) return undefined;", put: "return undefined;" },
+      {
+        file: ATTEMPT_PLAN,
+        find: "if (permitsModel(endpoint.model, policy)) return undefined;",
+        put: "return undefined;",
+      },
     ],
   },
-  one(
-    "router-of-others-by-name",
-    "ROUTE-01",
-    "src/domain/routing/routing-target.ts",
-    "workspace === workspaceSlug && slug",
-    "slug",
-  ),
+  one("router-of-others-by-name", "ROUTE-01", ATTEMPT_PLAN, "workspace === workspaceSlug && slug", "slug"),
   one(
     "routers-shared",
     "ROUTE-01",
     DIRECTORY,
-    "return this.#routers.get(workspaceId)?.get(slug);",
-    "return [...this.#routers.values()].map((own) => own.get(slug)).find((found) => found !== undefined);",
+    "return this.routersByWorkspace.get(workspaceId)?.get(slug);",
+    "return [...this.routersByWorkspace.values()].map((own) => own.get(slug)).find((found) => found !== undefined);",
   ),
   one("sessions-shared", "ROUTE-06", "src/domain/routing/session-affinity.ts", "{workspaceId} ${", "{"),
 ];
@@ -182,28 +189,28 @@ const LAYERS: readonly Mutant[] = [
 const KEYS: readonly Mutant[] = [
   {
     // Each of the three checks compensates for the other two except for a moment: a mutant has to disable all of them.
-    name: "revoked-key-goes-on",
+    name: "revoked-key-continues",
     breaks: "KEY-04",
     patches: [
-      { file: RUN, find: "gateway.recheck(exchange);\n    let planned", put: "let planned" },
-      { file: RUN, find: 'place = "taken";\n      gateway.recheck(exchange);', put: 'place = "taken";' },
-      { file: ATTEMPT, find: "\n  recheck();", put: "" },
+      { file: RUN, find: "gateway.recheckKey(exchange);\n    let planned", put: "let planned" },
+      { file: RUN, find: "hasSlot = true;\n      gateway.recheckKey(exchange);", put: "hasSlot = true;" },
+      { file: ATTEMPT, find: "\n  recheckKey();", put: "" },
     ],
   },
 ];
 
 /** Time: what held when the request was planned is assumed to hold still. */
 const IN_FLIGHT: readonly Mutant[] = [
-  one("checked-at-planning-only", "POL-02", ATTEMPT, "plan.refusedNow(row, policy)", "undefined"),
+  one("checked-at-planning-only", "POL-02", ATTEMPT, "plan.recheckPolicy(row, policy)", "undefined"),
   {
     name: "checked-on-the-first-attempt-only",
     breaks: "POL-02",
     patches: [
-      { file: ATTEMPT, find: "const NO_LANE", put: "const seen = new WeakSet(); const NO_LANE" },
+      { file: ATTEMPT, find: "const platformUrl", put: "const seen = new WeakSet(); const platformUrl" },
       {
         file: ATTEMPT,
-        find: "plan.refusedNow(row, policy)",
-        put: "seen.has(trail) ? undefined : plan.refusedNow(row, policy); seen.add(trail)",
+        find: "plan.recheckPolicy(row, policy)",
+        put: "seen.has(trace) ? undefined : plan.recheckPolicy(row, policy); seen.add(trace); void router",
       },
     ],
   },
@@ -211,13 +218,13 @@ const IN_FLIGHT: readonly Mutant[] = [
     "blocked-list-not-checked-again",
     "POL-02",
     ATTEMPT,
-    "plan.refusedNow(row, policy)",
-    "plan.refusedNow(row, { ...policy, blockedProviders: [] })",
+    "plan.recheckPolicy(row, policy)",
+    "plan.recheckPolicy(row, { ...policy, blockedProviders: [] })",
   ),
   one(
     "models-not-checked-again",
     "POL-02",
-    REFUSAL,
+    ATTEMPT_PLAN,
     "if (permitsModel(endpoint.model, policy)) return undefined;",
     "return undefined;",
   ),
@@ -225,28 +232,34 @@ const IN_FLIGHT: readonly Mutant[] = [
     "policy-of-the-plan",
     "POL-02",
     PLAN,
-    "const policyNow = () => policyInForce(planning, asked, route);",
-    "const fixed = policyInForce(planning, asked, route); const policyNow = () => fixed;",
+    "const currentPolicy = () => policyInForce(planning, request, target);",
+    "const fixed = policyInForce(planning, request, target); const currentPolicy = () => fixed;",
   ),
   one(
     "checked-before-the-credential",
     "POL-02",
     ATTEMPT,
-    "return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));",
-    "const early = one.policyNow(); return after(headersFor(one, body), (headers) => dispatch({ ...one, policyNow: () => early }, body, headers, leash));",
+    "return chain(headersFor(run, body), (headers) => dispatch(run, body, headers, handle));",
+    "const early = run.currentPolicy(); return chain(headersFor(run, body), (headers) => dispatch({ ...run, currentPolicy: () => early }, body, headers, handle));",
   ),
   one("router-of-the-plan", "POL-01", PLAN, "now === undefined ? policy", "true ? policy"),
-  one("catalogue-of-the-plan", "POL-02", ATTEMPT, "const row = rowNow(gateway, attempt);", "const row = endpoint;"),
-  one("retired-is-asked", "POL-02", ATTEMPT, 'row.status === "retired" || ', ""),
   one(
-    "disconnected-is-asked",
+    "catalogue-of-the-plan",
+    "POL-02",
+    ATTEMPT,
+    "const row = currentEndpointFor(gateway, attempt);",
+    "const row = endpoint;",
+  ),
+  one("retired-endpoint-called", "POL-02", ATTEMPT, 'row.status === "retired" || ', ""),
+  one(
+    "disconnected-provider-called",
     "POL-02",
     ATTEMPT,
     " || connections?.credential(row.provider) === undefined",
     " || connections === undefined",
   ),
   one(
-    "moved-is-asked",
+    "moved-endpoint-called",
     "POL-02",
     ATTEMPT,
     "return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;",
@@ -259,8 +272,8 @@ const MONEY: readonly Mutant[] = [
     "nothing-held",
     "BILL-03",
     "src/app/pipeline/admit.ts",
-    "after(gateway.state.hold(hold),",
-    'after({ is: "held" },',
+    "chain(gateway.state.hold(hold),",
+    'chain({ is: "held" },',
   ),
   one(
     "held-for-the-cheapest",
@@ -269,17 +282,11 @@ const MONEY: readonly Mutant[] = [
     "if (needed > nanos) nanos = needed;",
     "if (nanos === 0n || needed < nanos) nanos = needed;",
   ),
-  one(
-    "held-twice-over",
-    "BILL-03",
-    "src/io/state/memory-state.ts",
-    "if (availableNanos < nanos)",
-    "if (wallet.balanceNanos < nanos)",
-  ),
+  one("held-twice-over", "BILL-03", WALLETS, "if (availableNanos < nanos)", "if (wallet.balanceNanos < nanos)"),
   one(
     "hold-kept-after-settling",
     "BILL-03",
-    "src/io/state/memory-state.ts",
+    WALLETS,
     "    if (hold === undefined) return;\n    this.#holds.delete(requestId);",
     "    if (hold === undefined) return;",
   ),
@@ -287,15 +294,15 @@ const MONEY: readonly Mutant[] = [
     "hold-kept-after-refusal",
     "BILL-03",
     SETTLE,
-    "  await gateway.state.settle(trail.hold, 0n);\n  gateway.finished(record);",
-    "  gateway.finished(record);",
+    "  await gateway.state.settle(trace.hold, 0n);\n  await recordUncharged",
+    "  await recordUncharged",
   ),
   one(
     "settled-twice",
     "BILL-02",
     SETTLE,
-    "const settled = gateway.state.settle(trail.hold, isOwn ? 0n : charge.nanos);",
-    "await gateway.state.settle(trail.hold, charge.nanos); const settled = gateway.state.settle(trail.hold, charge.nanos);",
+    "const settling = gateway.state.settle(trace.hold, isOwnKey ? 0n : charge.nanos);",
+    "await gateway.state.settle(trace.hold, charge.nanos); const settling = gateway.state.settle(trace.hold, charge.nanos);",
   ),
   one(
     "answered-before-the-journal",
@@ -307,91 +314,113 @@ const MONEY: readonly Mutant[] = [
   one(
     "recorded-twice",
     "BILL-02",
-    ADMITTED,
-    "const body = answer.render(usage, shown);",
-    "await settleFree(this.#gateway, this.#trail, gone(this.#trail)); const body = answer.render(usage, shown);",
+    SETTLE,
+    "const body = reply.render(usage, shown);",
+    "await settleUncharged(gateway, trace, disconnectedRecord(trace)); const body = reply.render(usage, shown);",
   ),
   one(
     "broken-streams-are-charged",
     "BILL-02",
-    ADMITTED,
-    "return this.#breakStream(outcome.stream, toldOf(outcome.verdict));",
-    'return this.#closeStream(attempt, { ...outcome, is: "relayed" });',
+    SETTLE_STREAM,
+    "return settleBroken(request, outcome.stream, brokenStreamFault(outcome.verdict));",
+    'return settleRelayed(request, stage, attempt, { ...outcome, is: "relayed" });',
   ),
   one(
     "unseen-output-is-charged",
     "BILL-02",
-    ADMITTED,
-    "stream === undefined || !this.#relay.spoke",
+    SETTLE_STREAM,
+    "stream === undefined || !stage.relay.hasSentContent",
     "stream === undefined",
   ),
   {
-    name: "output-after-hanging-up-is-charged",
+    name: "output-after-disconnect-is-charged",
     breaks: "BILL-02",
     patches: [
-      { file: RELAY, find: "nobody's output.\n      if (this.gone) return true;", put: "nobody's output." },
-      { file: RELAY, find: "finish(this.#committed ?", put: "finish(true ?" },
-      { file: RELAY, find: "if (!this.gone) this.#speak()", put: "this.#speak()" },
+      { file: STREAM_RELAY, find: "      if (relay.disconnected) return true;\n", put: "" },
+      {
+        file: STREAM_RELAY,
+        find: 'if (!relay.committed) this.#send("");\n    finish(relay.committed ?',
+        put: 'if (!relay.committed) this.#send("");\n    finish(true ?',
+      },
+      { file: STREAM_RELAY, find: "if (!relay.disconnected && relay.markContent())", put: "if (relay.markContent())" },
     ],
   },
-  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(told, context, end)", ""),
+  one(
+    "implausible-usage-accepted",
+    "BILL-02",
+    SETTLE,
+    "return !isImplausibleUsage({ usage, outputWeight: () => metered.outputWeight, promptReads }, contextTokens, ceiling);",
+    "return true;",
+  ),
   one(
     "estimates-beyond-the-hold",
     "BILL-03",
     SETTLE,
-    "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
+    "usage.estimated ? capCharge(charge, trace.heldNanos) : charge",
     "charge",
   ),
 ];
 
 const RETRIES: readonly Mutant[] = [
-  one("retry-after-content", "ROUTE-04", RELAY, "else if (this.#committed) finish(", "else if (false) finish("),
+  one(
+    "retry-after-content",
+    "ROUTE-04",
+    STREAM_RELAY,
+    'else if (relay.committed) finish(brokenOutcome(relay, stream, verdict));\n      else finish({ is: "failed", verdict, upstreamStatus: 200 });\n      // Last',
+    'else finish({ is: "failed", verdict, upstreamStatus: 200 });\n      // Last',
+  ),
   {
     name: "budget-ignored",
     breaks: "ROUTE-04",
     patches: [
       {
-        file: BUDGET,
+        file: OVERLOAD,
         find: "if (this.#retries >= Math.max(this.#minimum, Math.floor(this.#active * this.#share)))",
         put: "if (false)",
       },
-      { file: BUDGET, find: "if (this.#retries >= this.#minimum && this.#credit < 1)", put: "if (false)" },
+      { file: OVERLOAD, find: "if (this.#retries >= this.#minimum && this.#credit < 1)", put: "if (false)" },
     ],
   },
-  one("budget-never-given-back", "ROUTE-04", TRIES, "if (isFurther) budget.give();", ""),
+  one("budget-never-given-back", "ROUTE-04", RETRY_LOOP, "if (isRetry) retryBudget.release();", ""),
   one(
-    "accepted-and-asked-again",
+    "retried-after-acceptance",
     "ROUTE-04",
     CLASSIFY,
-    'failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS',
-    "CONNECT_AGAIN_MS",
+    'failure.sent || failure.kind === "aborted" ? undefined : RECONNECT_AFTER_MS',
+    "RECONNECT_AFTER_MS",
   ),
-  one("asked-again-and-again", "ROUTE-04", TRIES, ' || this.#repeated === "yes"', ""),
-  one("attempts-without-end", "ROUTE-04", TRIES, "this.#asked < limits.attemptsMax +", "this.#asked < 99 +"),
-  one("refusals-move-on", "ERR-06", CLASSIFY, "if (CALLERS_FAULT.has(status) &&", "if (false &&"),
-  one("no-deadline", "ROUTE-04", ADMITTED, "() => tries.expire()", "() => undefined"),
-  one("asked-for-someone-who-left", "CHAT-09", RELAY, "if (this.gone) cancel();", ""),
+  one("same-endpoint-retried-forever", "ROUTE-04", FAILURE_HANDLING, " || hasRetriedSame) return", ") return"),
   one(
-    "nobody-is-set-aside",
+    "attempts-without-end",
+    "ROUTE-04",
+    RETRY_LOOP,
+    "this.attemptsMade < limits.attemptsMax +",
+    "this.attemptsMade < 99 +",
+  ),
+  one("rejections-fail-over", "ERR-06", CLASSIFY, "if (CALLER_STATUSES.has(status) &&", "if (false &&"),
+  one("no-deadline", "ROUTE-04", ATTEMPT, "() => this.#retryLoop.expire()", "() => undefined"),
+  one("attempt-continues-after-disconnect", "CHAT-09", RELAY, "if (this.disconnected) cancel();", ""),
+  one(
+    "circuit-never-opens",
     "ROUTE-05",
-    "src/domain/routing/circuit-breakers.ts",
+    "src/domain/routing/failing-circuits.ts",
     "local.openUntilMonotonicMs = nowMs + Math.min(local.openCount * openMs, openMsMax);",
     "",
   ),
   {
-    name: "aside-and-still-first",
+    name: "open-circuit-ranked-first",
     breaks: "ROUTE-05",
     patches: [
       {
-        file: "src/domain/routing/rank.ts",
+        file: "src/domain/routing/rank-tiers.ts",
         find: "OPEN_CIRCUIT_TIER + (tiers[index] ?? 0)",
         put: "(tiers[index] ?? 0)",
       },
-      { file: TRIES, find: "if (!isAside(attempt)) return false;", put: "return false;" },
+      { file: RETRY_LOOP, find: "if (!isCircuitOpen(attempt)) return false;", put: "return false;" },
     ],
   },
   one(
-    "aside-means-out",
+    "open-circuit-excluded",
     "ROUTE-05",
     "src/domain/routing/rank.ts",
     "const choices = bestWithOwnResources(0, poolCount, order);",
@@ -401,39 +430,33 @@ const RETRIES: readonly Mutant[] = [
     "queue-ignored",
     "RATE-06",
     RUN,
-    'if (gateway.queue.enter() === "wait")',
-    'if (gateway.queue.enter() === "never")',
+    'if (gateway.queue.tryEnter() === "wait")',
+    'if (gateway.queue.tryEnter() === "never")',
   ),
-  one("queue-place-lost", "RATE-06", RUN, 'if (place === "taken") gateway.queue.leave();', ""),
+  one("queue-slot-lost", "RATE-06", RUN, "if (hasSlot) gateway.queue.leave();", ""),
   one(
     "queue-without-end",
     "RATE-06",
-    "src/domain/admission/admission-queue.ts",
-    "if (this.#queued >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))",
+    "src/domain/admission/fair-queue.ts",
+    "if (this.count >= this.#limits.queuedMax && !this.#evictForFairness(workspaceId))",
     "if (false)",
   ),
+  one("endpoint-limit-ignored", "ROUTE-04", OVERLOAD, 'if (inUse + 1 > limit) return "full";', ""),
   one(
-    "endpoint-place-ignored",
+    "endpoint-slot-lost",
     "ROUTE-04",
-    "src/domain/admission/concurrency-limiter.ts",
-    'if (inUse + 1 > limit) return "full";',
-    "",
-  ),
-  one(
-    "endpoint-place-lost",
-    "ROUTE-04",
-    TRIES,
-    "} finally {\n        places?.give(attempt.endpoint.id);",
+    RETRY_LOOP,
+    "} finally {\n        slots?.release(attempt.endpoint.id);",
     "} finally {",
   ),
   one(
     "real-time",
     "ROUTE-04",
-    TRIES,
+    FAILURE_HANDLING,
     "return gateway.clock.monotonicMs() + waitMs <",
     "return performance.now() + waitMs <",
   ),
-  one("real-randomness", "ROUTE-04", TRIES, "gateway.random()", "Math.random()"),
+  one("real-randomness", "ROUTE-04", FAILURE_HANDLING, "gateway.random()", "Math.random()"),
 ];
 
 export const MUTANTS: readonly Mutant[] = [...FILTER, ...LAYERS, ...KEYS, ...IN_FLIGHT, ...MONEY, ...RETRIES];

@@ -2,8 +2,7 @@ import { type Mutant, one } from "../mutants.ts";
 
 const ADMIT = "src/app/pipeline/admit.ts";
 const SETTLE = "src/app/pipeline/settle.ts";
-const MEMORY = "src/io/state/memory-state.ts";
-const SPENDING = "src/io/state/spend-counters.ts";
+const WALLETS = "src/io/state/memory-wallets.ts";
 const PRICE = "src/domain/billing/charge.ts";
 const INGEST = "src/io/store/sql/sqlite/ingest.ts";
 const POST = "src/io/store/sql/ledger-store.ts";
@@ -12,7 +11,7 @@ const WRITER = "src/io/journal/segment-writer.ts";
 const SEGMENT_INDEX = "src/io/journal/segment-index.ts";
 const INGESTER = "src/io/journal/ingester.ts";
 const REPLAY = "src/io/journal/replay.ts";
-const SPENT = "src/app/manage/money/spent.ts";
+const SPEND_HISTORY = "src/app/manage/money/spend-history.ts";
 
 /** Holding: check and reservation have to be one step. */
 const HOLDS: readonly Mutant[] = [
@@ -20,8 +19,8 @@ const HOLDS: readonly Mutant[] = [
     "check-then-debit",
     "BILL-03",
     ADMIT,
-    "after(gateway.state.hold(hold),",
-    `after(gateway.state.wallet(workspace.id).then(({ balanceNanos, heldNanos }) => balanceNanos - heldNanos < nanos
+    "chain(gateway.state.hold(hold),",
+    `chain(gateway.state.wallet(workspace.id).then(({ balanceNanos, heldNanos }) => balanceNanos - heldNanos < nanos
       ? { is: "insufficient_credits", availableNanos: balanceNanos, neededNanos: nanos }
       : gateway.state.hold({ ...hold, nanos: 0n, limits: [] })),`,
   ),
@@ -29,24 +28,30 @@ const HOLDS: readonly Mutant[] = [
     "limits-checked-before-the-hold",
     "BILL-04",
     ADMIT,
-    "after(gateway.state.hold(hold),",
-    `after(gateway.state.spending(workspace.id, atMs).then(() => gateway.state.hold({ ...hold, limits: [] })),`,
+    "chain(gateway.state.hold(hold),",
+    `chain(gateway.state.spending(workspace.id, atMs).then(() => gateway.state.hold({ ...hold, limits: [] })),`,
   ),
-  one("limits-forget-what-is-held", "BILL-04", MEMORY, "spentNanos + heldNanos + nanos <=", "spentNanos + nanos <="),
-  one("limits-may-be-passed-once", "BILL-04", MEMORY, "spentNanos + heldNanos + nanos <=", "spentNanos + heldNanos <="),
+  one("limits-forget-what-is-held", "BILL-04", WALLETS, "spentNanos + heldNanos + nanos <=", "spentNanos + nanos <="),
+  one(
+    "limits-may-be-passed-once",
+    "BILL-04",
+    WALLETS,
+    "spentNanos + heldNanos + nanos <=",
+    "spentNanos + heldNanos <=",
+  ),
   one(
     "wallet-forgets-what-is-held",
     "BILL-03",
-    MEMORY,
+    WALLETS,
     "wallet.balanceNanos - wallet.heldNanos;",
     "wallet.balanceNanos;",
   ),
-  one("held-again-when-asked-again", "BILL-03", MEMORY, "if (known?.isSwept === false) {", "if (known === null) {"),
-  one("hold-not-counted-against-members", "BILL-04", SPENDING, "counterOn(member.total, day).heldNanos += nanos;", ";"),
+  one("held-again-on-repeat", "BILL-03", WALLETS, "if (known?.isSwept === false) {", "if (known === null) {"),
+  one("hold-not-counted-against-members", "BILL-04", WALLETS, "counterOn(member.total, day).heldNanos += nanos;", ";"),
   one(
     "spent-not-counted-against-workspaces",
     "BILL-04",
-    SPENDING,
+    WALLETS,
     "counterOn(workspace.total, day).spentNanos += nanos;",
     ";",
   ),
@@ -57,7 +62,7 @@ const ENDS: readonly Mutant[] = [
   one(
     "settle-not-idempotent",
     "BILL-02",
-    MEMORY,
+    WALLETS,
     "    this.#holds.delete(requestId);\n    release(hold);",
     "    release(hold);",
   ),
@@ -65,21 +70,21 @@ const ENDS: readonly Mutant[] = [
     "settled-under-another-id",
     "BILL-02",
     SETTLE,
-    "const settled = gateway.state.settle(trail.hold,",
-    "const settled = gateway.state.settle({ ...trail.hold, requestId: 'late ' + trail.requestId },",
+    "const settling = gateway.state.settle(trace.hold,",
+    "const settling = gateway.state.settle({ ...trace.hold, requestId: 'late ' + trace.requestId },",
   ),
-  one("sweeper-refunds-the-settled", "BILL-03", MEMORY, "hold.wallet.balanceNanos -= chargedNanos;\n", ""),
+  one("sweeper-refunds-the-settled", "BILL-03", WALLETS, "hold.wallet.balanceNanos -= chargedNanos;\n", ""),
   one(
     "sweeper-gives-back-again-and-again",
     "BILL-03",
-    MEMORY,
+    WALLETS,
     "    hold.isSwept = true;\n",
     "    hold.wallet.balanceNanos += 1n;\n",
   ),
   one(
     "swept-holds-settle-for-free",
     "BILL-03",
-    MEMORY,
+    WALLETS,
     "if (ageMs >= 2 * maxAgeMs) this.#holds.delete(requestId);",
     "this.#holds.delete(requestId);",
   ),
@@ -89,10 +94,10 @@ const ENDS: readonly Mutant[] = [
     SETTLE,
     'await gateway.journal.append({ t: "done", record });',
     `await gateway.journal.append({ t: "done", record });
-    if (trail.requestId.endsWith("7")) throw new Error("after the record was written");`,
+    if (trace.requestId.endsWith("7")) throw new Error("after the record was written");`,
   ),
   one(
-    "answered-before-the-journal",
+    "sent-before-the-journal",
     "BILL-07",
     SETTLE,
     'await gateway.journal.append({ t: "done", record });',
@@ -102,17 +107,23 @@ const ENDS: readonly Mutant[] = [
     "hold-kept-after-refusal",
     "BILL-03",
     SETTLE,
-    "  await gateway.state.settle(trail.hold, 0n);\n  gateway.finished(record);",
-    "  gateway.finished(record);",
+    "  await gateway.state.settle(trace.hold, 0n);\n  await recordUncharged",
+    "  await recordUncharged",
   ),
   one(
     "estimates-beyond-the-hold",
     "BILL-03",
     SETTLE,
-    "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
+    "usage.estimated ? capCharge(charge, trace.heldNanos) : charge",
     "charge",
   ),
-  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(told, context, end)", ""),
+  one(
+    "implausible-usage-accepted",
+    "BILL-02",
+    SETTLE,
+    "return !isImplausibleUsage({ usage, outputWeight: () => metered.outputWeight, promptReads }, contextTokens, ceiling);",
+    "return true;",
+  ),
 ];
 
 const PRICES: readonly Mutant[] = [
@@ -165,8 +176,8 @@ const BOOKS: readonly Mutant[] = [
     "segments-dropped-before-sql-has-them",
     "BILL-07",
     INGESTER,
-    "      await ingest.ingest(next.batch);\n      journal.markIngested(next);",
-    "      journal.markIngested(next);\n      await ingest.ingest(next.batch);",
+    "      await this.#ingest(next.batch);\n      journal.markIngested(next);",
+    "      journal.markIngested(next);\n      await this.#ingest(next.batch);",
   ),
   one(
     "segments-dropped-while-requests-are-open",
@@ -196,7 +207,13 @@ const BOOKS: readonly Mutant[] = [
     "return written.promise;",
     "written.promise.catch(() => undefined); return Promise.resolve();",
   ),
-  one("spend-of-others-restored", "BILL-04", SPENT, "keyId: directory.lineOf(keyId),", 'keyId: "key_red_a",'),
+  one(
+    "spend-of-others-restored",
+    "BILL-04",
+    SPEND_HISTORY,
+    "keyId: directory.rotationRootOf(keyId),",
+    'keyId: "key_red_a",',
+  ),
 ];
 
 /** Deliberate faults of the money code: each has to be detected in a few hundred worlds. */
