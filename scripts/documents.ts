@@ -227,7 +227,7 @@ request are candidates; when there is none, the refusal names the parameter. \`G
 ## Through responses
 
 The gateway calls an endpoint in the responses format when the endpoint supports only that format, or when its model supports
-tools, or reasoning together with tools, only there ([decision](decisions/0038-through-responses.md)). Parameters are handled
+tools, or reasoning together with tools, only there ([decision](decisions/0038-chat-through-the-responses-api.md)). Parameters are handled
 as in D1, except for ${lostInResponses.map((row) => `\`${row}\``).join(", ")} and a \`max_tokens\` under 16, which are
 refused by name. \`temperature\` and \`top_p\` other than 1 are refused together with reasoning, unless the catalogue says that
 the model accepts them.
