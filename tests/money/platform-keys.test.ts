@@ -165,7 +165,7 @@ describe("PORTAL-10 the platform's own credential, connected at run time", () =>
     const file = keyFile(STORED("behind"));
     const { code, stdout, stderr } = await scene.gateway.cli("provider", "connect", "nebius", "--key-file", file);
     expect([code, stdout]).toEqual([0, expect.stringContaining("PROVIDER_NEBIUS_API_KEY")]);
-    expect(stderr).toContain("not used: a setting wins");
+    expect(stderr).toContain("stored but not used, because a setting overrides it");
     expect((await scene.chat(tenant)).status).toBe(200);
     expect(lastKey(scene.nebius)).toBe(credentialOf("nebius"));
     expect(await listed("nebius")).toMatchObject({
