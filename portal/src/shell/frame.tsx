@@ -1,5 +1,5 @@
 import { Outlet, useRouterState } from "@tanstack/react-router";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useMe } from "../api/me.ts";
 import type { Screen } from "../screen.ts";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -10,9 +10,7 @@ import { BareFrame } from "./bare-frame.tsx";
 import { canView } from "./can-view.ts";
 import { useWorkspaceAccess } from "./last-workspace.ts";
 import { NotAllowed, NoWorkspace } from "./not-found.tsx";
-import { ProgressBar } from "./progress-bar.tsx";
 import { ReauthenticationProvider } from "./reauthentication-provider.tsx";
-import { RouteAnnouncer } from "./route-announcer.tsx";
 import { SessionExpired, useExpiredSession } from "./session-expired.tsx";
 import { SideFrame } from "./side-frame.tsx";
 
@@ -72,5 +70,46 @@ function AccessGate({ screen, children }: { readonly screen: Screen | undefined;
       </div>
       <SessionExpired isOpen={isExpired} currentPath={currentPath} onRecheck={() => void me.refetch()} />
     </>,
+  );
+}
+
+/** Sets the document title, announces the screen to screen readers and moves focus to the content. */
+function RouteAnnouncer({ title }: { readonly title: string }) {
+  const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname ?? state.location.pathname });
+  const [announcement, setAnnouncement] = useState("");
+  const previousPath = useRef(path);
+  useEffect(() => {
+    document.title = `${title} · Inference Gateway`;
+    if (previousPath.current === path) return;
+    previousPath.current = path;
+    setAnnouncement(title);
+    document.getElementById("main")?.focus({ preventScroll: true });
+  }, [title, path]);
+  return (
+    <div role="status" aria-live="polite" className="sr-only">
+      {announcement}
+    </div>
+  );
+}
+
+const SHOWN_AFTER_MS = 150;
+
+/** Shown when loading a screen takes noticeably long. */
+function ProgressBar() {
+  const isLoading = useRouterState({ select: (state) => state.isLoading });
+  const [isShown, setIsShown] = useState(false);
+  useEffect(() => {
+    if (!isLoading) {
+      setIsShown(false);
+      return;
+    }
+    const timer = setTimeout(() => setIsShown(true), SHOWN_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [isLoading]);
+  if (!isShown) return null;
+  return (
+    <div aria-hidden="true" className="fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden">
+      <div className="h-full w-1/3 animate-[sweep_1s_ease-in-out_infinite] bg-accent" />
+    </div>
   );
 }

@@ -10,7 +10,6 @@ import { Card } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import { parseUserAgent } from "./user-agent.ts";
 
 export function Sessions() {
   const client = useQueryClient();
@@ -87,4 +86,28 @@ function SessionRow({
       )}
     </li>
   );
+}
+
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/Edg\//, "Edge"],
+  [/Firefox\//, "Firefox"],
+  [/Chrom(?:e|ium)\//, "Chrome"],
+  [/Safari\//, "Safari"],
+];
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Mac OS X/, "macOS"],
+  [/Windows/, "Windows"],
+  [/Linux/, "Linux"],
+];
+
+/** A rough name from the user agent, enough to recognise one's own devices. */
+function parseUserAgent(userAgent: string | null): { readonly name: string; readonly isTerminal: boolean } {
+  if (userAgent === null || userAgent === "") return { name: "Unknown client", isTerminal: true };
+  const find = (list: typeof BROWSERS) => list.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const browser = find(BROWSERS);
+  if (browser === undefined) return { name: userAgent.slice(0, 60), isTerminal: true };
+  const system = find(SYSTEMS);
+  return { name: system === undefined ? browser : `${browser} on ${system}`, isTerminal: false };
 }

@@ -1,19 +1,19 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { Me } from "../../api/me.ts";
 import { beginTotp, endTotp, newBackupCodes, reauthenticateByPassword, verifySecondFactor } from "../../api/people.ts";
 import { retryAfterReauthentication, useReauthentication } from "../../api/reauthentication.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field } from "../../ui/field.tsx";
-import { Card } from "../../ui/layout.tsx";
+import { Callout, Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CodeInput } from "../sign-in/code-step.tsx";
 import { CurrentPasswordField } from "../sign-in/password-fields.tsx";
-import { BackupCodes } from "./backup-codes.tsx";
-import { TotpKey } from "./totp-key.tsx";
+import { qrPath } from "./qr-path.ts";
 
 type Step =
   | { readonly kind: "password"; readonly purpose: "on" | "off" | "codes" }
@@ -159,5 +159,65 @@ function ScanDialog({
         <CodeInput value={code} onChange={setCode} />
       </Field>
     </FormDialog>
+  );
+}
+
+/** One-time codes for signing in without the authenticator app; shown once. */
+function BackupCodes({ codes }: { readonly codes: readonly string[] }) {
+  return (
+    <>
+      <Callout tone="warn">
+        These codes are shown once. Use one to sign in if you lose access to your authenticator app. Each code works
+        once. Store them in a password manager.
+      </Callout>
+      <ul
+        aria-label="Backup codes"
+        className="grid grid-cols-2 gap-x-6 gap-y-1 rounded-md border bg-sunken px-5 py-4 font-mono"
+      >
+        {codes.map((code) => (
+          <li key={code}>{code}</li>
+        ))}
+      </ul>
+      <span className="flex gap-2">
+        <CopyButton text={codes.join("\n")} label="Copy backup codes">
+          Copy all
+        </CopyButton>
+      </span>
+    </>
+  );
+}
+
+/** The TOTP secret as QR code and text. The QR code is drawn in the browser, so the secret never leaves the page. */
+function TotpKey({ uri }: { readonly uri: string }) {
+  const qr = useMemo(() => qrPath(uri), [uri]);
+  const secret = new URL(uri).searchParams.get("secret") ?? "";
+  return (
+    <div className="grid justify-items-center gap-3">
+      {qr !== undefined && (
+        // Black on white in both themes, for reliable scanning.
+        <svg
+          role="img"
+          aria-label="QR code for your authenticator app"
+          viewBox={`-3 -3 ${qr.size + 6} ${qr.size + 6}`}
+          className="size-52 rounded-md bg-white"
+          shapeRendering="crispEdges"
+        >
+          <path d={qr.path} fill="#000" />
+        </svg>
+      )}
+      <p className="text-center text-soft">
+        On this device?{" "}
+        <a href={uri} className="text-accent underline">
+          Open your authenticator app
+        </a>
+        , or enter this key:
+      </p>
+      <p className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-1.5">
+        <code className="font-mono break-words" data-secret="totp">
+          {secret.replace(/(.{4})(?=.)/g, "$1 ")}
+        </code>
+        <CopyButton text={secret} label="Copy key" />
+      </p>
+    </div>
   );
 }

@@ -8,11 +8,9 @@ import type {
   PublicModel,
   PublicProvider,
 } from "../../../../src/contract/schemas/catalogue.ts";
-import { usePreview } from "../../api/ask.ts";
-import type { ApiResponse } from "../../api/client.ts";
-import { send } from "../../api/client.ts";
+import { type ApiResponse, send } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
-import { type Pages, pagesOf, usePublic } from "../../api/hooks.ts";
+import { type Pages, pagesOf, usePreview, usePublic } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
 import { useLastWorkspace } from "../../shell/last-workspace.ts";
 

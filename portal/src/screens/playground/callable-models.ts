@@ -1,5 +1,4 @@
-import { usePreview } from "../../api/ask.ts";
-import { useManage, usePublic } from "../../api/hooks.ts";
+import { useManage, usePreview, usePublic } from "../../api/hooks.ts";
 import { isChat, type Surface } from "./draft.ts";
 import { valueAt } from "./model-reply.ts";
 

@@ -1,4 +1,4 @@
-import { usePreview } from "../../api/ask.ts";
+import { usePreview } from "../../api/hooks.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Stack } from "../../ui/layout.tsx";
 import { useDebounced } from "../../ui/use-debounced.ts";

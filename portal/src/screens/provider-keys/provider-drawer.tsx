@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import { useManageMutation } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
@@ -10,9 +10,8 @@ import { Link } from "../../ui/link.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time, Unknown } from "../../ui/values.tsx";
 import { useWorkspace } from "../../url-state.ts";
-import { KeyForm } from "./key-form.tsx";
+import { CredentialForm } from "./credential-form.tsx";
 import { KeyStatus } from "./key-status.tsx";
-import { KeyUsageField } from "./key-usage-field.tsx";
 import { type OwnKey, type ProviderRow, USES, type Use } from "./provider-rows.ts";
 
 export function ProviderDrawer({ row, close }: { readonly row: ProviderRow | undefined; readonly close: () => void }) {
@@ -198,5 +197,74 @@ function Disconnect({ own, name }: { readonly own: OwnKey; readonly name: string
         <p>The key stays valid at {name} until you revoke it there.</p>
       </Confirm>
     </>
+  );
+}
+
+function KeyForm({
+  provider,
+  name,
+  use: initialUse,
+  onDone,
+}: {
+  readonly provider: string;
+  readonly name: string;
+  readonly use: Use;
+  readonly onDone?: (() => void) | undefined;
+}) {
+  const { workspace } = useWorkspace();
+  const [use, setUse] = useState<Use>(initialUse);
+  const put = useManageMutation("managePutOwnKey", {
+    onDone: ({ result }) => {
+      toast(result === "accepted" ? `${name} accepted the key` : "Key stored without a test");
+      onDone?.();
+    },
+  });
+  return (
+    <CredentialForm
+      provider={provider}
+      name={name}
+      error={put.error}
+      busy={put.isPending}
+      send={(credential) => put.mutateAsync({ params: { workspace, provider }, body: { ...credential, use } })}
+    >
+      <KeyUsageField value={use} onChange={setUse} options={USES} />
+    </CredentialForm>
+  );
+}
+
+function KeyUsageField({
+  value,
+  onChange,
+  options,
+  disabled = false,
+}: {
+  readonly value: Use;
+  readonly onChange: (use: Use) => void;
+  readonly options: typeof USES;
+  readonly disabled?: boolean | undefined;
+}) {
+  const name = useId();
+  return (
+    <fieldset disabled={disabled} className="grid gap-1">
+      <legend className="sr-only">Key usage</legend>
+      {options.map((use) => (
+        <label
+          key={use.value}
+          className="flex items-start gap-3 rounded-md border px-3 py-2 has-checked:border-accent has-checked:bg-accent-soft"
+        >
+          <input
+            type="radio"
+            name={name}
+            checked={use.value === value}
+            onChange={() => onChange(use.value)}
+            className="mt-1 size-4 shrink-0"
+          />
+          <span className="min-w-0">
+            <span className="font-medium">{use.label}</span>
+            <span className="block text-xs text-soft">{use.description}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
   );
 }

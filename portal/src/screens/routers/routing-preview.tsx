@@ -1,4 +1,4 @@
-import { usePreview } from "../../api/ask.ts";
+import { usePreview } from "../../api/hooks.ts";
 import { cx } from "../../ui/class-names.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout } from "../../ui/layout.tsx";
@@ -6,8 +6,7 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { useDebounced } from "../../ui/use-debounced.ts";
 import { useWorkspace } from "../../url-state.ts";
 import { ExcludedEndpoints, PlannedEndpoints } from "./planned-endpoints.tsx";
-import type { RouterEditing } from "./router-spec.ts";
-import { routerBody } from "./router-spec.ts";
+import { type RouterEditing, routerBody } from "./router-spec.ts";
 
 /** A typical short request. */
 const SAMPLE = {
