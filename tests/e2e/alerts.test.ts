@@ -74,13 +74,15 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     expect(await dialog.locator("[data-secret]").textContent()).toMatch(/^whsec_/);
     await dialog.getByRole("button", { name: "I saved it" }).click();
 
-    const told = async (): Promise<Json[]> =>
+    const listDeliveries = async (): Promise<Json[]> =>
       (await portal.gateway.manage("GET", "/workspaces/demo/alerts/deliveries")).data;
-    // The page looks again a while later only.
-    await expect.poll(async () => (await told()).map(({ state }) => state)).toEqual(["delivered", "delivered"]);
+    // The page refetches later.
+    await expect
+      .poll(async () => (await listDeliveries()).map(({ state }) => state))
+      .toEqual(["delivered", "delivered"]);
     await page.getByRole("tab", { name: "Deliveries" }).click();
     const deliveries = page.getByRole("table", { name: "Deliveries" });
-    for (const { title, target, attempts } of await told())
+    for (const { title, target, attempts } of await listDeliveries())
       await deliveries
         .getByRole("row")
         .filter({ hasText: title })

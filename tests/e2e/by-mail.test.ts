@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await mailbox?.close();
   });
 
-  /** The link in the latest mail to somebody. */
+  /** The link in the latest email to an address. */
   const linkTo = async (email: string, page: string): Promise<string> => {
     const find = () => {
       const text = mailbox.mails.findLast(({ to }) => to.includes(email))?.text ?? "";
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await page.waitForURL(portal.at());
   });
 
-  test("PORTAL-11 a way to sign in is changed only by whoever proves again who they are", async () => {
+  test("PORTAL-11 changing sign-in methods requires reauthentication", async () => {
     const { password } = await portal.person("admin");
     const page = await portal.page("admin", { allow: [/status of 40[13]/] });
     await addAuthenticator(page);

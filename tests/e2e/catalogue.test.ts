@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     await page.waitForURL(/sort=price/);
     await table.getByText("mistral/mistral-small-2506").waitFor();
     await expect.poll(() => table.getByText("anthropic/").count()).toBe(0);
-    // As somebody who was sent the link sees it.
+    // As seen through a shared link.
     const other = await portal.page("visitor");
     await other.goto(page.url());
     await other.getByText("mistral/mistral-small-2506").waitFor();
@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     const first = page.locator("details").first();
     if ((await first.getAttribute("open")) === null) await first.locator("summary").click();
     await first.getByText("Evidence").waitFor();
-    expect(await first.getByText(/read \d+ \w+ \d{4}/).count()).toBeGreaterThan(0);
+    expect(await first.getByText(/Read \d+ \w+ \d{4}/).count()).toBeGreaterThan(0);
     await first.getByText("per 1M tokens").first().waitFor();
     await page.getByLabel("Currency").selectOption("USD");
     await page.waitForURL(/currency=USD/);
@@ -116,7 +116,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
       await page.getByText("Read 31 Jan 2024").first().waitFor();
       await page.goto(`${old.url}/app/providers/acme`);
       await page.getByText("Stale evidence").waitFor();
-      await page.getByText("stale", { exact: true }).first().waitFor();
+      await page.getByText("Stale", { exact: true }).first().waitFor();
     } finally {
       await page.close();
       await old.close();

@@ -37,7 +37,7 @@ describe.runIf(hasChromium)("connect pages", () => {
     const check = page.getByRole("status", { name: "Live check" });
     await check.getByText("Waiting for a request from Claude Code").waitFor();
     await portal.gateway.manage("POST", "/workspaces/demo/wallet/credits", { amount: "5" });
-    // Somebody else's request is not taken for it.
+    // Requests of other clients don't count.
     await asks(key, "OpenAI/JS 7.53.0");
     await check.getByText("OpenAI SDK for JavaScript").waitFor();
     await asks(key, "claude-cli/2.1.325 (external, cli)");

@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("home", () => {
     await eventually(() => empty.count()).toBe(0);
   });
 
-  test("PORTAL-09 afterwards home says how things stand and what needs somebody", async () => {
+  test("PORTAL-09 home then shows the overview and what needs attention", async () => {
     const { gateway } = portal;
     await gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true, approval: true });
     const { email } = await portal.person("member");

@@ -70,9 +70,9 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
       await page.goto(portal.at(`requests/${id}`));
       const show = page.getByRole("button", { name: "Show content" });
       await show.click();
-      const asked = page.getByRole("region", { name: "Captured request", exact: true });
-      await asked.waitFor();
-      const text = (await asked.textContent()) ?? "";
+      const capturedRequest = page.getByRole("region", { name: "Captured request", exact: true });
+      await capturedRequest.waitFor();
+      const text = (await capturedRequest.textContent()) ?? "";
       expect(text).toContain("<script>window.__ran=1</script>");
       // A mark that turns the direction is shown as what it is.
       expect(text).toContain("\\u202e");

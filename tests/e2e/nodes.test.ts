@@ -68,7 +68,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByLabel("Node model").selectOption("llama3:8b");
     const behind = page.getByLabel("Catalogue model");
     await behind.selectOption("sandbox/chat");
-    // Nodes are asked for nothing else than chat and embeddings.
+    // Nodes only serve chat and embeddings.
     const offered = await behind
       .locator("option")
       .evaluateAll((options) => options.map(({ textContent }) => textContent));
@@ -114,7 +114,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await page.goto(portal.at("nodes?node=studio-lyon"));
     await page.getByText("node/studio-lyon/qwen3:4b").waitFor();
-    for (const name of ["Rotate token", "Remove", "Map"])
+    for (const name of ["Rotate token", "Remove node", "Add mapping"])
       expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
@@ -122,7 +122,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
   });
 
   test("PORTAL-12 a request to a model of a long name fits on a phone", async () => {
-    const model = `hf.co/somebody/${"Long-".repeat(20)}GGUF`;
+    const model = `hf.co/example/${"Long-".repeat(20)}GGUF`;
     const { slug, key } = await portal.gateway.tenant();
     const { token } = await createNode(portal.gateway, slug, "rack");
     const { url } = await localForTest({ models: [model] });

@@ -79,9 +79,9 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await drawer.getByLabel("Key", { exact: true }).fill(OWN("behind"));
     await drawer.getByLabel("Skip test").check();
     await drawer.getByRole("button", { name: "Connect without test" }).click();
-    const said = drawer.getByRole("status").filter({ hasText: "Stored, not used" });
-    await said.waitFor();
-    expect(await said.textContent()).toContain("PROVIDER_NEBIUS_API_KEY");
+    const status = drawer.getByRole("status").filter({ hasText: "Stored, not used" });
+    await status.waitFor();
+    expect(await status.textContent()).toContain("PROVIDER_NEBIUS_API_KEY");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
     await drawer.getByRole("button", { name: "Disconnect" }).click();

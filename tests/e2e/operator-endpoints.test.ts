@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const page = await openOperator(portal, "/health?show=trouble");
     const failing = rowOf(page, "deepinfra");
     await failing.getByText("Circuit open").filter({ visible: true }).waitFor();
-    await failing.getByText(/^for \d|^Probe on next request/).waitFor();
+    await failing.getByText(/^Next probe in \d|^Probe on next request/).waitFor();
     await page.getByLabel("Show").selectOption("used");
     await page.waitForURL(/show=used/);
     await rowOf(page, "sandbox").first().waitFor();

@@ -16,7 +16,7 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
   });
   afterAll(() => portal.close());
 
-  test("PORTAL-10 nobody else sees them: not in the sidebar, nor by their address", async () => {
+  test("PORTAL-10 only operators see these screens", async () => {
     const page = await openOperator(portal, "/workspaces", "member");
     await page.getByText("Only operators can view this page").waitFor();
     expect(await page.getByRole("link", { name: "Endpoint health" }).count()).toBe(0);

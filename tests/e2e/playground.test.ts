@@ -29,17 +29,17 @@ describe.runIf(hasChromium)("the playground", () => {
     const row = await portal.gateway.manage("GET", `/requests/${id}`);
     expect(row).toMatchObject({ status: 200, surface, app: "Playground", key_name: "Playground", environment: "test" });
     const served = page.getByRole("definition");
-    // What it cost and its tokens are told after the answer; all else is there before.
+    // Cost and tokens are recorded after the response.
     await expect.poll(() => served.getByTitle(`${row.cost} EUR`).count()).toBe(1);
-    const said = await served.allTextContents();
-    expect(said).toEqual(expect.arrayContaining([row.provider, row.model]));
-    expect(said.some((text) => text.startsWith(row.level))).toBe(true);
-    expect(said.join(" ")).toContain(row.countries[0]);
+    const shownText = await served.allTextContents();
+    expect(shownText).toEqual(expect.arrayContaining([row.provider, row.model]));
+    expect(shownText.some((text) => text.startsWith(row.level))).toBe(true);
+    expect(shownText.join(" ")).toContain(row.countries[0]);
     for (const [name, unit] of [
       ["input_tokens", "in"],
       ["output_tokens", "out"],
     ])
-      if (row.usage[name ?? ""] > 0) expect(said.join(" ")).toContain(`${row.usage[name ?? ""]} ${unit}`);
+      if (row.usage[name ?? ""] > 0) expect(shownText.join(" ")).toContain(`${row.usage[name ?? ""]} ${unit}`);
     return row;
   };
   /** Sends what is written, and says with which body. */
@@ -56,12 +56,12 @@ describe.runIf(hasChromium)("the playground", () => {
     expect(await page.getByLabel("Temperature").inputValue()).toBe("0.3");
     await page.getByLabel("System prompt").fill("Be brief.");
     await page.getByLabel("Prompt", { exact: true }).fill("Good morning, sandbox!");
-    const asked = [
+    const messages = [
       { role: "system", content: "Be brief." },
       { role: "user", content: "Good morning, sandbox!" },
     ];
     const settings = { stream: true, stream_options: { include_usage: true } };
-    const chat = { model: "sandbox/chat", messages: asked, temperature: 0.3, ...settings };
+    const chat = { model: "sandbox/chat", messages: messages, temperature: 0.3, ...settings };
     expect(await sent(page, "chat/completions")).toEqual(chat);
     const log = page.getByRole("log", { name: "Conversation" });
     await log.getByText(/simulated by sandbox-/).waitFor();
@@ -76,9 +76,9 @@ describe.runIf(hasChromium)("the playground", () => {
     expect(lifeMs).toBeLessThanOrEqual(61 * 60_000);
     // The next message goes on from there, with the same key.
     await page.getByLabel("Next message").fill("And again?");
-    const said = { role: "assistant", content: expect.stringContaining("simulated by sandbox-") };
+    const shownText = { role: "assistant", content: expect.stringContaining("simulated by sandbox-") };
     const again = { role: "user", content: "And again?" };
-    expect((await sent(page, "chat/completions")).messages).toEqual([...asked, said, again]);
+    expect((await sent(page, "chat/completions")).messages).toEqual([...messages, shownText, again]);
     await log.getByText("And again?").first().waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(
@@ -247,7 +247,7 @@ describe.runIf(hasChromium)("the playground", () => {
     });
   });
 
-  test("PORTAL-09 an answer is shown as it comes and can be stopped, and its cost is told all the same", async () => {
+  test("PORTAL-09 a response streams, can be stopped, and its cost is shown", async () => {
     // A busy machine may look before the request is in the log.
     const page = await portal.page("operator", { allow: [/status of 404/] });
     await page.goto(portal.at("playground?model=sandbox%2Fslow"));
@@ -255,11 +255,11 @@ describe.runIf(hasChromium)("the playground", () => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("Streaming", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByText("stopped", { exact: true }).waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
-    const said = await page.getByRole("log").textContent();
-    expect(said).toContain("simulated");
-    expect(said?.match(/word/g)?.length).toBeLessThan(400);
+    const shownText = await page.getByRole("log").textContent();
+    expect(shownText).toContain("simulated");
+    expect(shownText?.match(/word/g)?.length).toBeLessThan(400);
     await page.getByText("Pending").waitFor({ state: "detached" });
   });
 

@@ -15,17 +15,17 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
 
   test("PORTAL-06 shows before saving what remains and why, asks when a model in use is lost, and saves", async () => {
     const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "e2e" });
-    const asked = await portal.gateway.call(key, "/v1/chat/completions", {
+    const response = await portal.gateway.call(key, "/v1/chat/completions", {
       body: { model: "sandbox/gemini", messages: [{ role: "user", content: "Hello!" }] },
     });
-    expect(asked.status).toBe(200);
+    expect(response.status).toBe(200);
     const page = await portal.page("operator");
     await page.goto(portal.at("policy"));
     const remains = page.getByRole("region", { name: "Available after this policy" });
     await remains.getByText("No rule excludes any endpoint").waitFor();
     const ladder = page.getByRole("group", { name: "Sovereignty floor" });
     const left = async () =>
-      (await ladder.getByText(/^\d+ remain/).allTextContents()).map((text) => Number.parseInt(text, 10));
+      (await ladder.getByText(/^\d+ available/).allTextContents()).map((text) => Number.parseInt(text, 10));
     const rungs = await left();
     expect(rungs).toHaveLength(6);
     expect(rungs).toEqual(rungs.toSorted((a, b) => b - a));
@@ -50,7 +50,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("Policy saved").waitFor();
     expect(await policy()).toMatchObject({ floor: "L2" });
     await page.getByRole("tab", { name: "History" }).click();
-    await page.getByRole("row").filter({ hasText: "in force" }).getByText("ada@example.eu").waitFor();
+    await page.getByRole("row").filter({ hasText: "Current" }).getByText("ada@example.eu").waitFor();
     await page.getByRole("button", { name: "Load version 1 into editor" }).click();
     await page.getByText("1 rule changed").waitFor();
     expect(await page.getByRole("radio", { name: /No floor/ }).isChecked()).toBe(true);
@@ -119,14 +119,14 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
       expect(await remains.locator(`[data-figure="${name}"]`).textContent()).toBe(String(count));
     for (const { out } of why) await remains.getByText(`${out.endpoints} endpoint`).first().waitFor();
     await page.getByLabel("Filter models").selectOption(`Removed (${lost.length})`);
-    await expect.poll(() => page.getByText("stays", { exact: true }).count()).toBe(0);
-    await page.getByText("lost", { exact: true }).first().waitFor();
+    await expect.poll(() => page.getByText("Unchanged", { exact: true }).count()).toBe(0);
+    await page.getByText("Removed", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Save policy" }).click();
     await page.getByText("Policy saved").waitFor();
     const others = { floor: null, countries: null, no_training: false };
     expect(await portal.gateway.manage("GET", rules)).toMatchObject({ ...saved, ...others });
     await page.getByRole("tab", { name: "History" }).click();
-    const newest = page.getByRole("row").filter({ hasText: "in force" });
+    const newest = page.getByRole("row").filter({ hasText: "Current" });
     await expect
       .poll(() => newest.getByRole("listitem").allTextContents())
       .toEqual([

@@ -47,11 +47,11 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     expect((await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read")).data).toEqual([]);
     await detail.getByRole("button", { name: "Show content" }).click();
     await detail.getByText("Your access was recorded in the audit log").waitFor();
-    const said = (part: string) => detail.getByRole("region", { name: part, exact: true }).textContent();
-    expect(JSON.parse((await said("Captured request")) ?? "").messages).toEqual([
+    const contentOf = (part: string) => detail.getByRole("region", { name: part, exact: true }).textContent();
+    expect(JSON.parse((await contentOf("Captured request")) ?? "").messages).toEqual([
       { role: "user", content: "Where is my parcel?" },
     ]);
-    expect(JSON.parse((await said("Captured response")) ?? "").choices).toEqual(body.choices);
+    expect(JSON.parse((await contentOf("Captured response")) ?? "").choices).toEqual(body.choices);
     const { data } = await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read");
     expect(data).toMatchObject([{ target: id, actor: expect.stringContaining("ada@example.eu") }]);
     await detail.close();
@@ -60,7 +60,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await timer.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Purge" }).click();
     await page.getByRole("button", { name: "Purge content" }).click();
-    await page.getByText("purged", { exact: true }).waitFor();
+    await page.getByText("Purged", { exact: true }).waitFor();
     expect((await portal.gateway.manage("GET", `/requests/${id}`))["captured_in"]).toBeNull();
   });
 
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.goto(portal.at("evidence", tenant.slug));
     await page.getByText("1 partially served").waitFor();
     const html = await page.request.get(`${portal.origin}/manage/workspaces/${tenant.slug}/evidence?format=html`);
-    expect(await html.text()).toContain("1, 1 partially served");
+    expect(await html.text()).toContain("1, 1 of them served in part");
     await page.getByRole("heading", { name: "By country" }).waitFor();
     await page.getByText("Germany").first().waitFor();
     await page.getByText("minimum level L2").waitFor();

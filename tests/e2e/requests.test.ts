@@ -162,13 +162,13 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
   }, async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at(`requests/${failedOver}`));
-    const attempts = page.getByRole("listitem").filter({ hasText: "upstream" });
+    const attempts = page.getByRole("listitem").filter({ hasText: "HTTP " });
     await attempts.first().waitFor();
     expect(await attempts.first().textContent()).toMatch(/sandbox-us.*Failed over.*HTTP 503/);
-    expect(await attempts.last().textContent()).toMatch(/served.*HTTP 200/);
+    expect(await attempts.last().textContent()).toMatch(/Served.*HTTP 200/);
     await page.getByText(/Commit point at/).waitFor();
     const planned = page.getByRole("table", { name: "Planned candidates" });
-    expect(await planned.getByRole("row").nth(1).textContent()).toContain("tried");
+    expect(await planned.getByRole("row").nth(1).textContent()).toContain("Attempted");
     await planned
       .getByText(/^Expected €/)
       .first()
@@ -187,7 +187,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       expect(await costs.filter({ hasText: name }).textContent()).toBe(
         `${name}${used}${perMillion} ${price.currency} per 1M tokens`,
       );
-    expect(await costs.filter({ hasText: "Charge" }).textContent()).toBe(`Charged${row.cost} ${row.currency}`);
+    expect(await costs.filter({ hasText: "Charge" }).textContent()).toBe(`Charge${row.cost} ${row.currency}`);
     const by = page.getByRole("definition");
     await expect
       .poll(() => by.allTextContents())
@@ -200,12 +200,12 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByText(`/manage/requests/${failedOver}`).waitFor();
     await page.goto(portal.at(`requests/${routed}`));
     await planned.getByText("Quality").first().waitFor();
-    expect(await planned.getByRole("row").nth(1).textContent()).toMatch(/served.*Quality\d\.\d\d.*Latency\d\.\d\d/);
+    expect(await planned.getByRole("row").nth(1).textContent()).toMatch(/Served.*Quality\d\.\d\d.*Latency\d\.\d\d/);
     await page.evaluate("window.scrollTo(0, 560)");
     await screenshot(page, "request");
   });
 
-  test("PORTAL-03 a request that failed says why and what to do, and who fell out", async () => {
+  test("PORTAL-03 a failed request shows the reason, the next step and excluded candidates", async () => {
     const policy = "/workspaces/demo/policy";
     const others = { countries: ["DE", "FR"], allowed_models: ["sandbox/gemini"], blocked_providers: ["sandbox-fr"] };
     const data = { zero_data_retention: true, no_training: true };
@@ -219,8 +219,8 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByText("sovereignty_floor_not_met").first().waitFor();
     await page.getByText(/^Ask for a model that fits, or have the policy loosened/).waitFor();
     expect(await page.getByRole("link", { name: "View policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
-    const fallen = page.getByRole("table", { name: "Excluded candidates" });
-    expect(await fallen.textContent()).toContain("below the floor L3");
+    const excluded = page.getByRole("table", { name: "Excluded candidates" });
+    expect(await excluded.textContent()).toContain("below the floor L3");
     await page
       .getByText(
         "minimum level L3; countries DE, FR; zero data retention; no training; blocked providers sandbox-fr; models sandbox/gemini",

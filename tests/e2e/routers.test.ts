@@ -146,9 +146,9 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByLabel("Max output tokens").fill("77");
     for (const surface of ["chat", "messages", "responses"]) {
       await page.getByLabel("Surface").selectOption(surface);
-      const asked = page.waitForRequest(/\/routing\/explain$/);
+      const requested = page.waitForRequest(/\/routing\/explain$/);
       expect((await explained()).refusal, surface).toBeNull();
-      const { request, ...rest } = (await asked).postDataJSON();
+      const { request, ...rest } = (await requested).postDataJSON();
       expect(rest).toMatchObject({ model: "auto", surface });
       expect(request.max_completion_tokens ?? request.max_tokens ?? request.max_output_tokens).toBe(77);
       const text = JSON.stringify(request);
@@ -197,9 +197,9 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.getByLabel("Model").fill("sandbox/gemini");
     await page.getByLabel("Period").selectOption("Last 24 hours");
     await page.getByLabel("Requests").selectOption("Newest 100");
-    const asked = page.waitForRequest(/\/routers\/auto\/replay$/);
+    const requested = page.waitForRequest(/\/routers\/auto\/replay$/);
     expect(await replayed()).toMatchObject({ found: 1, compared: 1 });
-    const { model, limit, since } = (await asked).postDataJSON();
+    const { model, limit, since } = (await requested).postDataJSON();
     expect([model, limit]).toEqual(["sandbox/gemini", 100]);
     expect(Math.round((Date.now() - Date.parse(since)) / 3_600_000)).toBe(24);
     await result.getByText("of 1 found").waitFor();

@@ -33,12 +33,12 @@ describe.skipIf(!hasChromium)("the first start", () => {
       .filter({ hasText: /password/i })
       .waitFor();
     await page.getByLabel("Password").fill(PASSWORD);
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    const requested: string[] = [];
+    page.on("request", (request) => requested.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create account" }).click();
     await page.waitForURL(portal.at());
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
-    expect(asked).not.toContain("GET /manage/setup");
+    expect(requested).not.toContain("GET /manage/setup");
     await page.goto(new URL(String(link), portal.origin).href);
     await page.getByRole("heading", { name: "Already set up" }).waitFor();
   });

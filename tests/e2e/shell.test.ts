@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await page.waitForURL(portal.at(`requests/${body.id}`));
   });
 
-  test("PORTAL-12 figures that could not be asked for again say so, and of when they are", async () => {
+  test("PORTAL-12 data that could not be refetched is marked with its time", async () => {
     const page = await portal.page("operator", { allow: [/ERR_/] });
     await page.goto(portal.at("settings"));
     await page.getByLabel("Name", { exact: true }).fill("Demo again");
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await portal.gateway.manage("PATCH", "/workspaces/demo", { name: "Demo" });
   });
 
-  test("a screen that cannot be loaded while the gateway is away says so and can be asked for again", async () => {
+  test("a screen that can't be loaded shows an error with a retry", async () => {
     const page = await portal.page("operator", {
       allow: [/Failed to load resource|ERR_/, /dynamically imported/, /could not be reached/],
     });

@@ -173,7 +173,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.waitForURL(portal.at());
   });
 
-  test("PORTAL-01 an invitation makes somebody a member, who sees it among their workspaces", async () => {
+  test("PORTAL-01 an invitation creates a member, who sees the workspace in the switcher", async () => {
     const invited = await portal.gateway.manage("POST", "/workspaces/demo/invitations", {
       email: "grace@example.eu",
       role: "member",
@@ -186,12 +186,12 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await screenshot(page, "invitation");
     await page.getByLabel("Name").fill("Grace Weber");
     await page.getByLabel("Password").fill(GRACE.password);
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    const requested: string[] = [];
+    page.on("request", (request) => requested.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create account and join" }).click();
     await page.waitForURL(portal.at());
     await page.getByRole("heading", { name: "Send your first request" }).waitFor();
-    expect(asked.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
+    expect(requested.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
     await page.goto(link);
     await page.getByText("Invitation no longer valid").waitFor();
   });
@@ -227,24 +227,24 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
   });
 
-  test("PORTAL-01 a device shows a code; whoever is signed in connects it, and it gets a session", async () => {
-    const asked = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
+  test("PORTAL-01 a signed-in person connects a device by its code, and the device gets a session", async () => {
+    const requested = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
     const page = await portal.page("visitor");
     await page.goto(`${portal.origin}/device`);
     await signIn(page, GRACE);
-    await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());
+    await page.getByLabel("Code").fill(String(requested.body.user_code).toLowerCase());
     const read = page.waitForRequest(/\/manage\/auth\/device\?/);
     await page.getByRole("button", { name: "Continue" }).click();
-    // By this the gateway knows it from what a foreign page asks for.
+    // The header distinguishes portal requests from cross-site requests.
     expect((await read).headers()["x-svc-portal"]).toBe("1");
     await page.getByRole("heading", { name: "Connect this device?" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "device");
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByRole("button", { name: "Connect device", exact: true }).click();
     await page.getByRole("heading", { name: "Device connected" }).waitFor();
     const body = {
       grant_type: "urn:ietf:params:oauth:grant-type:device_code",
-      device_code: asked.body.device_code,
+      device_code: requested.body.device_code,
       client_id: "gateway-cli",
     };
     const token = await portal.gateway.call("", "/manage/auth/device/token", { body });

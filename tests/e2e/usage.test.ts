@@ -8,7 +8,7 @@ import { durationText } from "../../portal/src/format/time.ts";
 import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
-import { openPast, type Past, SOMEBODY } from "./support/past.ts";
+import { MEMBER_EMAIL, openPast, type Past } from "./support/past.ts";
 import { screenshot } from "./support/screenshot.ts";
 
 /** As the browser of these tests says it. */
@@ -60,17 +60,17 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(await figureOf("Requests").textContent()).toContain(`Requests${numberText(sumOf(data, "requests"))}`);
     expect(await figureOf("Errors").textContent()).toContain(`Errors${sumOf(data, "errors")}`);
     expect(await figureOf("Mean latency").textContent()).toBe(
-      `Mean latency${meanOf(data, "total_ms", "timed_requests")}first byte ${meanOf(data, "first_byte_ms", "streamed_requests")}`,
+      `Mean latency${meanOf(data, "total_ms", "timed_requests")}TTFB ${meanOf(data, "first_byte_ms", "streamed_requests")}`,
     );
     await screenshot(page, "usage");
     await expectAccessible(page);
     await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
     await totals(page).getByRole("checkbox", { name: "Compare research" }).check();
     await page.getByRole("radio", { name: "Lines" }).click();
-    await page.getByLabel("Show", { exact: true }).selectOption("Requests");
+    await page.getByLabel("Metric", { exact: true }).selectOption("Requests");
     await page.waitForURL(/metric=requests/);
     expect(new URL(page.url()).searchParams.get("pick")?.split(",")).toHaveLength(2);
-    // Somebody who is sent the address sees the same.
+    // The shared link shows the same view.
     const sent = await portal.page("operator");
     await sent.goto(page.url());
     await totals(sent).getByText("backend").waitFor();
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
         .toEqual([...byName.keys()].toSorted());
     }
     await page.getByLabel("Group by").selectOption("Member");
-    await page.getByRole("link", { name: `Requests of ${SOMEBODY}` }).click();
+    await page.getByRole("link", { name: `View requests of ${MEMBER_EMAIL}` }).click();
     const rows = page.getByRole("table", { name: "Requests" }).getByRole("row");
     await rows.filter({ hasText: "google/gemma-3-27b" }).first().waitFor();
     await expect.poll(() => rows.filter({ hasText: "mistral/mistral-large" }).count()).toBe(0);

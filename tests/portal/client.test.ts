@@ -9,14 +9,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const ask = (signal?: AbortSignal) => send("GET", `${server.url}/manage/me`, undefined, signal);
+const fetchOnce = (signal?: AbortSignal) => send("GET", `${server.url}/manage/me`, undefined, signal);
 const json = { person: null };
 
 test.each(["before_headers", "after_headers", 5] as const)(
   "PORTAL-01 an answer that breaks off is that of a gateway that cannot be reached: %s",
   async (after) => {
     server.next({ json, end: { is: "cut", after } });
-    await expect(ask()).rejects.toMatchObject({
+    await expect(fetchOnce()).rejects.toMatchObject({
       name: "ApiError",
       status: 0,
       code: "unreachable",
@@ -25,25 +25,25 @@ test.each(["before_headers", "after_headers", 5] as const)(
   },
 );
 
-test("PORTAL-01 a refusal that breaks off is no refusal, for nobody knows what it said", async () => {
+test("PORTAL-01 an error response that breaks off counts as unreachable", async () => {
   server.next({ status: 403, json: { error: { code: "not_allowed" } }, end: { is: "cut", after: 5 } });
-  await expect(ask()).rejects.toMatchObject({ name: "ApiError", status: 0, code: "unreachable" });
+  await expect(fetchOnce()).rejects.toMatchObject({ name: "ApiError", status: 0, code: "unreachable" });
 });
 
-test("PORTAL-01 what the page itself gives up in the middle of an answer is not called unreachable", async () => {
+test("PORTAL-01 a response aborted by the page is not reported as unreachable", async () => {
   server.next({ json, end: { is: "stall", after: 5 } });
   const leaving = new AbortController();
   const before = server.requests.length;
-  const asked = ask(leaving.signal).catch((thrown: unknown) => thrown);
+  const pending = fetchOnce(leaving.signal).catch((thrown: unknown) => thrown);
   await server.arrived(before + 1);
   leaving.abort();
-  expect(await asked).toMatchObject({ name: "AbortError" });
+  expect(await pending).toMatchObject({ name: "AbortError" });
 });
 
-test("PORTAL-01 a whole answer is given back, and a whole refusal thrown with its code", async () => {
+test("PORTAL-01 a complete response is returned, and a complete error is thrown with its code", async () => {
   server.next({ json, headers: { connection: "close" } });
-  expect(await ask()).toEqual(json);
+  expect(await fetchOnce()).toEqual(json);
   const error = { code: "not_allowed", message: "You may not.", request_id: "req_1" };
   server.next({ status: 403, json: { error } });
-  await expect(ask()).rejects.toMatchObject({ status: 403, code: "not_allowed", requestId: "req_1" });
+  await expect(fetchOnce()).rejects.toMatchObject({ status: 403, code: "not_allowed", requestId: "req_1" });
 });

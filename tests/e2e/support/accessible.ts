@@ -4,14 +4,14 @@ import { expect } from "vitest";
 
 /** Its source is large, and need not be sent again to a page that has it. */
 const THERE = ";";
-/** What is just being asked for again is dimmed until it is there. */
+/** Refetched content is dimmed until it has loaded. */
 const BUSY = ':not(button)[aria-busy="true"]';
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
 /** Nothing that axe can find; in the dark theme only colours can differ. The page stays in the light one. */
 export async function expectAccessible(page: Page): Promise<void> {
   const found: string[] = [];
-  // Without frames axe needs no second page to put together what it found: half the work.
+  // Without frames axe needs no second page to merge its results, which halves the time.
   expect(page.frames()).toHaveLength(1);
   for (const colorScheme of ["dark", "light"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });

@@ -22,7 +22,7 @@ const TRAFFIC = [
 ] as const;
 
 /** A member who is not signed in, and the key that their requests came with. */
-export const SOMEBODY = "grace@example.eu";
+export const MEMBER_EMAIL = "grace@example.eu";
 const SOMEBODYS_KEY = "research";
 
 export type Past = Portal & { readonly keys: ReadonlyMap<string, string> };
@@ -32,7 +32,7 @@ export async function openPast(env: Record<string, string> = {}): Promise<Past> 
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-past-"));
   const before = await startGateway({ env, dataDir });
   const { id: workspaceId } = await before.manage("GET", "/workspaces/demo");
-  const member = await before.manage("POST", "/workspaces/demo/members", { email: SOMEBODY });
+  const member = await before.manage("POST", "/workspaces/demo/members", { email: MEMBER_EMAIL });
   const keys = new Map<string, string>();
   for (const name of new Set(TRAFFIC.map(({ key }) => key))) {
     const { id } = await before.manage("POST", "/workspaces/demo/keys", { name, environment: "live" });

@@ -28,7 +28,7 @@ export async function setUpFirst(gateway: TestGateway, origin: string): Promise<
   return { ...who, cookies: await signedIn(origin, "/manage/setup", { token, ...who }) };
 }
 
-/** Somebody with a role in the demo workspace, through an invitation. */
+/** A person with a role in the demo workspace, added through an invitation. */
 export async function invite(gateway: TestGateway, origin: string, role: "admin" | "member"): Promise<Person> {
   const who = {
     email: `${role}@example.eu`,

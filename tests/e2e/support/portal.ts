@@ -27,7 +27,7 @@ export type Portal = {
   at(screen?: string, workspace?: string): string;
   /** A page in a context of its own; it ends with the test, which fails if the page did what no page may do. */
   page(who: Who, options?: PageOptions): Promise<Page>;
-  /** E-mail address and password of somebody who can sign in. */
+  /** Email and password of a person who can sign in. */
   person(who: Exclude<Who, "visitor">): Promise<Person>;
   close(): Promise<void>;
 };

@@ -10,9 +10,9 @@ const SIZES = { wide: { width: 1280, height: 800 }, phone: { width: 390, height:
  * tests/e2e`. Without that nothing is written. A folder's name in the variable writes there instead.
  */
 export async function screenshot(page: Page, name: string): Promise<void> {
-  const asked = process.env["PORTAL_SCREENSHOTS"];
-  if (asked === undefined || asked === "") return;
-  const folder = asked === "1" ? FOLDER : asked;
+  const requested = process.env["PORTAL_SCREENSHOTS"];
+  if (requested === undefined || requested === "") return;
+  const folder = requested === "1" ? FOLDER : requested;
   mkdirSync(folder, { recursive: true });
   const before = page.viewportSize();
   for (const [size, viewport] of Object.entries(SIZES)) {
