@@ -47,11 +47,13 @@ const code = [
 const portalCode = [...filesIn("portal/src", /(?<!\.gen)\.tsx?$/), "portal/vite.config.ts"];
 /** Test folders that follow the glossary in names, comments and titles; the list grows. */
 const TEST_FOLDERS = [
+  "e2e",
   "fleet",
   "money",
   "nodes",
   "observe",
   "people",
+  "portal",
   "proofs",
   "record",
   "resilience",
