@@ -35,3 +35,20 @@ export type PerRequestFields = Pick<
   "id" | "createdAtMs" | "ttfbMs" | "totalMs" | "usage" | "idempotency"
 >;
 export type SharedFields = Omit<IngestFields, keyof PerRequestFields | "charge">;
+
+export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
+  return (
+    head.workspaceId !== undefined &&
+    head.keyId !== undefined &&
+    head.memberId !== undefined &&
+    head.environment !== undefined &&
+    head.app !== undefined &&
+    head.surface !== undefined &&
+    head.modelRequested !== undefined &&
+    head.model !== undefined &&
+    head.provider !== undefined &&
+    head.streaming !== undefined &&
+    head.status !== undefined &&
+    head.errorCode !== undefined
+  );
+}

@@ -1,4 +1,10 @@
-import { END_OF_INGEST_FIELDS, type IngestFields, type PerRequestFields, type SharedFields } from "./ingest-fields.ts";
+import {
+  END_OF_INGEST_FIELDS,
+  hasSharedFields,
+  type IngestFields,
+  type PerRequestFields,
+  type SharedFields,
+} from "./ingest-fields.ts";
 import type {
   AttemptRecord,
   CandidateRecord,
@@ -234,7 +240,7 @@ function parseHead(text: string): IngestFields | undefined {
 }
 
 /** Undefined when the text is not JSON. */
-export function tryParse<T>(text: string): Partial<T> | undefined {
+function tryParse<T>(text: string): Partial<T> | undefined {
   try {
     return JSON.parse(text);
   } catch {
@@ -246,29 +252,12 @@ function isComplete(head: Partial<IngestFields>): head is IngestFields {
   return head.charge !== undefined && hasPerRequestFields(head) && hasSharedFields(head);
 }
 
-export function hasPerRequestFields<T extends Partial<PerRequestFields>>(head: T): head is T & PerRequestFields {
+function hasPerRequestFields<T extends Partial<PerRequestFields>>(head: T): head is T & PerRequestFields {
   return (
     head.id !== undefined &&
     head.createdAtMs !== undefined &&
     head.ttfbMs !== undefined &&
     head.totalMs !== undefined &&
     head.usage !== undefined
-  );
-}
-
-export function hasSharedFields<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
-  return (
-    head.workspaceId !== undefined &&
-    head.keyId !== undefined &&
-    head.memberId !== undefined &&
-    head.environment !== undefined &&
-    head.app !== undefined &&
-    head.surface !== undefined &&
-    head.modelRequested !== undefined &&
-    head.model !== undefined &&
-    head.provider !== undefined &&
-    head.streaming !== undefined &&
-    head.status !== undefined &&
-    head.errorCode !== undefined
   );
 }

@@ -1,6 +1,7 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import type { IngestFields } from "./ingest-fields.ts";
+import { CLIENTS } from "./known-clients.ts";
 import type { RequestRecord, Surface } from "./record.ts";
 
 /**
@@ -89,22 +90,6 @@ export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | 
   return !isIdempotentReplay(errorCode) && (status >= 400 || errorCode !== null);
 }
 
-/** The first matching user agent pattern names the application. */
-const CLIENTS: readonly (readonly [RegExp, string])[] = [
-  [/^claude-cli\//i, "Claude Code"],
-  [/^codex[_-]/i, "Codex"],
-  [/^opencode\//i, "opencode"],
-  [/^continue\b/i, "Continue"],
-  [/^librechat\b/i, "LibreChat"],
-  [/^n8n\b/i, "n8n"],
-  [/^cursor\b/i, "Cursor"],
-  [/^langchain/i, "LangChain"],
-  [/\bai-sdk\/|^ai\/\d/i, "Vercel AI SDK"],
-  [/^(?:async)?openai\/js\b/i, "OpenAI SDK for JavaScript"],
-  [/^(?:async)?openai\/python\b/i, "OpenAI SDK for Python"],
-  [/^(?:async)?anthropic\/js\b/i, "Anthropic SDK for JavaScript"],
-  [/^(?:async)?anthropic\/python\b/i, "Anthropic SDK for Python"],
-];
 /** Clients put their name first, so a long user agent is not scanned completely. */
 const SCANNED_CHARS = 200;
 
