@@ -252,7 +252,7 @@ the model accepts them.
 - \`session_id\`: up to 256 characters. \`cost_tier\`: \`low\`, \`medium\` or \`high\`. \`remaining_turns\`: an integer from 0.
 
 \`service_tier\` is one of the tiers that providers define; \`flex\` is served at the standard price where the catalogue has no
-flex price, and tiers that cost more are refused there ([prices](guides/prices.md#what-providers-bill-apart)).
+flex price, and tiers that cost more are refused there ([prices](guides/prices.md#separately-billed-features)).
 
 An invalid value is refused with \`400 invalid_value\` and the field's name in \`param\`.
 
