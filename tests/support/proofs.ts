@@ -9,7 +9,9 @@ import type { Script } from "./upstream.ts";
 export const ALL_PROVEN: ProofLookup = {
   isProven: () => true,
   acceptsImages: ({ decisions }) => decisions?.images != null,
-  version: () => 0,
+  version: 0,
+  nextExpiryMs: Number.POSITIVE_INFINITY,
+  expire() {},
 };
 
 /** For `prepare` of a gateway: an earlier process proved every endpoint just now. */

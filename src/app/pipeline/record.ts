@@ -337,12 +337,12 @@ export function recordOpened({ clock, journal }: Pick<GatewayDeps, "clock" | "jo
     .catch(() => undefined);
 }
 
-/** Passes every finished request on to metrics, alerts and traces. */
+/** Passes every finished request on to metrics, alerts and traces; idle observers are skipped. */
 export function notifyObservers(
-  observers: readonly { recordRequest(record: RequestRecord): void }[],
+  observers: readonly { readonly isIdle?: boolean; recordRequest(record: RequestRecord): void }[],
 ): (record: RequestRecord) => void {
   return (record) => {
-    for (const observer of observers) observer.recordRequest(record);
+    for (const observer of observers) if (observer.isIdle !== true) observer.recordRequest(record);
   };
 }
 

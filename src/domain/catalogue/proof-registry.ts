@@ -15,8 +15,8 @@ export class ProofRegistry implements ProofLookup {
   readonly #rules: ProofRules;
   readonly #subjects: ProofSubjects;
   readonly #statuses = new Map<string, ProofStatus>();
-  #version = 0;
-  #nextExpiryMs = Number.POSITIVE_INFINITY;
+  version = 0;
+  nextExpiryMs = Number.POSITIVE_INFINITY;
 
   constructor(rules: ProofRules, subjects: ProofSubjects) {
     this.#rules = rules;
@@ -38,12 +38,9 @@ export class ProofRegistry implements ProofLookup {
     return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.status(endpoint, "decisions")?.images, nowMs);
   }
 
-  version(nowMs: number): number {
-    if (nowMs >= this.#nextExpiryMs) {
-      this.#version += 1;
-      this.#nextExpiryMs = this.#expiryAfter(nowMs);
-    }
-    return this.#version;
+  expire(nowMs: number): void {
+    this.version += 1;
+    this.nextExpiryMs = this.#expiryAfter(nowMs);
   }
 
   /** Expects proofs in chronological order. */
@@ -57,9 +54,9 @@ export class ProofRegistry implements ProofLookup {
       const hasChanged = (one: ProofStreak | undefined, other: ProofStreak) =>
         this.#isCurrent(one, atMs) !== this.#isCurrent(other, atMs);
       if (before?.subject !== after.subject || hasChanged(before, after) || hasChanged(before.images, after.images))
-        this.#version += 1;
+        this.version += 1;
       if (after.provenAtMs === atMs)
-        this.#nextExpiryMs = Math.min(this.#nextExpiryMs, after.provenAtMs + this.#rules.maxAgeMs);
+        this.nextExpiryMs = Math.min(this.nextExpiryMs, after.provenAtMs + this.#rules.maxAgeMs);
     }
   }
 

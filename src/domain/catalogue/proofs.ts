@@ -91,7 +91,11 @@ export type ProofLookup = {
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean;
   /** Image input is declared in the catalogue and was verified by a probe. */
   acceptsImages(endpoint: Endpoint, nowMs: number): boolean;
-  version(nowMs: number): number;
+  /** Changes with every result, and with every expiry. */
+  readonly version: number;
+  readonly nextExpiryMs: number;
+  /** Called once `nextExpiryMs` has passed. */
+  expire(nowMs: number): void;
 };
 
 /** Fingerprint of model, interface and base URL. */

@@ -83,7 +83,8 @@ export class Reachability {
   #refresh(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
     const snapshot = this.#catalogue.snapshot;
-    const proofVersion = this.#proofs.version(nowMs);
+    if (nowMs >= this.#proofs.nextExpiryMs) this.#proofs.expire(nowMs);
+    const proofVersion = this.#proofs.version;
     const connectionVersion = this.#connections.version;
     if (
       day === this.#cachedDay &&

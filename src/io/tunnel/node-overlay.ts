@@ -25,7 +25,13 @@ export type NodeOverlay = {
 
 const NO_CREDENTIAL: Credential = { kind: "none" };
 /** Nodes serve no surface that needs a proof. */
-const NOTHING_PROVEN: ProofLookup = { version: () => 0, isProven: () => false, acceptsImages: () => false };
+const NOTHING_PROVEN: ProofLookup = {
+  version: 0,
+  nextExpiryMs: Number.POSITIVE_INFINITY,
+  expire() {},
+  isProven: () => false,
+  acceptsImages: () => false,
+};
 
 export class WorkspaceNodeOverlay implements NodeOverlay {
   readonly connections: ProviderConnections;
