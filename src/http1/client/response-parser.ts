@@ -138,13 +138,13 @@ function bodyStateFor(framing: BodyFraming): BodyState | undefined {
 }
 
 /** How the end of a body is determined. */
-export type BodyFraming =
+type BodyFraming =
   | { readonly is: "none" }
   | { readonly is: "length"; readonly bytes: number }
   | { readonly is: "chunked" }
   | { readonly is: "until_close" };
 
-export type ResponseHead = {
+type ResponseHead = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly framing: BodyFraming;
@@ -160,7 +160,7 @@ const SPACE = 32;
 const TAB = 9;
 
 /** Parses everything before the empty line. Anything that two parsers could understand differently is rejected. */
-export function parseResponseHead(text: string): ResponseHead {
+function parseResponseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
   const line = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const { status, isPersistent } = line === COMMON_STATUS_LINE ? COMMON_STATUS : parseStatusLine(line);
