@@ -146,6 +146,6 @@ function recordOf(price: Price): ChargeRecord["price"] {
 }
 
 /** `scale` must not be smaller than that of the value. */
-export function digitsAtScale(value: Decimal, scale: number): bigint {
+function digitsAtScale(value: Decimal, scale: number): bigint {
   return value.digits * powerOfTen(scale - value.scale);
 }
