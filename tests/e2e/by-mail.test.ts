@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await page.getByRole("button", { name: "Create workspace" }).click();
     await page.getByLabel("Name").fill("Blue Lab");
     await screenshot(page, "create-workspace");
-    await page.getByRole("button", { name: "Create workspace", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create workspace", exact: true }).click();
     await page.waitForURL(portal.at("", "blue-lab"));
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit log" }).waitFor();
   });
@@ -90,11 +90,11 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     await page.getByLabel("Name").fill("Key on a ring");
     await page.getByRole("button", { name: "Continue" }).click();
     const again = page.getByRole("dialog", { name: "Confirm your identity" });
-    await again.getByLabel("Your password").fill("not the password");
+    await again.getByLabel("Password").fill("not the password");
     await again.getByRole("button", { name: "Continue" }).click();
     await again.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
     await expectAccessible(page);
-    await again.getByLabel("Your password").fill(password);
+    await again.getByLabel("Password").fill(password);
     await again.getByRole("button", { name: "Continue" }).click();
     await page.getByText("Key on a ring").waitFor();
   });

@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByLabel("No training").check();
     await expectAccessible(page);
     await screenshot(page, "keys-create");
-    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(page);
     expect(secret).toMatch(/^sk_svc_live_/);
     expect(await validated(secret)).toBe(200);
@@ -140,12 +140,12 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.goto(portal.at("keys?new=1"));
     const isSeen = async (text: string | RegExp) => {
       const box = await page.locator("dialog[open]").getByText(text).boundingBox();
-      const buttons = await page.getByRole("button", { name: "Create key" }).boundingBox();
+      const buttons = await page.getByRole("dialog").getByRole("button", { name: "Create key" }).boundingBox();
       return box !== null && buttons !== null && box.y > 0 && box.y + box.height <= buttons.y;
     };
     await page.getByLabel("Name").fill("away");
     await page.route("**/manage/workspaces/demo/keys", (route) => route.abort());
-    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
     await eventually(() => isSeen("Can't reach the gateway")).toBe(true);
     await page.unroute("**/manage/workspaces/demo/keys");
     await page.goto(portal.at("keys"));
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await member.goto(portal.at("keys?new=1"));
     await member.getByLabel("Name").fill("my laptop");
     expect(await member.getByLabel("Rate limit (RPM)").count()).toBe(0);
-    await member.getByRole("button", { name: "Create key" }).click();
+    await member.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
     const secret = await secretOf(member);
     expect(secret).toMatch(/^sk_svc_user_live_/);
     await member.getByText("Waiting for approval").waitFor();

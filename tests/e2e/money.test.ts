@@ -218,7 +218,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     ] as const) {
       await page.getByRole("button", { name: "Set limit" }).first().click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Key", { exact: true }).selectOption({ value: portal.keys.get(key) ?? "" });
+      await dialog.getByRole("combobox", { name: "Key" }).selectOption({ value: portal.keys.get(key) ?? "" });
       await dialog.getByLabel("Monthly limit (EUR)").fill(month);
       await dialog.getByRole("button", { name: "Set limit" }).click();
       await dialog.waitFor({ state: "hidden" });
@@ -226,7 +226,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.getByRole("button", { name: "Set limit" }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("radio", { name: "Member" }).click();
-    await dialog.getByLabel("Member", { exact: true }).selectOption(MEMBER_EMAIL);
+    await dialog.getByRole("combobox", { name: "Member" }).selectOption(MEMBER_EMAIL);
     await dialog.getByLabel("Daily limit (EUR)").fill("30000");
     await dialog.getByRole("button", { name: "Set limit" }).click();
     await dialog.waitFor({ state: "hidden" });

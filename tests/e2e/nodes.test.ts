@@ -83,7 +83,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     });
     await expectAccessible(page);
     await page.getByRole("button", { name: "Rotate token" }).click();
-    await page.getByRole("button", { name: "Rotate token" }).click();
+    await page.getByRole("button", { name: "Rotate token" }).last().click();
     await page.getByText("Waiting for connection").waitFor();
     expect(await agent.over).toContain("revoked");
     await page.getByRole("button", { name: "I copied the token" }).click();

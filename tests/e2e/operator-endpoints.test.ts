@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     const usd = (Number(data.find((one: Json) => one.currency === "USD").per_eur) * 1.01).toFixed(4);
     await page.getByRole("button", { name: "Add rate" }).click();
     await page.getByLabel("Units per EUR").fill(usd);
-    await page.getByRole("button", { name: "Add rate" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Add rate" }).click();
     await page.getByText("1 added").waitFor();
     await rowOf(page, "USD").getByText(usd).waitFor();
     await expectAccessible(page);

@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByRole("button", { name: "Create workspace" }).click();
     await page.getByLabel("Name").fill("Forschung & Lehre");
     expect(await page.getByLabel("Slug").inputValue()).toBe("forschung-lehre");
-    await page.getByRole("button", { name: "Create workspace", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create workspace", exact: true }).click();
     await page.waitForURL(/\/app\/w\/forschung-lehre\/members\?new=1/);
     expect(await portal.gateway.manage("GET", "/workspaces/forschung-lehre")).toMatchObject({
       name: "Forschung & Lehre",
@@ -144,13 +144,13 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByLabel("Role", { exact: true }).selectOption("admin");
     await page.getByRole("button", { name: "Change role" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
-    await dialog.getByLabel("Your password").waitFor();
+    await dialog.getByLabel("Password").waitFor();
     await expectAccessible(page);
     await screenshot(page, "still-you");
     await page.keyboard.press("Escape");
     await page.getByText("Nothing was changed.").waitFor();
     await page.getByRole("button", { name: "Change role" }).click();
-    await dialog.getByLabel("Your password").fill(password);
+    await dialog.getByLabel("Password").fill(password);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await page.getByText("member@example.eu is now an admin").waitFor();
 
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.goto(`${portal.origin}/device?user_code=${deviceCode.body.user_code}`);
     ageSessions(portal.gateway.dataDir, email, 16);
     await page.getByRole("button", { name: "Connect", exact: true }).click();
-    await dialog.getByLabel("Your password").fill(password);
+    await dialog.getByLabel("Password").fill(password);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("heading", { name: "Device connected" }).waitFor();
   });

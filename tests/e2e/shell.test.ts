@@ -107,7 +107,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await name.fill("half written");
     const cookies = await page.context().cookies();
     await page.context().clearCookies();
-    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
     const over = page.getByRole("dialog", { name: "Session expired" });
     await over.waitFor();
     expect(await name.isVisible()).toBe(false);

@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("button", { name: "Turn on" }).click();
     await page
       .getByRole("dialog")
-      .getByLabel("Your password")
+      .getByLabel("Password")
       .fill(bruno?.password ?? "");
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("img", { name: "QR code for your authenticator app" }).waitFor();
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("button", { name: "Turn off" }).click();
     await page
       .getByRole("dialog")
-      .getByLabel("Your password")
+      .getByLabel("Password")
       .fill(bruno?.password ?? "");
     await page.getByRole("dialog").getByRole("button", { name: "Turn off" }).click();
     await page.getByRole("button", { name: "Turn on" }).waitFor();
@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
     await page.getByRole("button", { name: "Turn on" }).click();
     const turnOn = page.getByRole("dialog", { name: "Turn on two-factor authentication" });
-    await turnOn.getByLabel("Your password").fill("three red bicycles");
+    await turnOn.getByLabel("Password").fill("three red bicycles");
     await turnOn.getByRole("button", { name: "Continue" }).click();
     await turnOn.getByText("Incorrect password.").waitFor();
   });
@@ -140,7 +140,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
       await page.getByRole("button", { name: "Generate backup codes" }).click();
       for (const name of ["Generate backup codes", "Confirm your identity"]) {
         const dialog = page.getByRole("dialog", { name });
-        await dialog.getByLabel("Your password").fill(clara?.password ?? "");
+        await dialog.getByLabel("Password").fill(clara?.password ?? "");
         await dialog.getByRole("button", { name: "Continue" }).click();
       }
     };
@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await one.reload();
     await one.getByRole("button", { name: "Sign out all other sessions" }).click();
     const dialog = one.getByRole("dialog", { name: "Confirm your identity" });
-    await dialog.getByLabel("Your password").fill(GRACE.password);
+    await dialog.getByLabel("Password").fill(GRACE.password);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await one.getByRole("button", { name: "Sign out all other sessions" }).waitFor({ state: "detached" });
     await two.reload();

@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await add();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await dialog.getByText("redirects you back to this page").waitFor();
-    expect(await dialog.getByLabel("Your password").count()).toBe(0);
+    expect(await dialog.getByLabel("Password").count()).toBe(0);
     await expectAccessible(page);
     await dialog.getByRole("button", { name: "Continue with Example ID" }).click();
     await giveLogin(page, "sol");
@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await trySingleSignOn(page);
     await dialog.getByText("Example ID is away.").waitFor();
-    await dialog.getByLabel("Your password").fill("three red bicycles");
+    await dialog.getByLabel("Password").fill("three red bicycles");
     await dialog.getByRole("button", { name: "Continue" }).click();
     await dialog.getByText("Incorrect password.").waitFor();
     expect(await dialog.getByText("Example ID is away.").count()).toBe(0);

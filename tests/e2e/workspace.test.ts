@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await page.getByText("No management tokens").waitFor();
     await page.getByRole("button", { name: "Create token" }).first().click();
     await page.getByLabel("Name").fill("nightly report");
-    await page.getByRole("button", { name: "Create token" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create token" }).click();
     const token = (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
     const opens = async () => (await portal.gateway.call(token, "/manage/workspaces/demo")).status;
     expect(await opens()).toBe(200);

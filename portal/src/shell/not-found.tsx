@@ -26,7 +26,7 @@ export function NoWorkspace() {
       hint="It doesn't exist or you are not a member. Ask an owner for an invitation."
     >
       <LinkButton to="/" variant="primary">
-        View workspaces{" "}
+        View workspaces
       </LinkButton>
     </EmptyState>
   );

@@ -52,7 +52,7 @@ export function ChoiceList({
         )}
         {value.length > 0 && (
           <Button size="small" variant="quiet" onClick={() => onChange([])}>
-            Clear{" "}
+            Clear
           </Button>
         )}
       </div>

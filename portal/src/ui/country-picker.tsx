@@ -27,8 +27,8 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
       <legend className="sr-only">Compute countries</legend>
       <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
         <label className="flex min-h-6 items-center gap-2">
-          <input type="radio" name={name} checked={value === null} onChange={() => onChange(null)} className="size-4" />{" "}
-          All countries{" "}
+          <input type="radio" name={name} checked={value === null} onChange={() => onChange(null)} className="size-4" />
+          All countries
         </label>
         <label className="flex min-h-6 items-center gap-2">
           <input
@@ -37,8 +37,8 @@ export function CountryPicker({ value, onChange, disabled = false, error }: Prop
             checked={value !== null}
             onChange={() => onChange(value ?? [...EEA_COUNTRIES].toSorted())}
             className="size-4"
-          />{" "}
-          Selected countries{" "}
+          />
+          Selected countries
         </label>
       </div>
       {value !== null && (

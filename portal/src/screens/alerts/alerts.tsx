@@ -89,10 +89,10 @@ function RulesTab({ rules, onSecret }: RulesTabProps) {
           webhook !== null && (
             <div className="flex flex-wrap items-center justify-between gap-2">
               <p className="text-xs text-soft">
-                Secret changed <Time at={webhook.secret_changed_at} as="short" />{" "}
+                Secret changed <Time at={webhook.secret_changed_at} as="short" />
               </p>
               <Button size="small" icon="refresh" onClick={() => setIsRotating(true)}>
-                Rotate secret{" "}
+                Rotate secret
               </Button>
             </div>
           )
@@ -169,7 +169,7 @@ function TurnOffAlerts() {
   return (
     <>
       <Button variant="danger" onClick={() => setIsConfirming(true)}>
-        Turn off{" "}
+        Turn off
       </Button>
       <Confirm
         open={isConfirming}

@@ -14,7 +14,7 @@ export function SendTestAlert() {
   return (
     <>
       <Button icon="bell" busy={test.isPending} onClick={() => test.mutate({ params: { workspace } })}>
-        Send test alert{" "}
+        Send test alert
       </Button>
       <Dialog
         open={isOpen}

@@ -149,7 +149,7 @@ function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
       </Field>
       {isFiltered && (
         <Button variant="quiet" icon="close" onClick={clear}>
-          Clear filters{" "}
+          Clear filters
         </Button>
       )}
     </Toolbar>

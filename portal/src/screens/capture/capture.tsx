@@ -41,7 +41,7 @@ export function Screen() {
             />
             {!requiresZeroRetention && (
               <Button variant="primary" icon="record" onClick={() => setIsNew("1")}>
-                Open window{" "}
+                Open window
               </Button>
             )}
           </>
@@ -138,8 +138,7 @@ function WindowState({ window }: { readonly window: CaptureWindow }) {
   if (window.state === "open") {
     return (
       <Badge tone="bad" dot>
-        {" "}
-        Open{" "}
+        Open
       </Badge>
     );
   }

@@ -57,7 +57,7 @@ export function OpenWindowCard({ window }: { readonly window: CaptureWindow }) {
       }
       actions={
         <Button busy={close.isPending} onClick={() => close.mutate({ params: { id: window.id }, body: {} })}>
-          Close window{" "}
+          Close window
         </Button>
       }
     >

@@ -113,7 +113,7 @@ function policyColumn(verdicts: ReadonlyMap<string, Verdict>): Column<PublicMode
       if (allowed === 0)
         return (
           <Badge tone="bad" title={reason}>
-            Excluded{" "}
+            Excluded
           </Badge>
         );
       return (

@@ -156,8 +156,7 @@ export function EvidenceList({ evidence }: { readonly evidence: readonly Evidenc
             <span>{one.kind === "primary" ? "Provider source" : "Third-party source"}</span>
             {one.stale && (
               <Badge tone="warn" title="Read more than 180 days ago">
-                {" "}
-                Stale{" "}
+                Stale
               </Badge>
             )}
           </p>

@@ -48,7 +48,7 @@ function CodeEntry({ onCode }: { readonly onCode: (code: string) => void }) {
           />
         </Field>
         <Button type="submit" variant="primary">
-          Continue{" "}
+          Continue
         </Button>
       </form>
     </AuthCard>
@@ -98,10 +98,10 @@ function DeviceDecision({ code, onOther }: { readonly code: string; readonly onO
       <ErrorNote error={decide.error} />
       <div className="grid grid-cols-2 gap-2">
         <Button onClick={() => decide.mutate("deny")} disabled={decide.isPending}>
-          Reject{" "}
+          Reject
         </Button>
         <Button variant="primary" onClick={() => decide.mutate("approve")} busy={decide.isPending}>
-          Connect device{" "}
+          Connect device
         </Button>
       </div>
     </AuthCard>

@@ -35,7 +35,7 @@ export function FirstRequest({ request, at, onDone }: Props) {
       {request !== undefined && (
         <div className="mt-3 flex flex-wrap gap-2 pl-7">
           <LinkButton to={at(`requests/${request.id}`)} size="small">
-            View request{" "}
+            View request
           </LinkButton>
           <Button size="small" onClick={onDone}>
             Go to overview

@@ -201,7 +201,7 @@ function FirstKey({ workspace, permissions, at, secret, onCreated }: KeyProps) {
           busy={create.isPending}
           onClick={() => create.mutate({ params: { workspace }, body })}
         >
-          Create key{" "}
+          Create key
         </Button>
         <LinkButton to={at("keys?new=1")}>More options</LinkButton>
       </div>

@@ -25,7 +25,7 @@ export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props)
   const footer = isInactive(subject) ? undefined : (
     <>
       <Button icon="edit" onClick={() => act({ kind: "change", subject })}>
-        Edit{" "}
+        Edit
       </Button>
       {subject.state === "active" && (
         <Button icon="refresh" onClick={() => act({ kind: "rotate", subject })}>
@@ -60,10 +60,10 @@ export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props)
       />
       <div className="flex flex-wrap gap-2">
         <LinkButton to={at(`requests?key=${subject.id}`)} icon="list" size="small">
-          View requests{" "}
+          View requests
         </LinkButton>
         <LinkButton to={at(`usage?env=${subject.environment}&pick=${subject.id}`)} icon="chart" size="small">
-          View usage{" "}
+          View usage
         </LinkButton>
         {isAdmin && (
           <LinkButton to={at("limits")} icon="gauge" size="small">

@@ -127,7 +127,7 @@ function KeysHeader({
             ]}
           />
           <Button variant="primary" icon="plus" onClick={onCreate}>
-            Create key{" "}
+            Create key
           </Button>
         </>
       }
@@ -182,7 +182,7 @@ function NoKeys({
   return (
     <EmptyState icon="key" title="No keys yet" hint="API keys authenticate requests to the gateway.">
       <Button variant="primary" icon="plus" onClick={onCreate}>
-        Create key{" "}
+        Create key
       </Button>
     </EmptyState>
   );

@@ -55,7 +55,7 @@ export function EditLimits({ limits, onDone }: { readonly limits: Limits; readon
       {param !== "day" && param !== "month" && <ErrorNote error={save.error} />}
       <div className="flex flex-wrap gap-2">
         <Button type="submit" variant="primary" busy={save.isPending}>
-          Save limits{" "}
+          Save limits
         </Button>
         <Button onClick={onDone}>Cancel</Button>
       </div>

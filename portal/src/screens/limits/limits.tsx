@@ -57,7 +57,7 @@ function AllLimits() {
               ]}
             />
             <Button variant="primary" icon="plus" onClick={() => setOpen("1")}>
-              Set limit{" "}
+              Set limit
             </Button>
           </>
         }

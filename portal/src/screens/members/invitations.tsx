@@ -38,7 +38,7 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
       cell: (invitation) =>
         invitation.state === "open" ? (
           <Button size="small" onClick={() => choose(invitation)}>
-            Revoke{" "}
+            Revoke
           </Button>
         ) : null,
     },

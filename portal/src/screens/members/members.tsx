@@ -118,7 +118,7 @@ function MembersHeader({
           />
           {permissions.isAdmin && (
             <Button variant="primary" icon="plus" onClick={onInvite}>
-              Invite member{" "}
+              Invite member
             </Button>
           )}
         </>
@@ -146,7 +146,7 @@ function NoMembers({
     <EmptyState icon="people" title="No members yet" hint="Invite people to this workspace.">
       {permissions.isAdmin && (
         <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-          Invite member{" "}
+          Invite member
         </Button>
       )}
     </EmptyState>

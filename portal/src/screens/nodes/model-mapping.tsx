@@ -107,7 +107,7 @@ function AddMapping({
         />
       </Field>
       <Button type="submit" icon="plus" busy={busy}>
-        Add mapping{" "}
+        Add mapping
       </Button>
     </form>
   );

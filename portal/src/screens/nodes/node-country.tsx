@@ -61,7 +61,7 @@ export function CountryForm({ workspace, node }: { readonly workspace: string; r
         disabled={body.country === node.country}
         busy={change.isPending}
       >
-        Save country{" "}
+        Save country
       </Button>
       <ErrorNote error={change.error} />
     </form>

@@ -186,10 +186,10 @@ function Actions({
   return (
     <section className="flex flex-wrap gap-2 border-t pt-4">
       <Button icon="refresh" onClick={() => setConfirming("rotate")}>
-        Rotate token{" "}
+        Rotate token
       </Button>
       <Button variant="danger" icon="trash" onClick={() => setConfirming("remove")}>
-        Remove node{" "}
+        Remove node
       </Button>
       <Confirm
         open={confirming === "rotate"}

@@ -32,7 +32,7 @@ export function Screen() {
             <ApiButton calls={[{ id: "manageListNodes", args: { params: { workspace } } }]} />
             {isAdmin && (
               <Button variant="primary" icon="plus" onClick={add}>
-                Add node{" "}
+                Add node
               </Button>
             )}
           </>

@@ -33,7 +33,7 @@ function TestButton({ provider }: { readonly provider: Provider }) {
         onClick={() => test.mutate({ params: { provider: provider.slug }, body: {} })}
         aria-label={`Test ${provider.name}`}
       >
-        Test{" "}
+        Test
       </Button>
       <Dialog
         open={testResult !== null || test.error !== null}
@@ -83,8 +83,7 @@ function CredentialStatus({ row }: { readonly row: Provider }) {
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2">
       <Badge tone="good" dot>
-        {" "}
-        Connected{" "}
+        Connected
       </Badge>
       <span className="text-xs text-soft">{source}</span>
     </span>

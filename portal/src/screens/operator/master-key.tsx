@@ -70,7 +70,7 @@ export function Screen() {
               onClick={() => setIsConfirming(true)}
               disabled={view === undefined}
             >
-              Rotate master key{" "}
+              Rotate master key
             </Button>
           </>
         }

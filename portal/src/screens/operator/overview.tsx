@@ -46,7 +46,7 @@ export function Screen() {
           about="Invariants, store, journal and settings. Recommendations don't affect the status."
           actions={
             <Button size="small" icon="refresh" busy={doctor.isFetching} onClick={() => void doctor.refetch()}>
-              Run checks{" "}
+              Run checks
             </Button>
           }
           flush
@@ -83,7 +83,7 @@ function CheckRow({ check: { name, ok, detail } }: { readonly check: Check }) {
       <p className="min-w-0 break-words text-soft">{detail}</p>
       {screen !== undefined && (
         <Link to={screen} aria-label={`Review ${name}`} className="w-fit">
-          Review{" "}
+          Review
         </Link>
       )}
     </li>

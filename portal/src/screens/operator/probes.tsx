@@ -69,7 +69,7 @@ export function Screen() {
               disabled={rows.length === 0}
               onClick={() => setIsConfirming(true)}
             >
-              Run all probes{" "}
+              Run all probes
             </Button>
           </>
         }
@@ -201,7 +201,7 @@ function currentColumns({ run, begin }: ProbeRunner): readonly Column<ProofStatu
           onClick={() => begin(1, { endpoint: row.endpoint, surface: row.surface })}
           aria-label={`Probe ${row.endpoint} on ${row.surface}`}
         >
-          Probe{" "}
+          Probe
         </Button>
       ),
     },

@@ -105,10 +105,10 @@ export function Screen() {
               ]}
             />
             <Button icon="download" busy={fetching.isPending} onClick={() => fetching.mutate({})}>
-              Fetch rates{" "}
+              Fetch rates
             </Button>
             <Button variant="primary" icon="edit" onClick={() => search.set({ new: "1" })}>
-              Add rate{" "}
+              Add rate
             </Button>
           </>
         }

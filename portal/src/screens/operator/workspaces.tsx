@@ -128,7 +128,7 @@ export function Screen() {
               ]}
             />
             <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-              Create workspace{" "}
+              Create workspace
             </Button>
           </>
         }
@@ -154,7 +154,7 @@ export function Screen() {
           searchText === "" ? (
             <EmptyState icon="grid" title="No workspaces yet" hint="Create a workspace, then invite its owner.">
               <Button variant="primary" onClick={() => search.set({ new: "1" })}>
-                Create workspace{" "}
+                Create workspace
               </Button>
             </EmptyState>
           ) : (

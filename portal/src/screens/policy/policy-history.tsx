@@ -81,7 +81,7 @@ function columnsFor(mayChange: boolean, loadVersion: (policy: Policy) => void): 
       cell: ({ policy, isCurrent, version }) =>
         mayChange && !isCurrent ? (
           <Button size="small" onClick={() => loadVersion(policy)} aria-label={`Load version ${version} into editor`}>
-            Load into editor{" "}
+            Load into editor
           </Button>
         ) : null,
     },

@@ -132,7 +132,7 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
         busy={test.isPending}
         onClick={() => test.mutate({ params: { workspace, provider: own.provider } })}
       >
-        Test key{" "}
+        Test key
       </Button>
       {test.data !== undefined && !test.isPending && (
         <div role="status">

@@ -34,12 +34,10 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
         <thead>
           <tr className="text-left text-xs text-soft">
             <th scope="col" className="pb-1.5 font-semibold">
-              {" "}
-              Unit{" "}
+              Unit
             </th>
             <th scope="col" className="pb-1.5 text-right font-semibold">
-              {" "}
-              Quantity{" "}
+              Quantity
             </th>
             <th scope="col" className="pb-1.5 text-right font-semibold">
               Price
@@ -74,8 +72,7 @@ export function Cost({ request }: { readonly request: RequestDetail }) {
         <tfoot>
           <tr className="border-t-2">
             <th scope="row" className="py-2 text-left font-semibold">
-              {" "}
-              Charge{" "}
+              Charge
             </th>
             <td colSpan={2} className="figures py-2 text-right font-semibold">
               {request.own_key ? "None (your own key)" : `${request.cost ?? "0"} ${request.currency}`}

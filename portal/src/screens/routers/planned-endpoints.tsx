@@ -35,7 +35,7 @@ export function PlannedEndpoints({
       </ol>
       {planned.length > shown.length && (
         <Button size="small" variant="quiet" className="justify-self-start" onClick={() => setShowsAll(true)}>
-          Show {planned.length - shown.length} more{" "}
+          Show {planned.length - shown.length} more
         </Button>
       )}
     </div>

@@ -82,7 +82,7 @@ export function ReplayTab({ editing }: { readonly editing: RouterEditing }) {
             <Button onClick={cancel}>Stop</Button>
           ) : (
             <Button type="submit" variant="primary" icon="refresh">
-              Run replay{" "}
+              Run replay
             </Button>
           )}
         </Toolbar>

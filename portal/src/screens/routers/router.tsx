@@ -62,7 +62,7 @@ export function Screen() {
             />
             {mayChange && saved !== undefined && <RemoveRouter slug={slug} name={name} />}
             <LinkButton to={at("routers")} icon="left">
-              All routers{" "}
+              All routers
             </LinkButton>
           </>
         }

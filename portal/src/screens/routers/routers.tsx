@@ -41,7 +41,7 @@ export function Screen() {
             <ApiButton calls={[{ id: "manageListRouters", args: args }]} />
             {mayChange && (
               <Button variant="primary" icon="plus" onClick={() => setIsNew("1")}>
-                Create router{" "}
+                Create router
               </Button>
             )}
           </>

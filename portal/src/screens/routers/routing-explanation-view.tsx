@@ -48,7 +48,7 @@ export function RoutingExplanationView({
                   name: "Tokens",
                   value: (
                     <>
-                      <Num value={expected.input_tokens} /> input, <Num value={expected.output_tokens} /> output{" "}
+                      <Num value={expected.input_tokens} /> input, <Num value={expected.output_tokens} /> output
                     </>
                   ),
                 },

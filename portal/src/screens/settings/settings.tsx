@@ -87,7 +87,7 @@ function GeneralSettings({
           </Field>
           {permissions.isOwner && (
             <Button type="submit" variant="primary" disabled={!isChanged} busy={rename.isPending}>
-              Rename workspace{" "}
+              Rename workspace
             </Button>
           )}
         </div>
@@ -147,7 +147,7 @@ function DangerZone({ workspace, permissions }: { readonly workspace: string; re
         </div>
         {permissions.isAdmin && (
           <Button variant="danger" onClick={() => setIsConfirming(true)}>
-            Leave workspace{" "}
+            Leave workspace
           </Button>
         )}
       </div>

@@ -31,7 +31,7 @@ export function StoredResponses({ workspace }: { readonly workspace: string }) {
         newest !== undefined && (
           <>
             <LinkButton size="small" to={pathIn(workspace, "responses")}>
-              View responses{" "}
+              View responses
             </LinkButton>
             <Button variant="danger" size="small" onClick={() => setIsConfirming(true)}>
               Delete all

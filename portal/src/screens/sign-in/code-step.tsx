@@ -54,7 +54,7 @@ export function CodeStep({ onDone, onBack }: { readonly onDone: () => Promise<vo
       )}
       {kind === "app" && <Checkbox label="Trust this device for 30 days" checked={isTrusted} onChange={setIsTrusted} />}
       <Button type="submit" variant="primary" busy={verify.isPending}>
-        Continue{" "}
+        Continue
       </Button>
       <div className="flex justify-between">
         <Button variant="quiet" size="small" onClick={onBack} icon="left">

@@ -59,7 +59,7 @@ export function Screen() {
             >
               {permissions.isOwner && (
                 <Button variant="primary" icon="plus" onClick={() => search.set({ new: "1" })}>
-                  Create token{" "}
+                  Create token
                 </Button>
               )}
             </EmptyState>
@@ -100,7 +100,7 @@ function TokensHeader({
           />
           {permissions.isOwner && (
             <Button variant="primary" icon="plus" onClick={onCreate}>
-              Create token{" "}
+              Create token
             </Button>
           )}
         </>
@@ -143,7 +143,7 @@ function columnsFor(permissions: Permissions, choose: (token: Token) => void): C
       align: "end",
       cell: (token) => (
         <Button size="small" variant="danger" aria-label={`Revoke ${token.name}`} onClick={() => choose(token)}>
-          Revoke{" "}
+          Revoke
         </Button>
       ),
     },

@@ -132,7 +132,7 @@ function Name({ row, query, onSelect, requestsOf }: NameProps) {
       </span>
       {to !== undefined && (
         <Link to={to} className="text-xs" aria-label={`View requests of ${row.label}`}>
-          View requests{" "}
+          View requests
         </Link>
       )}
     </span>

@@ -71,7 +71,7 @@ export function Screen() {
               disabled={usage.data === undefined || usage.data.data.length === 0}
               onClick={() => usage.data !== undefined && exportReport(workspace, usage.data)}
             >
-              Export CSV{" "}
+              Export CSV
             </Button>
           </>
         }

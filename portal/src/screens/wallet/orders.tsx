@@ -40,7 +40,7 @@ export function Orders({ topUpOptions, onTopUp }: Props) {
               hint="Funds are added to the wallet when the payment of an order arrives."
             >
               <Button variant="primary" onClick={onTopUp}>
-                Add funds{" "}
+                Add funds
               </Button>
             </EmptyState>
           }

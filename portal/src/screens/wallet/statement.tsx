@@ -64,7 +64,7 @@ export function Screen() {
               disabled={data === undefined}
               onClick={() => data !== undefined && exportStatement(data)}
             >
-              Export CSV{" "}
+              Export CSV
             </Button>
             <Button variant="primary" icon="printer" disabled={data === undefined} onClick={() => window.print()}>
               Print

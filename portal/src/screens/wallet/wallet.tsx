@@ -42,7 +42,7 @@ export function Screen() {
               Statements
             </LinkButton>
             <Button variant="primary" icon="plus" onClick={onTopUp}>
-              Add funds{" "}
+              Add funds
             </Button>
           </>
         }
