@@ -12,10 +12,11 @@ import {
 } from "../../io/upstream/generation-adapter.ts";
 import type { AdapterTarget, InboundRequest } from "../../io/upstream/upstream-adapter.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
+import { usesOneHourCache } from "../../language/canon/call.ts";
 import { countableInput } from "../../language/canon/countable-input.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import { estimateJsonTokens } from "../../language/canon/json-token-estimate.ts";
-import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
+import { needsOf, referencesStoredResources } from "../../language/canon/needs.ts";
 import { setsSampling } from "../../language/canon/sampling.ts";
 import {
   conservativeTextTokens,

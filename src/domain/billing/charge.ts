@@ -1,5 +1,6 @@
 import { divideHalfUp, formatDecimal, NANOS_PER_UNIT, parseDecimal, powerOfTen } from "../../kit/money.ts";
-import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/tokens.ts";
+import { tokensOutsidePrompts } from "../../language/canon/tokens.ts";
+import { type TokenCounts } from "../../language/canon/usage.ts";
 import type { Currency, Price } from "../catalogue/catalogue.ts";
 import type { IngestFields } from "../record/ingest-fields.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rounds } from "../../../tests/support/rounds.ts";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
-import { sumTokens, type TokenCounts } from "../../language/canon/tokens.ts";
+import { sumTokens, type TokenCounts } from "../../language/canon/usage.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { SpeechSupport } from "../catalogue/speech-support.ts";
 import type { UsageRecord } from "../record/record.ts";

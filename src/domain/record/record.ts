@@ -2,7 +2,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import type { Need } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
-import type { Usage } from "../../language/canon/tokens.ts";
+import type { Usage } from "../../language/canon/usage.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 

@@ -5,8 +5,9 @@ import type { DecisionSupport } from "../../domain/catalogue/decisions-support.t
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
-import { isImplausibleUsage, NO_TOKENS, type Usage } from "../../language/canon/tokens.ts";
+import { isImplausibleUsage } from "../../language/canon/tokens.ts";
 import type { UpstreamProblem } from "../../language/canon/upstream-problem.ts";
+import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import {
   type DecisionCall,
   type DecisionQuestion,

@@ -105,9 +105,6 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
 const CHAT_SUPPORT: DialectSupport = {
-  // The parameter table governs this surface, also on endpoints of its own dialect.
-  isNative: () => false,
-  isVerbatim: () => false,
   // Decided by dialect and model facts, never by vendor: a provider's own parameter list excludes nothing.
   takesParameter(endpoint, parameter, { needs, defaultedParameters }) {
     const isDefault = defaultedParameters?.includes(parameter) === true;

@@ -3,7 +3,8 @@ import type { TranscriptionSupport } from "../../domain/catalogue/transcriptions
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
-import { NO_TOKENS, tokensOfWeight, weightOf } from "../../language/canon/tokens.ts";
+import { tokensOfWeight, weightOf } from "../../language/canon/tokens.ts";
+import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { needsSegments, needsWords, type TranscriptionCall } from "../../language/transcriptions/call.ts";
 import { billableSeconds, implausibleUsage, type MeasuredAudio } from "../../language/transcriptions/duration.ts";
 import { renderTranscript, renderUsage, transcriptContentType } from "../../language/transcriptions/render.ts";

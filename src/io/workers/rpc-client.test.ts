@@ -31,7 +31,9 @@ function connect() {
   return { primary, there, frames, advance, exceedTimeout };
 }
 
-test("SCALE-04 after a stall a worker reads waiting responses first; without one the call times out", async () => {
+test.concurrent("SCALE-04 after a stall a worker reads waiting responses first; without one the call times out", async ({
+  expect,
+}) => {
   const { primary, there, advance, exceedTimeout } = connect();
   const answered = primary.call("wallet", "ws");
   answered.catch(() => undefined);
@@ -43,7 +45,7 @@ test("SCALE-04 after a stall a worker reads waiting responses first; without one
   await unanswered;
 });
 
-test("SCALE-04 BILL-02 eventual calls are sent once and in order, and do not wait for an unresponsive primary", async () => {
+test.concurrent("SCALE-04 BILL-02 eventual calls are sent once and in order, and do not wait for an unresponsive primary", async () => {
   const { primary, there, frames, exceedTimeout } = connect();
   const first = primary.callEventually("releaseClaim", ["k1", "r1"]);
   await exceedTimeout();
@@ -61,7 +63,7 @@ test("SCALE-04 BILL-02 eventual calls are sent once and in order, and do not wai
   });
 });
 
-test("SCALE-04 BILL-02 a late withdrawal by the primary still reaches its caller, so no money is lost", async () => {
+test.concurrent("SCALE-04 BILL-02 a late withdrawal by the primary still reaches its caller, so no money is lost", async () => {
   const { primary, there, exceedTimeout } = connect();
   const withdrawal = { workspaceId: "ws", nanos: 5n, isAllOrNothing: true, reserveNanos: 0n } as const;
   const withdrawn = primarySharedState(primary).withdraw(withdrawal);
@@ -73,7 +75,7 @@ test("SCALE-04 BILL-02 a late withdrawal by the primary still reaches its caller
 
 const claimOfK = [1, "claimIdempotencyKey", [{ key: "k", body: "b" }, "r"]];
 
-test.each([
+test.concurrent.each([
   ["first", [claimOfK, [2, "releaseClaim", ["k", "r"]], [3, "bumpVersion", "ws"]]],
   ["again", [claimOfK, [2, "bumpVersion", "ws"]]],
 ] as const)(

@@ -80,3 +80,9 @@ export type ReasoningSettings = {
   /** The caller left the effort open: `effort` is sent only to models that require one. */
   readonly isEffortDefaulted?: true;
 };
+
+/** One-hour cache writes cost more than the default five minutes. */
+export function usesOneHourCache({ tools, turns }: Call): boolean {
+  if (tools.some(({ cache }) => cache?.ttl === "1h")) return true;
+  return turns.some(({ parts }) => parts.some((part) => "cache" in part && part.cache?.ttl === "1h"));
+}

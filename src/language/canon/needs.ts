@@ -84,9 +84,3 @@ const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
   audio: "audio_input",
   file: "pdf_input",
 };
-
-/** One-hour cache writes cost more than the default five minutes. */
-export function usesOneHourCache({ tools, turns }: Call): boolean {
-  if (tools.some(({ cache }) => cache?.ttl === "1h")) return true;
-  return turns.some(({ parts }) => parts.some((part) => "cache" in part && part.cache?.ttl === "1h"));
-}

@@ -1,6 +1,6 @@
 import type { ReasoningDetail, ReasoningSignature } from "./parts.ts";
-import type { Usage } from "./tokens.ts";
 import type { UpstreamProblem } from "./upstream-problem.ts";
+import type { Usage } from "./usage.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 

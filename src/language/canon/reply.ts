@@ -1,7 +1,7 @@
 import type { ErrorEnvelope, Fault } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { Usage } from "./tokens.ts";
 import type { UpstreamProblem } from "./upstream-problem.ts";
+import type { Usage } from "./usage.ts";
 
 /** The charge as reported to the client. */
 export type ReportedCost = { readonly cost: number; readonly currency: string };

@@ -1,42 +1,6 @@
 import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
-
-/** Totals include their parts: input includes cached and cache-written tokens, output includes reasoning. */
-export type TokenCounts = {
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly cacheWriteTokens: number;
-  /** Part of cacheWriteTokens with a one-hour lifetime. */
-  readonly cacheWrite1hTokens?: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
-  readonly audioInputTokens: number;
-  readonly audioOutputTokens: number;
-};
-
-/** Usage of one reply. */
-export type Usage = TokenCounts & {
-  /** Prompts that the provider reported separately, such as compactions; included in the totals. */
-  readonly prompts?: readonly TokenCounts[];
-};
-
-export const NO_TOKENS: TokenCounts = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-};
-
-/** Marks reported usage that cannot be true: larger than any request, so billing always rejects it. */
-export const IMPLAUSIBLE_TOKENS: TokenCounts = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
-
-/** Cumulative reports: the latest wins, but an implausible one does not replace a valid one. */
-export function latestUsage<T extends TokenCounts>(before: T | undefined, reported: T | undefined): T | undefined {
-  return reported === undefined || (reported === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : reported;
-}
+import { combineTokens, type TokenCounts, type Usage } from "./usage.ts";
 
 const TOKENS_MAX = 1_000_000_000;
 
@@ -44,29 +8,11 @@ export function isTokenCount(figure: number): boolean {
   return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
 }
 
-export function sumTokens(all: readonly TokenCounts[]): TokenCounts {
-  return all.reduce((sum, addend) => combineTokens(sum, addend, 1), NO_TOKENS);
-}
-
 /** Usage that belongs to no separately reported prompt. */
 export function tokensOutsidePrompts(usage: Usage): TokenCounts {
   if (usage.prompts === undefined) return usage;
   const { prompts, ...sum } = usage;
   return prompts.reduce((rest, addend) => combineTokens(rest, addend, -1), sum);
-}
-
-function combineTokens(addend: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
-  const hourLong = (addend.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
-  return {
-    inputTokens: addend.inputTokens + sign * other.inputTokens,
-    cachedTokens: addend.cachedTokens + sign * other.cachedTokens,
-    cacheWriteTokens: addend.cacheWriteTokens + sign * other.cacheWriteTokens,
-    ...(hourLong === 0 ? {} : { cacheWrite1hTokens: hourLong }),
-    outputTokens: addend.outputTokens + sign * other.outputTokens,
-    reasoningTokens: addend.reasoningTokens + sign * other.reasoningTokens,
-    audioInputTokens: addend.audioInputTokens + sign * other.audioInputTokens,
-    audioOutputTokens: addend.audioOutputTokens + sign * other.audioOutputTokens,
-  };
 }
 
 const WEIGHT_PER_TOKEN = 4;

@@ -3,7 +3,7 @@ import type { Call } from "../canon/call.ts";
 import type { Part } from "../canon/parts.ts";
 import type { UnusableReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 import type { ModelFacts, UpstreamDialect } from "../dialects/upstream-dialect.ts";
 import { type DecisionCall, type DecisionQuestion, stateText } from "./call.ts";
 import {

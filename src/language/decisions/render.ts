@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReportedCost } from "../canon/reply.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 import type { DecisionQuestion } from "./call.ts";
 import type { DecisionAnswer } from "./reply.ts";
 import type { DecisionAnswers } from "./validate.ts";

@@ -2,7 +2,7 @@ import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { Call } from "../canon/call.ts";
 import type { ReportedCost } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 
 /** Fields that repeat in every object of one reply. */
 export type ReplyHead = {

@@ -2,7 +2,8 @@ import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { Call } from "../canon/call.ts";
 import type { ReplyStream, ReportedCost, StreamPiece, WholeReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
-import { type Usage, weightOf } from "../canon/tokens.ts";
+import { weightOf } from "../canon/tokens.ts";
+import { type Usage } from "../canon/usage.ts";
 import type { ClientDialect, FinishEvent, ReplyHead, ReplyWriter } from "./client-dialect.ts";
 import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 

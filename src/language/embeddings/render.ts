@@ -1,5 +1,5 @@
 import type { ReportedCost } from "../canon/reply.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 
 const FLOAT_BYTES = 4;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;

@@ -1,8 +1,8 @@
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AudioPiece } from "../canon/reply.ts";
-import type { Usage } from "../canon/tokens.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
+import type { Usage } from "../canon/usage.ts";
 import { Base64FieldExtractor } from "./base64-field-extractor.ts";
 import type { AudioExtractor } from "./wire-format.ts";
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { IMPLAUSIBLE_TOKENS, latestUsage, type Usage } from "../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, latestUsage, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
 import {

@@ -5,7 +5,7 @@ import { type AudioFormat, type AudioMeter, billedSeconds } from "../audio/meter
 import { type PcmFormat, parsePcmMediaType, SPEECH_PCM, wavHeader } from "../audio/pcm.ts";
 import { speechMeter } from "../audio/speech-meter.ts";
 import type { AudioPiece, AudioStream, MeteredUnits } from "../canon/reply.ts";
-import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { maxAudioTokens, minAudioTokens } from "./call.ts";
 import type { AudioExtractor } from "./wire-format.ts";
 

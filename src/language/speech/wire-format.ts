@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/reply.ts";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/tokens.ts";
+import { isTokenCount } from "../canon/tokens.ts";
 import type { UpstreamProblem } from "../canon/upstream-problem.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechCall } from "./call.ts";
 
 export type SpeechRequestOptions = {

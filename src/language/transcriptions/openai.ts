@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { FormValue, TranscriptionCall } from "./call.ts";
 import {

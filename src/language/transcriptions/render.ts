@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReportedCost } from "../canon/reply.ts";
-import type { Usage } from "../canon/tokens.ts";
+import type { Usage } from "../canon/usage.ts";
 import type { TranscriptFormat, TranscriptionCall } from "./call.ts";
 import type { Transcript, TranscriptSegment } from "./reply.ts";
 

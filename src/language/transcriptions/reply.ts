@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/tokens.ts";
+import { isTokenCount } from "../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 
 /** A timed part of the transcript, in seconds, with the provider's other fields. */
 export type TranscriptSegment = {

@@ -1,7 +1,8 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
-import { NO_TOKENS, tokensOfWeight, type Usage, weightOf } from "../canon/tokens.ts";
+import { tokensOfWeight, weightOf } from "../canon/tokens.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { billableSeconds, type MeasuredAudio, secondsWithoutReport, type TranscriptExtent } from "./duration.ts";
 import { renderUsage } from "./render.ts";
 import { decodeSeconds, type Transcript } from "./reply.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
-import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
 import { billableSeconds, maxSeconds, secondsWithoutReport } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";

@@ -11,7 +11,7 @@ import type { Call } from "../../canon/call.ts";
 import type { ConversationTurn, Part } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
-import type { Usage } from "../../canon/tokens.ts";
+import type { Usage } from "../../canon/usage.ts";
 import { chatClient } from "./client/dialect.ts";
 import { decodePassthroughReply as directReply } from "./passthrough/reply.ts";
 import { PassthroughChatStream } from "./passthrough/stream.ts";

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { ReportedCost } from "../../canon/reply.ts";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts, type Usage } from "../../canon/tokens.ts";
+import { isTokenCount } from "../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type TokenCounts, type Usage } from "../../canon/usage.ts";
 
 const NO_DETAILS: JsonObject = {};
 

@@ -306,7 +306,9 @@ describe("recorded streams", () => {
       const whole = converseEvents([response.body]);
       expect(whole).not.toContain("malformed");
       expect(whole.at(-1)).toEqual({ is: "end" });
-      for (const size of [1, 7, 61, 1000]) expect(converseEvents(cutInto(response.body, size))).toEqual(whole);
+      // Byte by byte, a long recording takes seconds and repeats the same frames.
+      const smallest = response.body.length < 50_000 ? 1 : 5;
+      for (const size of [smallest, 7, 61, 1000]) expect(converseEvents(cutInto(response.body, size))).toEqual(whole);
       const bytes = response.body.subarray(0, 1200);
       const beginning = converseEvents([bytes]);
       for (let at = 1; at < bytes.length; at += 1)

@@ -1,7 +1,8 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
-import { latestUsage, type Usage, weightOf } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
+import { latestUsage, type Usage } from "../../../canon/usage.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { encodeStreamError } from "../client/errors.ts";
 import { problemInChunk } from "../upstream/errors.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import { latestUsage, type TokenCounts } from "../../../canon/tokens.ts";
+import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { decodeUsage } from "../usage.ts";
 import { problemInChunk } from "./errors.ts";

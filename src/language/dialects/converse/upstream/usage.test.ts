@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { IMPLAUSIBLE_TOKENS } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { decodeProblem } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 

@@ -1,4 +1,5 @@
-import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/tokens.ts";
+import { isTokenCount } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import { WireUsage } from "../wire.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/tokens.ts";
+import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
 import { decodeProblem } from "./errors.ts";

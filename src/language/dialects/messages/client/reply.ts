@@ -3,7 +3,7 @@ import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import type { Usage } from "../../../canon/tokens.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
 import { wholeUsage } from "./usage.ts";

@@ -6,7 +6,7 @@ import { MessagesRequest } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Part, ReasoningSignature } from "../../../canon/parts.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
 import { messagesClient } from "./dialect.ts";
 import { decodeRequest } from "./request.ts";

@@ -2,7 +2,7 @@ import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
 import { encodeStreamError } from "./errors.ts";

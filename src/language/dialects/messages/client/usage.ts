@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
-import type { Usage } from "../../../canon/tokens.ts";
+import type { Usage } from "../../../canon/usage.ts";
 
 /** input_tokens excludes cache reads and writes in this dialect. */
 function tokenFields(usage: Usage): JsonObject {

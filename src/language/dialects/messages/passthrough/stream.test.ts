@@ -4,7 +4,8 @@ import { messageEvent, messageJson, messageStream } from "../../../../../tests/s
 import { encodeEventMessage } from "../../../../kit/aws-event-stream.ts";
 import { SseReader } from "../../../../kit/sse.ts";
 import type { StreamPiece } from "../../../canon/reply.ts";
-import { IMPLAUSIBLE_TOKENS, weightOf } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { ConverseFrames } from "../../converse/upstream/frames.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { decodePassthroughReply } from "./reply.ts";

@@ -8,7 +8,8 @@ import {
 } from "../../../../kit/json.ts";
 import type { BillableExtraName } from "../../../canon/extras.ts";
 import type { ReplyStream, StreamPiece } from "../../../canon/reply.ts";
-import { type Usage, weightOf } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
+import { type Usage } from "../../../canon/usage.ts";
 import { decodeException } from "../../converse/upstream/errors.ts";
 import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "../../converse/upstream/frames.ts";
 import {

@@ -5,7 +5,7 @@ import { messageEvent, messageJson, messageStream } from "../../../../../tests/s
 import { loadBytes, loadChunks, loadExchange } from "../../../../../tests/support/replay.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import { IMPLAUSIBLE_TOKENS } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { messagesUpstream } from "./dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesUpstream;

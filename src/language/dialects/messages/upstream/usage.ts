@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, sumTokens, type TokenCounts, type Usage } from "../../../canon/tokens.ts";
+import { isTokenCount } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, sumTokens, type TokenCounts, type Usage } from "../../../canon/usage.ts";
 import { PROMPT_ITERATION_TYPES, PROMPTS_MAX } from "../../extras.ts";
 import { WireUsage } from "../wire.ts";
 

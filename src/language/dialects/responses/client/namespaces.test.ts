@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { Usage } from "../../../canon/tokens.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import { responsesClient } from "./dialect.ts";
 import { echoOf } from "./echo.ts";
 import { flatName } from "./namespaces.ts";

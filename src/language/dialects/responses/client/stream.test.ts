@@ -4,7 +4,7 @@ import type { Json } from "../../../../../tests/support/gateway.ts";
 import { foldResponse, responseEvents } from "../../../../../tests/support/responses-fold.ts";
 import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import type { Usage } from "../../../canon/tokens.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
 import { responsesClient } from "./dialect.ts";
 import { echoOf } from "./echo.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReportedCost } from "../../../canon/reply.ts";
-import type { Usage } from "../../../canon/tokens.ts";
+import type { Usage } from "../../../canon/usage.ts";
 
 /** The `usage` object of a response. */
 export function encodeUsage(usage: Usage, cost: ReportedCost | undefined): JsonObject {

@@ -9,7 +9,8 @@ import {
 import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import { type JsonObject, parseJsonText, patchMembers } from "../../../../kit/json.ts";
 import { SseReader } from "../../../../kit/sse.ts";
-import { IMPLAUSIBLE_TOKENS, type Usage, weightOf } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import { decodeStreamProblem } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 import { decodePassthroughReply, type ResponseOwnership, usageText } from "./reply.ts";

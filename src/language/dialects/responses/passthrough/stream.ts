@@ -9,7 +9,8 @@ import {
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
-import { type Usage, weightOf } from "../../../canon/tokens.ts";
+import { weightOf } from "../../../canon/tokens.ts";
+import { type Usage } from "../../../canon/usage.ts";
 import { type ExtraUses, extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { errorFields, failureCode } from "../client/errors.ts";

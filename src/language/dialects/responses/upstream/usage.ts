@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/tokens.ts";
+import { isTokenCount } from "../../../canon/tokens.ts";
+import { IMPLAUSIBLE_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 
 const count = z.number().nullish();
 
