@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     db.close();
     await page.goto(`${portal.origin}/app/account`);
     await page.getByRole("button", { name: "Add passkey" }).click();
-    await page.getByLabel("Name").fill("Key on a ring");
+    await page.getByRole("dialog").getByLabel("Name").fill("Key on a ring");
     await page.getByRole("button", { name: "Continue" }).click();
     const again = page.getByRole("dialog", { name: "Confirm your identity" });
     await again.getByLabel("Password").fill("not the password");

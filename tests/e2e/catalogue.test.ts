@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
     expect(await page.locator("details").count()).toBe(body.endpoint_count);
     const first = page.locator("details").first();
     if ((await first.getAttribute("open")) === null) await first.locator("summary").click();
-    await first.getByText("Evidence").waitFor();
+    await first.getByRole("heading", { name: "Evidence" }).waitFor();
     expect(await first.getByText(/Read \d+ \w+ \d{4}/).count()).toBeGreaterThan(0);
     await first.getByText("per 1M tokens").first().waitFor();
     await page.getByLabel("Currency").selectOption("USD");
@@ -115,7 +115,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
       await page.getByText("Stale evidence").first().waitFor();
       await page.getByText("Read 31 Jan 2024").first().waitFor();
       await page.goto(`${old.url}/app/providers/acme`);
-      await page.getByText("Stale evidence").waitFor();
+      await page.getByText("Stale evidence").first().waitFor();
       await page.getByText("Stale", { exact: true }).first().waitFor();
     } finally {
       await page.close();

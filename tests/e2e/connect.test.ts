@@ -45,7 +45,7 @@ describe.runIf(hasChromium)("connect pages", () => {
     await check.getByText(/^Served by sandbox-/).waitFor();
     await screenshot(page, "connect-claude-code");
     await expectAccessible(page);
-    await check.getByRole("link", { name: "The request" }).click();
+    await check.getByRole("link", { name: "View request" }).click();
     await page.waitForURL(/requests\/chatcmpl-/);
   });
 

@@ -24,14 +24,14 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     const page = await portal.page("operator");
     await page.goto(portal.at("capture"));
     await page.getByText("No capture windows yet").waitFor();
-    await page.getByRole("button", { name: "Open a window" }).click();
+    await page.getByRole("button", { name: "Open window" }).click();
     await page.waitForURL(/new=1/);
     await page.getByLabel("Duration (minutes)").fill("20");
     await page.getByText("Surfaces:").click();
     await page.getByRole("checkbox", { name: "chat" }).check();
-    await page.getByLabel("Why").fill("Answers are cut off, ticket 4711");
+    await page.getByLabel("Reason").fill("Answers are cut off, ticket 4711");
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Open window" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Open window" }).click();
     const timer = page.getByRole("timer");
     await timer.waitFor();
     expect(await timer.textContent()).toMatch(/^(?:20:00|19:\d\d)$/);

@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
 
   test("a screen that can't be loaded shows an error with a retry", async () => {
     const page = await portal.page("operator", {
-      allow: [/Failed to load resource|ERR_/, /dynamically imported/, /could not be reached/],
+      allow: [/Failed to load resource|ERR_/, /dynamically imported/, /Can't reach the gateway/],
     });
     await page.goto(portal.at());
     await page.getByRole("navigation", { name: "Main" }).waitFor();

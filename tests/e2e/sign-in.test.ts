@@ -164,7 +164,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, clara);
     await page.getByRole("button", { name: "Add passkey" }).click();
-    await page.getByLabel("Name").fill("Clara's laptop");
+    await page.getByRole("dialog").getByLabel("Name").fill("Clara's laptop");
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText("Clara's laptop").waitFor();
     await page.getByRole("button", { name: /^Account/ }).click();

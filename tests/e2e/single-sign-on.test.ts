@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     ageSessions(portal.gateway.dataDir, "sol@example.eu");
     const add = async () => {
       await page.getByRole("button", { name: "Add passkey" }).click();
-      await page.getByLabel("Name").fill("Sol's laptop");
+      await page.getByRole("dialog").getByLabel("Name").fill("Sol's laptop");
       await page.getByRole("button", { name: "Continue" }).click();
     };
     await addAuthenticator(page);
@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.goto(`${portal.origin}/app/account`);
     ageSessions(portal.gateway.dataDir, (await portal.person("operator")).email);
     await page.getByRole("button", { name: "Add passkey" }).click();
-    await page.getByLabel("Name").fill("A laptop");
+    await page.getByRole("dialog").getByLabel("Name").fill("A laptop");
     await page.getByRole("button", { name: "Continue" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm your identity" });
     await trySingleSignOn(page);
