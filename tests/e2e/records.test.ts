@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await page.goto(portal.at("capture?new=1"));
     await page.getByText("Capture is not allowed").waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);
-    expect(await page.getByRole("button", { name: "Open a window" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Open window" }).count()).toBe(0);
     await page.getByRole("link", { name: "View policy" }).waitFor();
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: false });
   });

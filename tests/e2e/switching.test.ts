@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
 
   for (const { screen, open, field } of [
     { screen: "settings", open: "", field: "Name" },
-    { screen: "capture", open: "Open window", field: "Why" },
+    { screen: "capture", open: "Open window", field: "Reason" },
   ])
     test(`PORTAL-08 what was typed on ${screen} is gone in another workspace`, async () => {
       const page = await portal.page("operator");
